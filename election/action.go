@@ -6,7 +6,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Action is something that the caller of [Machine.Step] must do. All actions are in this file.
+// Action is an instruction to the caller of [Machine.Step]. All actions are in this file.
 type Action interface{ action() }
 
 // Question is embedded in each action that expects an [Answer]. The machine's caller must answer
@@ -14,7 +14,7 @@ type Action interface{ action() }
 // passed since the action. If a call times out, the caller answers with an error, although the call
 // may have taken effect.
 type Question struct {
-	Number uint64 // grows by one with each question
+	Number uint64 // number of the question; each question has the next number
 	Within time.Duration
 }
 
@@ -39,8 +39,7 @@ type Renew struct {
 	Held Record
 }
 
-// Transfer calls [Transferrer].Transfer. If the lease is no Transferrer, the
-// answer is an error.
+// Transfer calls [Transferrer].Transfer. If the lease does not implement Transferrer, the answer is an error.
 type Transfer struct {
 	Question
 	Held    Record
@@ -81,8 +80,8 @@ type SetDeadline struct {
 	Cause    error
 }
 
-// AwaitBeat asks for a [Beat] input at the leading loop's next call of [Term.Beat]. Calls of Beat
-// before this action do not count.
+// AwaitBeat asks for a [Beat] input at the leading loop's next call of [Term.Beat]. Earlier calls of Beat do
+// not count.
 type AwaitBeat struct{}
 
 // EndTerm ends the leading function's context now.
@@ -91,8 +90,7 @@ type EndTerm struct{ Cause error }
 // StopLeading closes the channel that [Term.Stopping] returns.
 type StopLeading struct{}
 
-// Done ends this process's part in elections. Unanswered questions of Ping and Read need no answer
-// any more.
+// Done ends this process's part in elections. After Done, questions of Ping and Read need no answer.
 type Done struct{}
 
 func (Ping) action()          {}

@@ -13,10 +13,10 @@ type candidacy struct {
 	epoch    uint64        // epoch of the leader to replace
 	worker   string        // worker ID of the leader to replace
 	leaseID  string        // lease ID of the leader to replace
-	replaces string        // the lease ID that the claim replaces; empty: claim only a free lease
-	lastSign time.Duration // when the leader gave its last sign of life; equal to decided if the leader was not checked
-	decided  time.Duration // when the process decided to try to lead
-	claim    Claim         // set when the campaign begins
+	replaces string        // lease ID that the claim replaces; empty if the process claims only a free lease
+	lastSign time.Duration // time of the leader's last sign of life; equal to decided if the leader was not checked
+	decided  time.Duration // time at which the process decided to try to lead
+	claim    Claim         // the claim of the lease; set when the campaign begins
 }
 
 // acceptOffer claims the lease that this worker was offered. There is no random wait before the
@@ -33,8 +33,8 @@ func (m *Machine) acceptOffer() {
 	m.campaign(c)
 }
 
-// prepare waits for a random time, so that few processes claim at once. The wait lasts at least
-// until the end of the cooldown.
+// prepare waits for a random time, so that few processes claim the lease at the same time. The wait lasts at
+// least until the end of the cooldown.
 func (m *Machine) prepare(c candidacy) {
 	m.candidacy = c
 	moment := m.random(min(m.cfg.Jitter*time.Duration(m.followers()), maxMoment))
@@ -60,14 +60,13 @@ func (m *Machine) onConfirmed(err error) {
 	m.onPong(err)
 }
 
-// stillWanted reports whether the candidacy is still valid: nothing has happened since the decision
-// that makes it obsolete.
+// stillWanted reports whether the reason for the candidacy still exists.
 func (m *Machine) stillWanted() bool {
 	c := &m.candidacy
 	return (m.connection.up || m.cfg.Exclusive) && m.offer == nil && m.leader.epoch <= c.epoch && m.leader.lastSign <= c.decided
 }
 
-// campaign tries to become the leader.
+// campaign sends the claim of the lease.
 func (m *Machine) campaign(c candidacy) {
 	c.claim = Claim{Holder: m.cfg.ID, LeaseID: newLeaseID(m.cfg.Rand), Replaces: c.replaces}
 	m.candidacy = c
@@ -78,8 +77,8 @@ func (m *Machine) acquire() {
 	m.do(Acquire{m.ask(claiming, m.cfg.CallTimeout), m.candidacy.claim})
 }
 
-// onAcquired handles the outcome of a claim. While storage is unavailable, the machine repeats the
-// same claim with the same lease ID, because an earlier try may have taken effect.
+// onAcquired handles the outcome of a claim. While storage is unavailable, the process repeats the claim with
+// the same lease ID, because an earlier try may have taken effect.
 func (m *Machine) onAcquired(record Record, err error) {
 	switch {
 	case err == nil:

@@ -8,10 +8,9 @@ import (
 // Cause is the reason why a term began.
 type Cause string
 
-// The causes of a term.
 const (
 	First    Cause = "first"    // the lease was never held before
-	Free     Cause = "free"     // the lease was free when the process read the record: released or expired
+	Free     Cause = "free"     // when the process read the record, the lease had been released or had expired
 	Expired  Cause = "expired"  // the process waited until the lease expired
 	Died     Cause = "died"     // the previous leader's process had died
 	Silent   Cause = "silent"   // the previous leader gave no sign of life for too long
@@ -25,11 +24,11 @@ func (c Cause) Crashed() bool { return c == Died || c == Expired }
 // Causes lists all causes.
 var Causes = []Cause{First, Free, Expired, Died, Silent, Handover}
 
-// If a leadership ends before the leading function returns, the cause of its context (see
+// If a leadership ends before the leading function returns, the cause of the leadership's context (see
 // [context.Cause]) wraps ErrDeposed.
 var ErrDeposed = errors.New("no longer the leader")
 
-// The reasons why a leadership ended, other than a higher epoch.
+// A leadership can end for one of the following reasons, or because of a higher epoch.
 var (
 	errLost    = fmt.Errorf("%w: another process holds the lease", ErrDeposed)
 	errExpired = fmt.Errorf("%w: the lease could not be renewed in time", ErrDeposed)

@@ -64,26 +64,24 @@ type Config struct {
 	// Default 2 s.
 	Cooldown time.Duration
 
-	// Exclusive makes the lease a mutex. A follower then never replaces a holder that seems dead
-	// before the lease has expired, so a holder that is only cut off or suspended keeps the lease
-	// until then. While the holder seems dead, and while the follower is disconnected from its
-	// peers, the follower watches the record in storage and claims the lease when it is free.
-	// Without peers, Exclusive is always set.
+	// Exclusive makes the lease a mutex. A follower then never replaces a holder that seems dead before the
+	// lease has expired, so a holder that is only cut off or suspended keeps the lease until then. If the
+	// holder seems dead, or the follower is disconnected from its peers, the follower polls the record in
+	// storage and claims the lease when the lease is free. Without peers, Exclusive is always set.
 	Exclusive bool
-	// WatchEvery is the mean time between two reads by a follower that watches the
-	// record. Each pause is random, 0.5 to 1.5 times WatchEvery. Default 1/10 of
-	// Duration.
+	// WatchEvery is the mean interval at which a follower polls the record, if it watches the record. Each
+	// pause is random, 0.5 to 1.5 times WatchEvery. Default 1/10 of Duration.
 	WatchEvery time.Duration
 
 	// Rand is the source of all random decisions and of lease IDs. Rand is used from one goroutine.
 	// Each process must use a different seed. If Rand is nil, [Run] creates a source with a random
 	// seed. [NewMachine] requires Rand.
 	Rand *rand.Rand
-	// Logger logs one line per change of state. The logger should have attributes that identify the
-	// process, because the messages do not contain its ID. If Logger is nil, nothing is logged.
+	// Logger logs one line per change of state. The logger should have attributes that identify the process,
+	// because the election does not add the worker's ID to log lines. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 
-	peerless bool // Run was called without peers
+	peerless bool // true if Run was called without peers
 }
 
 const (
@@ -99,9 +97,9 @@ const (
 	maxFollowers = 1_000_000
 	// maxMoment bounds the random wait before a campaign in large clusters.
 	maxMoment = 2 * time.Second
-	// maxBackoff bounds the pause between tries that fail.
+	// maxBackoff is the maximum pause between failed tries.
 	maxBackoff = 2 * time.Second
-	// maxCooldown bounds the doubling of Cooldown.
+	// maxCooldown is the maximum to which Cooldown is doubled.
 	maxCooldown = 30 * time.Second
 )
 
@@ -123,7 +121,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate checks a Config whose defaults are set, and returns all errors joined.
+// validate checks a Config after its defaults were set, and returns all errors joined.
 func (c Config) validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {

@@ -62,8 +62,8 @@
 // milliseconds and can replay a failure. The scripts in testdata show how a machine handles each
 // possible failure.
 //
-//   - Each question is answered once. The answer contains the question's number. Only the answer to
-//     the last question counts; the machine ignores other answers.
+//   - Each question of the machine is answered once. The answer contains the question's number. Only the answer
+//     to the last question counts; the machine ignores earlier questions' answers.
 //   - The machine never abandons a claim, a renewal, a transfer, an offer or a release: it always
 //     waits for the answer before it asks the next question.
 //   - The actions of one step are started in their order.
@@ -102,10 +102,10 @@
 // A renewal that is due is sent only after the next beat of the leading loop ([Term.Beat]). So a
 // leader whose loop hangs loses the lease in the same way as a leader that died.
 //
-// In a process that was suspended and resumed, the Err method of the leadership's context returns
-// an error at once, because Err checks the clock. The context's Done channel is closed by a timer,
-// which may fire a moment later. Linux's monotonic clock does not advance while the whole machine
-// is suspended. Fencing covers both cases.
+// In a process that was suspended and resumed, the Err method of the leadership's context returns an error at
+// once, because Err checks the clock. The context's Done channel is closed by a timer, which may fire a moment
+// later. Linux's monotonic clock does not advance while the whole machine is suspended. Fencing protects
+// against both cases.
 //
 // # Noticing that a leader is gone
 //
@@ -133,48 +133,45 @@
 // storage instead of pinging. Peers are optional: without them the election is exclusive, and
 // followers always watch the record.
 //
-// A message that is missing while the process is disconnected, or shortly after, is
-// no evidence that the sender is dead ([Config.StableFor]). Silence during a
-// suspension of this process is no evidence either. A new leader gets 300 ms to start
-// answering pings.
+// While a process is disconnected and shortly after, a missing message is no evidence that its sender is dead
+// ([Config.StableFor]). Silence during a suspension of this process is no evidence either. A new leader gets
+// 300 ms to start answering pings.
 //
 // # What can fail, and why it is safe
 //
 // Failures in each state:
 //
-//   - Searching: a failed read is retried after a growing pause. If the record is already out of
-//     date, the process sends one ping in vain, or makes one claim that is refused.
+//   - Searching: a failed read is retried after a growing pause. If the record is out of date, the process
+//     sends one ping in vain, or one claim that is refused.
 //   - Following: a ping or its answer is lost. Only time spent waiting for an answer counts as
 //     silence, and any sign of life resets the count.
-//   - Confirming: the process dies or is told to stop. Nothing has changed yet.
-//   - Claiming: the process dies before the answer. If its claim took effect, the record names the
-//     dead process. Then nobody answers pings under the record's epoch, and another process claims
-//     the lease with a claim that replaces the record's lease ID. If the process is told to stop
-//     instead, it waits for the answer and releases the lease. If another process leads under a
-//     higher epoch when the answer arrives, the process does not start to lead. If the answer takes
-//     longer than the trust window, the process does not start to lead either.
-//   - Leading: a renewal is lost, late or refused. The term ends at its deadline in
-//     any case. The lease is handed over only after the renewal's answer, so a late
-//     renewal cannot take a lease that is already free.
-//   - Transferring: the leader has stopped answering pings. Its last beacon says so, and followers
-//     then wait half a second for the next leader before they ping again; a follower that missed the
-//     beacon may take over, and the transfer fails. If the process dies here or the answer is lost,
-//     the lease has a new ID that no other process knows. The others notice that no process answers
-//     pings, read the new ID in the record, and replace it with their claim.
-//   - Offering: the offer comes twice, or late. A second claim that replaces the offered ID fails,
-//     because the first claim has changed the lease's ID. An offer from a leader that was replaced
-//     is ignored.
-//   - Releasing: the call is lost. Then another process replaces the lease ID with its claim, or
-//     the lease expires. A call that arrives late contains a lease ID that the lease no longer has,
+//   - Confirming: the process dies or is told to stop. The process has changed nothing in storage yet.
+//   - Claiming: the process dies before the answer to its claim. If its claim took effect, the record names the
+//     dead process. In this case nobody answers pings under the record's epoch, and another process claims the
+//     lease with a claim that replaces the record's lease ID. If the process is told to stop instead, it waits
+//     for the answer and releases the lease. If another process leads under a higher epoch when the answer
+//     arrives, the process does not start to lead. If the answer takes longer than the trust window, the
+//     process does not start to lead either.
+//   - Leading: a renewal is lost, takes too long or is refused. The term ends at its deadline in any case. The
+//     lease is handed over only after the renewal's answer, so a late renewal cannot take a lease that is
+//     already free.
+//   - Transferring: the leader has stopped answering pings. Its last beacon says so, and followers then wait
+//     half a second for the next leader before they ping again; a follower that missed the beacon may take
+//     over, and the transfer fails. If the process dies in this state or the answer is lost, the lease has a
+//     new ID that no other process knows. The others notice that no process answers pings, read the new ID in
+//     the record, and replace it with their claim.
+//   - Offering: the offer arrives twice, or late. A second claim that replaces the offered ID fails, because
+//     the first claim has changed the lease's ID. An offer from a leader that was replaced is ignored.
+//   - Releasing: the call to storage is lost. In this case another process replaces the lease ID with its
+//     claim, or the lease expires. A call that arrives late contains a lease ID that the lease no longer has,
 //     and fails.
 //
 // Failures in any state:
 //
 //   - The leader dies: followers notice this as described above. Until the next leader leads,
 //     workers continue with the work they have.
-//   - The leader is suspended and resumed: when it resumes, another process already leads. The old
-//     leader's context has ended, its renewal fails, its writes are fenced, and its messages are
-//     refused.
+//   - The leader is suspended: when it resumes, another process already leads. The context of the old leader
+//     has ended, storage refuses its renewals and its writes, and workers refuse its messages.
 //   - Storage is unavailable: the leader leads until its deadline. After that, no process leads
 //     until storage is available. All processes retry with growing pauses and log the outage once.
 //   - The answer to a claim is lost: the process repeats the claim, and gets the same
@@ -182,32 +179,32 @@
 //     names a leader that does not answer, and others take over.
 //   - The answer to a renewal is lost: the driver recognizes its own write. If it
 //     cannot, the leader steps down, which is safe.
-//   - A follower suspects a leader that works: the others ping it, get an answer and
-//     continue. If the follower does take over, the old leader stops when it hears the
-//     new leader's beacon, when its next renewal fails, or when a write is refused.
-//   - The successor of a handover dies: the others find that no process answers, read
-//     the record once, and claim over the lease ID in the record.
+//   - A follower suspects a leader that works: the other followers ping the leader, get an answer and continue.
+//     If the follower does take over, the old leader stops when it hears the new leader's beacon, when its next
+//     renewal fails, or when a write is refused.
+//   - The successor of a handover dies: the other processes notice that no process answers, read the record
+//     once, and replace the lease ID in the record with a claim.
 //   - A leading function fails repeatedly: the process's cooldown grows with each
 //     failure, and other processes try to lead.
 //   - A forged beacon contains an epoch that no process has: the leader stops. The processes find
 //     no such leader at their next check, read the record, and trust the record again. Anyone who
 //     can send messages can repeat such a beacon, so use NATS permissions to keep strangers out.
-//   - A process uses another storage than the others, or two clusters with the same name share a
-//     NATS server: each storage has its own lease and its own epochs. Processes ignore beacons of
-//     leaders on another storage ([Config.Storage]) and log them, and a leader does not answer
-//     pings from another storage. So each storage has one leader. Assume that the leader dies while
-//     a leader on another storage has the same epoch. Then pings do not fail at once but stay
-//     unanswered, and followers notice the death by the silence.
+//   - A process uses another storage than the others, or two clusters with the same name share a NATS server:
+//     each storage has its own lease and its own epochs. Processes ignore beacons of leaders on another storage
+//     ([Config.Storage]) and log them, and a leader does not answer pings from another storage. So each storage
+//     has one leader. Assume that the leader dies while a leader on another storage has the same epoch. In this
+//     case pings do not fail at once but stay unanswered, and followers notice the death because the leader is
+//     silent.
 //   - The leading function does not return after its context has ended: the process does not renew
 //     its lease and only handles events. Another process leads.
 //
 // # The model
 //
-// takeover.pml is a model of the protocol for the model checker spin: claims, renewal, release,
-// transfer, fences and checkpoints, with crashes, suspensions, lost answers and late writes at any
-// point. The header of the file says what the model covers and what it omits. 'make model' runs
-// spin, which searches all executions within some bounds. The search is then repeated with each of
-// ten planted defects, and spin must find each defect.
+// takeover.pml is a model of the protocol for the model checker spin: claims, renewal, release, transfer,
+// fences and checkpoints, with crashes, suspensions, lost answers and late writes at any point. The header of
+// the file says what the model covers and what it omits. 'make model' runs spin, which searches all executions
+// within some bounds. The search is repeated with each of ten planted defects in the model, and each defect
+// must be found.
 //
 // # Drivers
 //

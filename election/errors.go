@@ -2,7 +2,7 @@ package election
 
 import "errors"
 
-// Drivers return these errors, wrapped, instead of the errors of their SDK.
+// Drivers wrap the following errors, and do not return errors of their SDK.
 var (
 	// ErrHeld: another process holds the lease, and the claim does not replace that
 	// process.

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// follow chooses what to do next. A process that was told to stop is done; a process with an offer
-// accepts it; any other process follows the known leader or searches for a leader. If a question is
-// still open, its answer will be ignored.
+// follow chooses the next state of a process that does not lead. A process that was told to stop is done; a
+// process with an offer accepts it; any other process follows the known leader or searches for a leader. The
+// answer to an open question will be ignored.
 func (m *Machine) follow() {
 	switch {
 	case m.stopping:
@@ -21,7 +21,7 @@ func (m *Machine) follow() {
 		m.search = search{}
 		m.wait(searching, m.nextRead())
 	}
-	if !m.connection.up && !m.watches() { // no ping or read before Reconnected
+	if !m.connection.up && !m.watches() { // without a connection the process waits for Reconnected
 		m.wake = never
 	}
 }
@@ -35,7 +35,7 @@ func (m *Machine) watches() bool {
 
 // nextRead returns when to read the record if no beacon comes earlier.
 func (m *Machine) nextRead() time.Duration {
-	if m.known { // the process watches the record
+	if m.known { // in this case the process polls the record
 		return m.now + m.cfg.WatchEvery/2 + m.random(m.cfg.WatchEvery)
 	}
 	wait := listenFor + m.random(listenFor)
@@ -45,9 +45,9 @@ func (m *Machine) nextRead() time.Duration {
 	return max(m.now+wait, m.cooldownUntil)
 }
 
-// deferRead postpones this process's read of the record, once, if another process is about to read
-// the record. That process either finds a leader, whose beacon all processes will hear, or becomes
-// the leader. So most processes need not call storage.
+// deferRead postpones this process's read of the record once, if another process is about to read the record.
+// That other process either finds a leader, whose beacon all processes will hear, or becomes the leader. So
+// most processes need not call storage.
 func (m *Machine) deferRead() {
 	if m.search.othersRead && !m.search.deferred {
 		m.search.deferred = true
@@ -55,7 +55,7 @@ func (m *Machine) deferRead() {
 	}
 }
 
-// readRecord reads the record because no beacon came.
+// readRecord reads the record, because there was no beacon.
 func (m *Machine) readRecord() {
 	if !m.known && m.connection.up {
 		m.do(SendSuspicion{})
@@ -96,8 +96,8 @@ func (m *Machine) onRecord(record Record, err error) {
 	})
 }
 
-// wasRefused reports whether the last claim was refused because the lease was held under leaseID.
-// If a later claim then succeeds, the reason is that the lease has expired.
+// wasRefused reports whether the last claim was refused because the lease was held under leaseID. If a later
+// claim then succeeds, the lease has expired.
 func (m *Machine) wasRefused(leaseID string) bool {
 	return m.streaks.refused > 0 && m.streaks.refusedBy == leaseID
 }
@@ -125,7 +125,7 @@ func (m *Machine) onPong(err error) {
 		l.nextPing = l.leavesUntil
 
 	case errors.Is(err, ErrNoResponders):
-		if !l.answered && m.now-l.since < startGrace { // the leader may have started to lead a moment ago
+		if !l.answered && m.now-l.since < startGrace { // the leader may have started to lead only a moment ago
 			break
 		}
 		m.suspectLeader(Died)
@@ -140,7 +140,7 @@ func (m *Machine) onPong(err error) {
 		}
 		if l.answered {
 			m.suspectLeader(Silent)
-		} else { // this process may be the one that is cut off
+		} else { // this process may be the one without a connection
 			m.suspectLeader(Expired)
 		}
 		return

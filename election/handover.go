@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// handOver transfers the lease to the successor, or releases the lease and announces the release.
-// If a step fails, the other processes notice slightly later that no process leads.
+// handOver transfers the lease to the successor, or releases the lease and announces the release. If a step
+// fails, the other processes notice a little later that no process leads.
 func (m *Machine) handOver() {
 	t := &m.term
 	successor := t.returned.Successor

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Announcer is an optional interface of a [Peers] that can send beacons and answer pings on behalf
-// of the leading function.
+// Announcer is an optional interface of a [Peers] that can send beacons and answer pings for a leading function
+// that does not.
 type Announcer interface {
 	// Announce sends beacons for the term and answers pings until ctx is done. Announce
 	// returns early with an error if it cannot listen for pings.
@@ -60,7 +60,7 @@ type holder struct {
 	beatEvery time.Duration
 	work      func(context.Context, *Term) error
 	stop      context.CancelFunc // ends Run
-	finished  bool               // work must not run again
+	finished  bool               // true if work must not run again
 	err       error              // the error that work returned
 }
 
@@ -86,7 +86,7 @@ func (h *holder) lead(leaseCtx context.Context, term *Term) (successor string, e
 	})
 	err = h.work(ctx, term)
 	if err != nil && leaseCtx.Err() != nil {
-		return "", err // the lease was lost: Run waits for the lease again
+		return "", err // the lease was lost, so Run waits for the lease again
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = context.Cause(ctx)

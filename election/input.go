@@ -1,22 +1,21 @@
 package election
 
-// Input is something that happened: Tick, Stop, an [Answer], an [Event] received
-// from peers, or a Beat, Deposed or Returned of the leading function.
+// Input is an event for the machine: Tick, Stop, an [Answer], an [Event] received from peers, or a Beat,
+// Deposed or Returned of the leading function.
 type Input interface{ input() }
 
 // Tick means that time has passed. [Machine.Due] returns when the machine needs a Tick.
 type Tick struct{}
 
-// Stop tells the process to stop. The action Done follows once this process
-// neither leads nor holds a lease.
+// Stop tells the process to stop. The action Done follows when the process neither leads nor holds a lease.
 type Stop struct{}
 
 // Answer is the outcome of a [Question]. The machine ignores a repeated answer, and an answer to
 // any question except the last.
 type Answer struct {
-	To     uint64 // the question's number
-	Record Record // the result of Read or Acquire
-	Err    error  // as documented at Lease and Peers
+	To     uint64 // number of the question
+	Record Record // record that Read or Acquire returned
+	Err    error  // error as documented at Lease and Peers
 }
 
 // Beat means that the leading loop has called [Term.Beat] since the action AwaitBeat. The machine

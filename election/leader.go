@@ -6,38 +6,38 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// leader is what a process knows about the current leader, or about the last leader if there is
-// none.
+// leader contains what a process knows about the current leader, or about the last leader if there is no
+// current one.
 type leader struct {
 	epoch   uint64
 	worker  string
 	leaseID string
-	workers int // number of workers in the cluster; 0: unknown
+	workers int // number of workers in the cluster; 0 if unknown
 
-	since     time.Duration // when this process first heard of the leader
-	lastSign  time.Duration // when the leader gave its last sign of life; equal to since if there was none
-	answered  bool          // the leader gave a sign of life
-	resigned  bool          // the leader announced that it has stopped
-	suspected bool          // a process has sent a suspicion about the leader
-	seemsDead bool          // this process considers the leader dead, and waits until the lease is free
-	pinged    time.Duration // when the last ping was sent
-	nextPing  time.Duration // when the next ping is due
-	silence   time.Duration // total time since lastSign spent waiting for answers to pings
+	since     time.Duration // time at which this process first heard of the leader
+	lastSign  time.Duration // time of the leader's last sign of life; equal to since if there was none
+	answered  bool          // true if the leader has given a sign of life
+	resigned  bool          // true if the leader has announced that it has stopped
+	suspected bool          // true if a process has sent a suspicion about the leader
+	seemsDead bool          // true if this process considers the leader dead, and waits until the lease is free
+	pinged    time.Duration // time at which the last ping was sent
+	nextPing  time.Duration // time at which the next ping is due
+	silence   time.Duration // total time spent waiting for answers to pings since lastSign
 
-	leavesUntil time.Duration // until this instant a leader that announced its end may hand over, and need not answer pings
+	leavesUntil time.Duration // until this time a leader that has announced its end may hand over, and need not answer pings
 }
 
-// leavesWithin is how long followers wait for a leader that has announced its end to hand over or
-// release the lease. Both take a few storage calls.
+// leavesWithin is how long followers wait for a leader that has announced its end to hand over or release the
+// lease. A handover and a release each take a few storage calls.
 const leavesWithin = 500 * time.Millisecond
 
-// effect is the effect of an event on a process that does not lead.
+// effect is how an event changes the plans of a process that does not lead.
 type effect int
 
 const (
 	noEffect      effect = iota
-	recheck              // a process that waits should check the leader now
-	leaderChanged        // there is another leader, or this worker got an offer
+	recheck              // a waiting process should check the leader now
+	leaderChanged        // there is another leader, or this worker has received an offer
 )
 
 // observe records an event's information about the leader and the connection.
@@ -76,9 +76,9 @@ func (m *Machine) observeBeacon(b wire.Beacon) effect {
 	case !wire.SameStorage(b.Storage, m.cfg.Storage):
 		m.otherStorage(b)
 		return noEffect
-	case b.Worker == m.cfg.ID: // this process sent the beacon itself, and may no longer lead
+	case b.Worker == m.cfg.ID: // this process has sent the beacon itself, and may no longer lead
 		return noEffect
-	case b.Epoch < m.leader.epoch: // the sender was deposed but does not know this yet
+	case b.Epoch < m.leader.epoch: // the sender was deposed but has not noticed
 		return noEffect
 	}
 	effect := noEffect
@@ -130,7 +130,7 @@ func (m *Machine) observeSuspicion(s wire.Suspicion) effect {
 	return recheck
 }
 
-// adopt makes l the known leader.
+// adopt sets the leader that this process follows.
 func (m *Machine) adopt(l leader) {
 	l.since, l.lastSign = m.now, m.now
 	l.workers = m.leader.workers
@@ -138,7 +138,7 @@ func (m *Machine) adopt(l leader) {
 	m.log.Info("Following", "epoch", l.epoch, "leader", l.worker)
 }
 
-// signOfLife records that the leader lives.
+// signOfLife records a sign of life of the leader.
 func (m *Machine) signOfLife() {
 	m.leader.lastSign, m.leader.answered = m.now, true
 	m.leader.silence = 0

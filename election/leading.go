@@ -10,18 +10,18 @@ import (
 // termState is the state of a term, from acquiring the lease to releasing it.
 type termState struct {
 	record   Record
-	deadline time.Duration // when the process stops trusting the last renewal
-	cause    error         // why the term ends if the deadline passes
-	ended    error         // why the term ended; nil while the term lasts
-	awaiting bool          // a renewal waits for a beat of the leading loop
-	misses   int           // consecutive renewals that failed
+	deadline time.Duration // time until which the process trusts the last renewal
+	cause    error         // reason why the term ends if the deadline passes
+	ended    error         // reason why the term ended; nil while the term lasts
+	awaiting bool          // true if a renewal waits for a beat of the leading loop
+	misses   int           // number of consecutive renewals that failed
 	returned *Returned     // result of the leading function; nil until the function returns
 	offer    wire.Offer    // the offer to the successor
 }
 
 // lead starts a term with the record that the current candidacy's claim has acquired.
 func (m *Machine) lead(record Record) {
-	if m.leader.epoch > record.Epoch { // a leader with a higher epoch was heard before the answer to the claim came
+	if m.leader.epoch > record.Epoch { // the process heard of a leader with a higher epoch before the answer to its claim came
 		m.follow()
 		return
 	}
@@ -52,7 +52,7 @@ func (m *Machine) trusted() bool {
 	return m.state == leading && m.term.ended == nil && m.term.returned == nil
 }
 
-// setDeadline sets when the term ends if no renewal succeeds before, and with which cause.
+// setDeadline sets the time at which the term ends without a further renewal, and the cause of that end.
 func (m *Machine) setDeadline(deadline time.Duration, cause error) {
 	m.term.deadline, m.term.cause = deadline, cause
 	m.do(SetDeadline{Deadline: deadline, Cause: cause})
@@ -74,14 +74,14 @@ func (m *Machine) depose(cause error) {
 	}
 }
 
-// awaitBeat delays the renewal that is due until the leading loop's next beat.
+// awaitBeat delays a due renewal until the next beat of the leading loop.
 func (m *Machine) awaitBeat() {
 	m.term.awaiting = true
 	m.do(AwaitBeat{})
 	m.setDeadline(m.term.deadline, errStalled)
 }
 
-// onBeat sends the renewal that waited for the beat.
+// onBeat sends the renewal that waited for a beat.
 func (m *Machine) onBeat() {
 	if !m.trusted() || !m.term.awaiting {
 		return

@@ -14,7 +14,7 @@ type Lease interface {
 	// not before it. A claimant that did not get the answer may repeat the claim; it then gets the
 	// same epoch.
 	Acquire(ctx context.Context, claim Claim) (Record, error)
-	// Renew makes the lease's duration begin again, or fails with ErrLost.
+	// Renew restarts the lease's duration, or fails with ErrLost.
 	Renew(ctx context.Context, held Record) error
 	// Release frees the lease and keeps the record, so that epochs keep growing. Release
 	// fails with ErrLost if the lease was lost.
@@ -24,8 +24,8 @@ type Lease interface {
 // Transferrer is an optional interface of a [Lease] that its holder can pass to another process
 // without releasing it in between.
 type Transferrer interface {
-	// Transfer changes the lease's ID: the process that claims with Replaces set to the new ID gets
-	// the lease. The record keeps its epoch and holder and gets the new lease ID. The former holder
-	// can no longer renew the lease, but can still release it under the new ID.
+	// Transfer changes the lease's ID: the process that claims with Replaces set to the new ID gets the lease.
+	// The record keeps its epoch and holder and gets the new lease ID. The former holder can no longer renew
+	// the lease, but can release it under the new ID.
 	Transfer(ctx context.Context, held Record, leaseID string) error
 }

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// leaseContext is the context of a leadership. Each renewal of the lease extends the
-// context's deadline. A deadline that has passed cannot be extended.
+// leaseContext is the context of a leadership. Each renewal of the lease extends the context's deadline. After
+// the deadline has passed, it cannot be extended.
 type leaseContext struct {
 	context.Context
 	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex
-	deadline time.Time // on the monotonic clock
-	cause    error     // why the context ends if the deadline passes
+	deadline time.Time // end of the leadership on the monotonic clock
+	cause    error     // reason why the context ends if the deadline passes
 	timer    *time.Timer
 }
 
@@ -34,8 +34,8 @@ func (c *leaseContext) Deadline() (time.Time, bool) {
 	return c.deadline, true
 }
 
-// Err returns an error if the context has ended. Err also compares the deadline with the clock,
-// because in a process that was suspended the timer fires late.
+// Err returns an error if the context has ended. Err also compares the deadline with the clock, because after a
+// suspension of the process the timer fires late.
 func (c *leaseContext) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,51 +18,50 @@ type Machine struct {
 	log      *slog.Logger
 	now      time.Duration
 	state    state
-	wake     time.Duration // when to call onWake if no input comes earlier
-	question question      // the question whose answer counts
+	wake     time.Duration // time at which onWake is called if no input comes earlier
+	question question      // the open question, whose answer counts
 	stopping bool
-	actions  []Action // of the current step
+	actions  []Action // actions that the current step returns
 
 	leader     leader
-	known      bool        // the process believes that the process in the field leader leads
-	offer      *wire.Offer // the offer that was received and not accepted yet; nil: none
+	known      bool        // true if the process believes that the process in the field leader leads
+	offer      *wire.Offer // received offer that was not accepted yet, or nil
 	connection connection
 	search     search
 	candidacy  candidacy
 	term       termState
 	streaks    streaks
 
-	logOtherFrom  time.Duration // before this instant no line is logged about leaders on another storage
-	cooldownUntil time.Duration // before this instant the process claims the lease only after an offer
+	logOtherFrom  time.Duration // until this time no line is logged about leaders on another storage
+	cooldownUntil time.Duration // until this time the process claims the lease only after an offer
 }
 
-// question is the last question that was asked.
 type question struct {
 	number uint64
 	sent   time.Duration
-	open   bool // the question is not answered yet, and its answer counts
+	open   bool // true if the question is not answered yet and its answer counts
 }
 
 // connection describes the machine's connection to the peers.
 type connection struct {
 	up         bool
-	stableFrom time.Duration // a missing message that was due before this instant is no evidence
+	stableFrom time.Duration // a missing message that was due before this time is no evidence
 }
 
 // search is the state of a process that knows no leader. search decides when the process reads the
 // record.
 type search struct {
-	othersRead bool // another process is about to read the record
-	deferred   bool // this process has deferred its read because of othersRead
+	othersRead bool // true if another process is about to read the record
+	deferred   bool // true if this process has deferred its read because of othersRead
 }
 
 // streaks counts consecutive failures, which make pauses longer.
 type streaks struct {
-	refused   int    // claims that were refused while no leader was heard
+	refused   int    // number of refused claims since a leader was last heard
 	refusedBy string // lease ID of the leader that the last refused claim was to replace
-	storage   int    // calls that failed because storage was unavailable
-	terms     int    // terms of this process whose leading function returned an error
-	logged    bool   // the current storage outage was logged
+	storage   int    // number of calls that failed because storage was unavailable
+	terms     int    // number of terms of this process whose leading function returned an error
+	logged    bool   // true if the current storage outage was logged
 }
 
 // state is the state of a machine. In each state the machine waits for an instant or
@@ -70,9 +69,9 @@ type streaks struct {
 type state int
 
 const (
-	searching    state = iota // waits for a beacon, then reads the record, or watches the record (Machine.watches)
-	following                 // waits, then pings the leader
-	confirming                // waits a random moment, then checks that the leader is dead
+	searching    state = iota // waits for a beacon and then reads the record, or polls the record (see Machine.watches)
+	following                 // waits, and then pings the leader
+	confirming                // waits for a random time, and then checks that the leader is dead
 	claiming                  // claims the lease, or waits to retry the claim
 	leading                   // lasts until the leading function has returned and no renewal is in flight
 	transferring              // changes the lease's ID for a successor
@@ -84,8 +83,8 @@ const (
 // never is later than every other instant.
 const never = time.Duration(math.MaxInt64)
 
-// NewMachine returns the machine of a process that has just started. The machine's instants are
-// durations since that start, on a clock that never goes back.
+// NewMachine returns the machine of a process that has just started. The machine's times are durations since
+// that start, on a monotonic clock.
 func NewMachine(cfg Config) (*Machine, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -127,7 +126,7 @@ func (m *Machine) Step(now time.Duration, in Input) []Action {
 	case Stop:
 		m.onStop()
 	}
-	m.expire() // the step may have been a claim's answer that came after the deadline
+	m.expire() // the answer to a claim may have come after the deadline
 	if m.now >= m.wake {
 		m.wake = never
 		m.onWake()
@@ -155,7 +154,7 @@ func (m *Machine) onEvent(e Event) {
 		if !m.stillWanted() {
 			m.follow()
 		}
-	case claiming: // the claim in flight must be answered first
+	case claiming: // the machine must wait for the answer to the claim
 		if !m.question.open && !m.stillWanted() {
 			m.follow()
 		}
@@ -204,8 +203,8 @@ func (m *Machine) onWake() {
 	}
 }
 
-// onStop ends the current state if it can be abandoned. If the process leads, onStop asks the
-// leading function to stop.
+// onStop ends the current state if the state can be abandoned. If the process leads, onStop asks the leading
+// function to stop.
 func (m *Machine) onStop() {
 	if m.stopping {
 		return
@@ -237,8 +236,8 @@ func (m *Machine) ask(s state, within time.Duration) Question {
 
 func (m *Machine) do(a Action) { m.actions = append(m.actions, a) }
 
-// storageFailed logs the first of several consecutive storage failures as a warning,
-// and the others at debug level.
+// storageFailed logs the first of several consecutive storage failures as a warning, and further failures at
+// debug level.
 func (m *Machine) storageFailed(operation string, err error) {
 	log := m.log.Warn
 	if m.streaks.logged {

@@ -49,7 +49,7 @@ func (s *shell) perform(action Action) {
 		s.leaseCtx.extend(s.started.Add(a.Deadline))
 	case AwaitBeat:
 		select {
-		case <-s.beats: // discard an earlier beat, which does not prove that the loop still runs
+		case <-s.beats: // discard an earlier beat, because it does not prove that the loop still runs
 		default:
 		}
 		s.awaited = s.beats

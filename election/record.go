@@ -4,15 +4,15 @@ package election
 // was never held.
 type Record struct {
 	Epoch   uint64 // epoch of the holder; one more than the epoch of the previous holder
-	Holder  string // the worker's ID
-	LeaseID string // a random UUID, new for each claim
+	Holder  string // ID of the worker that holds the lease
+	LeaseID string // random UUID of the claim with which the holder acquired the lease
 	Held    bool   // false if the lease was released or is known to have expired
 }
 
 // Claim is one attempt to become the holder.
 type Claim struct {
 	Holder  string
-	LeaseID string // a random UUID, new for each claim; a retry of a claim uses the same UUID
+	LeaseID string // random UUID of the claim; a retry of the claim uses the same UUID
 	// Replaces is the lease ID of a holder that is believed dead, or an ID that was
 	// transferred to the claimant. The claim of a held lease succeeds only if the lease
 	// still has the ID in Replaces. If Replaces is empty, the claim succeeds only if the

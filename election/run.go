@@ -53,13 +53,13 @@ type shell struct {
 	leadFunc LeadFunc
 	done     bool
 
-	calls   context.Context // the context of calls; ends when Run ends
+	calls   context.Context // context of calls to Lease and Peers; ends when Run ends
 	running sync.WaitGroup
 	answers chan Answer
 
 	// The following fields belong to the current or the last term.
 	leaseCtx *leaseContext
-	ended    <-chan struct{} // closed when leaseCtx ends; nil once the machine knows that leaseCtx has ended
+	ended    <-chan struct{} // closed when leaseCtx ends; nil when the machine knows that leaseCtx has ended
 	beats    <-chan struct{} // beats of the leading loop
 	awaited  <-chan struct{} // the same channel as beats while the machine waits for a beat, otherwise nil
 	stopping chan<- struct{} // closed to ask the leading function to stop
@@ -89,7 +89,7 @@ func (s *shell) run(stop <-chan struct{}) {
 			if s.leaseCtx.Err() != nil {
 				s.deposed()
 			}
-			s.leaseCtx.end(context.Canceled) // ends goroutines that the leading function may have left running
+			s.leaseCtx.end(context.Canceled) // goroutines that the leading function may have left running end too
 			s.ended, s.awaited = nil, nil
 			s.step(returned)
 		case <-due.C:
@@ -106,8 +106,8 @@ func (s *shell) step(in Input) {
 	}
 }
 
-// catchUp feeds the machine the events that have arrived. Otherwise a process that was suspended
-// would conclude that the others had been silent during the suspension.
+// catchUp feeds the machine the events that have arrived. Without catchUp, a process that was suspended would
+// conclude that the other processes had been silent during the suspension.
 func (s *shell) catchUp() {
 	events := s.peers.Events()
 	for range len(events) {

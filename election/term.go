@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// LeadFunc does the leader's work. The context of the function represents the leadership: the
-// context is done as soon as the process must not act as the leader any more, and [context.Cause]
-// returns the reason. The context's deadline is the instant at which the process stops trusting its
-// lease; each renewal extends the deadline. The context's Err checks the clock, so it returns an
-// error after the deadline even if a suspension has delayed the timer. So after waiting for
-// anything, call Err before acting as the leader.
+// LeadFunc does the leader's work. The context of the function represents the leadership: the context is done
+// as soon as the process must not act as the leader any more, and [context.Cause] returns the reason. The
+// context's deadline is the instant at which the process stops trusting its lease; each renewal extends the
+// deadline. The context's Err checks the clock, so it returns an error after the deadline even if a suspension
+// has delayed the timer. So a leading function that has waited for anything must call Err before it acts as the
+// leader.
 //
 // The lease is released, or transferred to the successor, only after the function
 // has returned. A function that returns before its context is done steps down.
@@ -21,18 +21,18 @@ type LeadFunc func(ctx context.Context, term *Term) (successor string, err error
 
 // Term is one leadership. The methods of a Term may be called from any goroutine.
 type Term struct {
-	Record // the lease's record when the lease was acquired: epoch, holder, lease ID
+	Record // record of the lease at its acquisition: epoch, holder, lease ID
 
 	Cause       Cause
-	Predecessor string        // ID of the previous leader; empty if unknown
-	Since       time.Time     // when the lease was acquired
-	Detect      time.Duration // from the previous leader's last sign of life to the decision to replace that leader; 0 if there was no such decision
-	Elect       time.Duration // from the decision to lead to holding the lease
+	Predecessor string        // ID of the previous leader; empty if it is unknown
+	Since       time.Time     // time at which the lease was acquired
+	Detect      time.Duration // time from the previous leader's last sign of life to the decision to replace that leader; 0 if there was no such decision
+	Elect       time.Duration // time from the decision to lead to the acquisition of the lease
 
 	control TermControl
 }
 
-// Term returns the term that l begins. The lease was acquired at since.
+// Term returns the term that l begins. The parameter since is the time at which the lease was acquired.
 func (l Lead) Term(since time.Time, control TermControl) *Term {
 	return NewTerm(Term{
 		Record: l.Record, Cause: l.Cause, Predecessor: l.Predecessor,
@@ -43,9 +43,9 @@ func (l Lead) Term(since time.Time, control TermControl) *Term {
 // TermControl connects a Term's methods to the code that grants the term, usually
 // [Run]. Each field may be nil.
 type TermControl struct {
-	Beat     func()             // called by Term.Beat
-	Stopping <-chan struct{}    // returned by Term.Stopping
-	Deposed  func(epoch uint64) // called by Term.Deposed for an epoch above the term's
+	Beat     func()             // function that Term.Beat calls
+	Stopping <-chan struct{}    // channel that Term.Stopping returns
+	Deposed  func(epoch uint64) // function that Term.Deposed calls for an epoch above the term's epoch
 }
 
 // NewTerm returns term with control set. In an election [Run] creates the terms. NewTerm is for

@@ -2,7 +2,7 @@ package election
 
 import "time"
 
-// followers returns roughly how many processes follow the leader.
+// followers estimates how many processes follow the leader.
 func (m *Machine) followers() int { return min(max(m.leader.workers-1, 1), maxFollowers) }
 
 // pingInterval returns the time until this follower's next ping. The time is random, 0.5 to 1.5

@@ -42,7 +42,7 @@ scale also start Azurite, the emulator of Azure Storage. Only
 	return cmd
 }
 
-// benchmark contains the flags that all benchmarks have.
+// benchmark contains the flags that all subcommands of the command bench have.
 type benchmark struct {
 	cmd  *cobra.Command
 	plot string
@@ -86,7 +86,7 @@ func (b *benchmark) checkAlone() (err error) {
 	return err
 }
 
-// between returns an error if the value of a flag is out of bounds.
+// between returns an error if a flag's value is below the minimum or above the maximum.
 func between[T cmp.Ordered](flag string, got, least, most T) error {
 	if got < least || got > most {
 		return usagef("--%s must be %v to %v, got %v", flag, least, most, got)
@@ -94,7 +94,8 @@ func between[T cmp.Ordered](flag string, got, least, most T) error {
 	return nil
 }
 
-// Limits of flags. With larger values a benchmark would take days or all memory.
+// Flags of benchmarks have the following upper limits. With larger values a benchmark would take days or all
+// memory.
 const (
 	mostRounds        = 1000
 	mostProcesses     = 256
@@ -110,11 +111,11 @@ type report interface {
 	Figure() plot.Figure
 }
 
-// tell shows the current activity and, if all is above 0, how much of the activity is done.
+// tell shows the current activity, and if all is above 0 also how much of the activity is done.
 type tell func(doing string, done, all uint64)
 
-// measure runs a benchmark with a progress line, prints the report and draws the chart. The
-// measurement takes long, so the chart is drawn even if printing fails.
+// measure runs a benchmark with a progress line, prints the report and draws the chart. The measurement takes
+// long, so the chart is drawn even if the report cannot be printed.
 func measure[R report](ctx context.Context, a *app, b *benchmark, run func(context.Context, tell) (R, error)) (R, error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()

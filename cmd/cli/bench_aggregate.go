@@ -10,7 +10,6 @@ import (
 	"github.com/bellwether-compute/bellwether/bench"
 )
 
-// Bounds of the sizes of vectors, in bytes.
 const (
 	leastVector = 8
 	mostVector  = 2_000_000_000

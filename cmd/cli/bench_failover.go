@@ -19,7 +19,7 @@ type benchFailoverFlags struct {
 	benchmark
 	how    string
 	kills  int
-	size   int // number of worker processes
+	size   int // number of worker processes of the cluster
 	slots  int
 	watch  time.Duration
 	attach bool
@@ -108,9 +108,8 @@ func (f *benchFailoverFlags) check(cmd *cobra.Command, args []string) error {
 	return f.benchmark.check()
 }
 
-// interruptedAttached returns the error of an interrupted benchmark of a running cluster. The error
-// says whether the benchmark's job is still in the cluster, because nothing else of the benchmark
-// can remain there.
+// interruptedAttached returns the error for an interrupted benchmark of a running cluster. The error says
+// whether the benchmark's job is still in the cluster; nothing else of the benchmark can remain there.
 func interruptedAttached(failed error) error {
 	if errors.Is(failed, bench.ErrJobGoesOn) {
 		return fmt.Errorf("interrupted: %w", failed)
@@ -166,9 +165,9 @@ func (a *app) benchAttached(ctx context.Context, cfg bench.FailoverConfig, flags
 	return bench.Failover(ctx, cfg)
 }
 
-// awaitTwoWorkers waits until the leader knows at least two workers, so that one can take over from
-// the other, and returns the number of workers. The wait is needed because a new leader learns of
-// the workers one by one.
+// awaitTwoWorkers waits until the leader knows at least two workers, so that one can take over from the other,
+// and returns the number of workers. A new leader learns of the workers one by one, so there may be fewer
+// workers at first.
 func (a *app) awaitTwoWorkers(ctx context.Context, c *client.Client) (int, error) {
 	const least = 2
 	deadline := time.Now().Add(a.timeout)

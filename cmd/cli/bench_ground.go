@@ -15,12 +15,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
-// benchGround is the environment of a benchmark on this machine: a NATS server, storage,
-// and processes of this program.
+// benchGround is the environment of a benchmark on this machine: a NATS server, storage, and processes of the
+// program itself.
 type benchGround struct {
 	*localServers
 	dir     string
-	traces  string // folder for recorded executions
+	traces  string // folder for recorded execution traces
 	client  *client.Client
 	workers *procs.Supervisor
 	log     *slog.Logger
@@ -61,7 +61,7 @@ func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err
 	}
 	g = &benchGround{localServers: base, dir: dir, traces: traces, log: log, args: b.log.args(), output: a.Err}
 	if b.log.level == "error" {
-		g.output = io.Discard // processes that are killed log errors, which would confuse
+		g.output = io.Discard // errors in the logs of killed processes would confuse the user
 	}
 	if g.client, err = a.connectTo(ctx, base.cfg, time.Minute); err != nil {
 		g.close()
@@ -124,12 +124,12 @@ func (g *benchGround) startLeader(cluster string) (stop func(), err error) {
 func (g *benchGround) close() {
 	if g.workers != nil {
 		kill := make(chan struct{})
-		close(kill) // kill at once, because the results of running partitions are not needed
+		close(kill) // processes are killed at once, because the results of running partitions are not needed
 		g.workers.Stop(stopTimeout, kill)
 	}
 	if g.client != nil {
 		g.client.Close()
 	}
 	g.localServers.close(g.log)
-	_ = os.RemoveAll(g.dir) // errors are ignored: remaining files are in the temporary folder
+	_ = os.RemoveAll(g.dir) // errors are ignored, because the folder is in the folder for temporary files
 }

@@ -28,7 +28,7 @@ func (a *app) benchLeaderCommand() *cobra.Command {
 			ctx, orphaned := context.WithCancel(ctx)
 			defer orphaned()
 			go func() {
-				_, _ = io.Copy(io.Discard, a.In) // returns when the parent process ends
+				_, _ = io.Copy(io.Discard, a.In) // Copy returns when the parent process ends
 				orphaned()
 			}()
 			cfg, err := a.target.config()

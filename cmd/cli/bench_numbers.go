@@ -10,7 +10,7 @@ import (
 // numberList is the value of a flag: whole numbers, such as 1000 or 1e9, separated by commas.
 type numberList struct {
 	list        []uint64
-	least, most uint64 // bounds of each number
+	least, most uint64 // minimum and maximum of each number
 }
 
 func (n *numberList) Set(text string) error {
@@ -19,7 +19,7 @@ func (n *numberList) Set(text string) error {
 		v, ok := wholeNumber(strings.TrimSpace(word))
 		if !ok || v < n.least || v > n.most {
 			err := fmt.Errorf("want whole numbers from %d to %d, such as 1000 or 1e6, separated by commas", n.least, n.most)
-			if word != text { // if word is the whole text, cobra's error already contains it
+			if word != text { // if word is the whole text, cobra's error already quotes it
 				err = fmt.Errorf("%q: %w", word, err)
 			}
 			return err
@@ -32,7 +32,7 @@ func (n *numberList) Set(text string) error {
 // wholeNumber parses a whole number such as 1000, 1e3 or 1.5e3. wholeNumber does not use float64,
 // which cannot represent all whole numbers above 2^53.
 func wholeNumber(word string) (uint64, bool) {
-	const bits = 128 // more bits than a uint64
+	const bits = 128 // a number of 128 bits can hold every uint64 exactly
 	f, _, err := big.ParseFloat(word, 10, bits, big.ToNearestEven)
 	if err != nil || !f.IsInt() {
 		return 0, false

@@ -15,7 +15,7 @@ type jobKind struct {
 	Name       string           `json:"name"`
 	Version    string           `json:"version"`
 	Summary    string           `json:"summary"`
-	Restricted bool             `json:"restricted,omitempty"` // workers run the job only if the flag --allow names it
+	Restricted bool             `json:"restricted,omitempty"` // true if workers run the job only if the flag --allow names it
 	Parameters []jobs.Parameter `json:"parameters"`
 }
 
@@ -27,7 +27,7 @@ func describe(job jobs.Job) jobKind {
 	return jobKind{job.Name(), job.Version(), job.Summary(), job.Restricted(), parameters}
 }
 
-// restriction returns a text to append to the summary of a restricted job, and "" for other jobs.
+// restriction returns a text for the end of a job's summary: a note if the job is restricted, otherwise "".
 func (k jobKind) restriction() string {
 	if !k.Restricted {
 		return ""

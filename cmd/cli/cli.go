@@ -17,9 +17,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
-// Main runs the command line of this process with the known jobs, and exits. Several jobs may have
-// the same name, with different versions: then the commands submit and run use the first of them,
-// and workers run all of them.
+// Main runs the command line of this process with the known jobs, and exits. Several jobs may have the same
+// name, with different versions: the commands submit and run use the first of these jobs, and workers run all
+// of them.
 func Main(known ...jobs.Job) {
 	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	os.Exit(run(context.Background(), filepath.Base(os.Args[0]), os.Args[1:], streams, known))
@@ -38,7 +38,7 @@ func Run(ctx context.Context, args []string, streams Streams, known ...jobs.Job)
 	return run(ctx, defaultName, args, streams, known)
 }
 
-// defaultName is the program's name if [Run] is called.
+// defaultName is the program's name in texts if [Run] is called.
 const defaultName = "bellwether"
 
 // run is like [Run], for a program with the given name, which appears in help, hints and completion
@@ -55,7 +55,7 @@ func run(ctx context.Context, name string, args []string, streams Streams, known
 	if status, ok := errors.AsType[commandStatus](err); ok {
 		return int(status)
 	}
-	if !a.started { // cobra rejected the command line
+	if !a.started { // cobra has rejected the command line
 		err = usage(err)
 	}
 	err = a.explain(err)
@@ -71,8 +71,8 @@ func run(ctx context.Context, name string, args []string, streams Streams, known
 type app struct {
 	Streams
 	name    string     // name of the program
-	jobs    []jobs.Job // sorted by name
-	started bool       // cobra has accepted the command line
+	jobs    []jobs.Job // jobs of the program, sorted by name
+	started bool       // true if cobra has accepted the command line
 
 	output  outputFormat
 	timeout time.Duration
@@ -154,6 +154,6 @@ func completeFolders(cmd *cobra.Command, flag string) {
 
 func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic(err) // the flag is not registered, or already has a completion function
+		panic(err) // an error means that the flag is not registered, or already has a completion function
 	}
 }

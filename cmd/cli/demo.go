@@ -22,9 +22,9 @@ import (
 
 const (
 	demoJob     = "primes"
-	demoLimit   = "1.2e11" // about 20 s on two cores
+	demoLimit   = "1.2e11" // with this limit the job takes about 20 s on two cores
 	demoWorkers = 4
-	demoTimeout = 30 * time.Second // bounds each wait except the wait for the job
+	demoTimeout = 30 * time.Second // timeout of each wait except the wait for the job
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -117,8 +117,8 @@ func (a *app) demo(ctx context.Context, job jobs.Job, params jobs.Params, log lo
 	return nil
 }
 
-// demoCluster runs the part of the demo that needs a cluster. demoCluster stops all
-// processes and removes all files before it returns.
+// demoCluster runs the part of the demo that needs a cluster. Before it returns, demoCluster stops all
+// processes and removes all files.
 func (a *app) demoCluster(ctx context.Context, n *narrator, job jobs.Job, params jobs.Params, log logFlags, report *demoReport) error {
 	dir, err := os.MkdirTemp("", "bellwether-demo-")
 	if err != nil {
@@ -337,7 +337,7 @@ func (n *narrator) verdict(r demoReport) {
 	n.printf("\nThe bytes differ.\ncluster  %s\nrun      %s\n", r.Cluster.Result, r.Run.Result)
 }
 
-// known returns nil if ms is 0, which means that the duration is unknown.
+// known returns a pointer to ms, or nil if ms is 0, which means that the duration is unknown.
 func known(ms float64) *float64 {
 	if ms == 0 {
 		return nil

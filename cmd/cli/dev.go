@@ -109,7 +109,7 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	if err != nil {
 		return err
 	}
-	if _, err := flags.allow.filter(a.jobs); err != nil { // report an invalid flag before the servers start
+	if _, err := flags.allow.filter(a.jobs); err != nil { // an invalid flag must be reported before the servers start
 		return err
 	}
 	data, err := dataDir(flags.data)
@@ -175,8 +175,7 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	return nil
 }
 
-// slotsEach returns the number of slots per worker that divides the machine's cores among the
-// workers.
+// slotsEach divides the machine's cores among the workers, and returns the number of slots per worker.
 func slotsEach(workers int) int { return max(1, runtime.GOMAXPROCS(0)/max(1, workers)) }
 
 // memoryEach returns the value of the flag --memory for workers that share the machine's memory.
@@ -211,7 +210,7 @@ func (a *app) greet(servers *localServers, data, page string, workers, slots int
 		NATS    string `json:"nats"`
 		Cluster string `json:"cluster"`
 		Storage string `json:"storage"`
-		Azurite string `json:"azurite,omitempty"` // connection string of Azurite, whose key is public
+		Azurite string `json:"azurite,omitempty"` // connection string of Azurite, whose key is publicly known
 		Data    string `json:"data"`
 		Workers int    `json:"workers"`
 		Slots   int    `json:"slots"`
@@ -243,7 +242,7 @@ func (a *app) greet(servers *localServers, data, page string, workers, slots int
 	})
 }
 
-// exampleJob returns the name of a job for examples, one that the program knows.
+// exampleJob returns the name of a job of this program for examples.
 func (a *app) exampleJob() string {
 	if _, err := a.job(demoJob); err == nil || len(a.jobs) == 0 {
 		return demoJob

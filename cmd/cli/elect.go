@@ -27,8 +27,8 @@ const (
 
 	minElectLease = time.Second
 
-	electPause         = time.Second            // between two attempts to open the lease
-	electReconnectWait = 500 * time.Millisecond // between two attempts to reach NATS
+	electPause         = time.Second            // pause between two attempts to open the lease
+	electReconnectWait = 500 * time.Millisecond // pause between two attempts to reach a NATS server
 )
 
 type electFlags struct {
@@ -70,7 +70,7 @@ same --lease. A holder that dies is replaced when its lease has expired.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.elect(cmd.Context(), flags, args) },
 	}
-	cmd.Flags().SetInterspersed(false) // flags after COMMAND belong to COMMAND
+	cmd.Flags().SetInterspersed(false) // flags after COMMAND are arguments of COMMAND
 	cmd.Flags().StringVar(&flags.name, "name", "", "name of the lease: 1 to 40 lower-case letters, digits and dashes")
 	cmd.Flags().DurationVar(&flags.lease, "lease", defaultLease, "how long the lease lasts without a renewal; with storage "+string(cluster.Azure)+", whole seconds from 15s to 1m")
 	cmd.Flags().DurationVar(&flags.grace, "grace", 0, "time from SIGTERM to SIGKILL, at most half of --lease (default a third of --lease)")
@@ -111,7 +111,7 @@ type elector struct {
 	cfg     election.Config
 	command command.Config
 	log     *slog.Logger
-	status  int // exit status of the command, once the command has ended
+	status  int // exit status of the command; valid after the command has ended
 }
 
 func (a *app) elect(ctx context.Context, flags electFlags, args []string) error {
@@ -153,8 +153,8 @@ func (a *app) elect(ctx context.Context, flags electFlags, args []string) error 
 	return err
 }
 
-// newElector checks the flags. newElector chooses the durations so that there is time for one
-// failed renewal and one successful renewal before the command would have to be stopped.
+// newElector checks the flags. It chooses the durations so that one renewal may fail and another may succeed
+// before the command would have to be stopped.
 func (a *app) newElector(flags electFlags, args []string) (*elector, wire.Subjects, error) {
 	fail := func(err error) (*elector, wire.Subjects, error) { return nil, wire.Subjects{}, err }
 	grace := cmp.Or(flags.grace, flags.lease/3)
@@ -250,7 +250,7 @@ func (e *elector) run(ctx context.Context, term *election.Term) error {
 	e.status = result.Status
 	e.log.Info("Command ended", "epoch", term.Epoch, "status", result.Status, "stopped", result.Stopped)
 	if result.Stopped {
-		return errLeaseAtRisk // the lease is at risk, or this process was told to stop
+		return errLeaseAtRisk // the lease is about to expire, or this process was told to stop
 	}
 	return nil
 }

@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// Exit statuses of the program.
+// The program exits with one of the following statuses.
 const (
 	statusOK     = 0
-	statusFailed = 1 // the job failed or was cancelled, or an unexpected error
+	statusFailed = 1 // the job failed or was cancelled, or an unexpected error occurred
 	statusUsage  = 2 // bad usage
-	statusAbsent = 3 // no cluster was found, no answer came in time, or the job has not ended
-	statusStuck  = 4 // a worker has ended because code of jobs does not return: a supervisor should start the worker again
+	statusAbsent = 3 // no cluster was found, there was no answer in time, or the job has not ended
+	statusStuck  = 4 // a worker has ended because code of jobs does not return, so a supervisor should start the worker again
 )
 
-// statusError is an error together with the exit status that it causes. Any other error causes the
-// exit status statusFailed.
+// statusError is an error with the exit status of the program. Any other error causes the exit status
+// statusFailed.
 type statusError struct {
 	status int
 	err    error

@@ -20,7 +20,7 @@ const defaultHTTP = ":9464"
 // healthAnswer is the part of a worker's answer on /healthz that the command health shows.
 type healthAnswer struct {
 	OK      bool     `json:"ok"`
-	Reasons []string `json:"reasons"` // if OK is true, the reasons why the worker is not ready
+	Reasons []string `json:"reasons"` // if OK is true, these are the reasons why the worker is not ready
 	Leads   bool     `json:"leads"`
 }
 
@@ -63,8 +63,7 @@ within --reply-timeout.`,
 	return cmd
 }
 
-// askHealth asks the worker that listens on an address. An address without a host means this
-// machine.
+// askHealth requests /healthz from the worker at an address. An address without a host means this machine.
 func askHealth(ctx context.Context, address string) (answer healthAnswer, err error) {
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", address)

@@ -11,19 +11,19 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// change is the JSON that the command history prints for one change of leader. Detect is 0 if it is
+// change is the JSON that the command history prints for one change of leader. Detect is 0 if the duration is
 // unknown. Until the step has ended, Resume is 0, and FirstAssignment and FirstResult are null.
 type change struct {
 	Epoch           uint64    `json:"epoch"`
 	Worker          string    `json:"worker"`
 	Cause           string    `json:"cause"`
-	At              time.Time `json:"at"`                  // when the lease was acquired
-	Detect          float64   `json:"detect_ms"`           // from the predecessor's last sign of life to the decision to replace the predecessor
-	Elect           float64   `json:"elect_ms"`            // from the decision until the lease was acquired
-	Fence           float64   `json:"fence_ms"`            // from the acquisition until no earlier leader could write
-	Resume          float64   `json:"resume_ms"`           // from the end of fencing until work could be assigned
-	FirstAssignment *float64  `json:"first_assignment_ms"` // from the end of Resume until a worker was assigned work
-	FirstResult     *float64  `json:"first_result_ms"`     // from the first assignment until a worker reported a new result
+	At              time.Time `json:"at"`                  // time at which the lease was acquired
+	Detect          float64   `json:"detect_ms"`           // time from the predecessor's last sign of life to the decision to replace the predecessor
+	Elect           float64   `json:"elect_ms"`            // time from the decision to the acquisition of the lease
+	Fence           float64   `json:"fence_ms"`            // time from the acquisition of the lease until no earlier leader could write
+	Resume          float64   `json:"resume_ms"`           // time from the end of fencing until work could be assigned
+	FirstAssignment *float64  `json:"first_assignment_ms"` // time from then until work was assigned to a worker
+	FirstResult     *float64  `json:"first_result_ms"`     // time from the first assignment until a worker reported a new result
 }
 
 func newChange(t client.Term) change {
@@ -34,7 +34,7 @@ func newChange(t client.Term) change {
 	}
 }
 
-// optionalMillis returns d in milliseconds, or nil if d is nil.
+// optionalMillis converts a duration to milliseconds, or returns nil if d is nil.
 func optionalMillis(d *time.Duration) *float64 {
 	if d == nil {
 		return nil

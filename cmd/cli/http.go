@@ -11,17 +11,17 @@ import (
 type httpFlags struct {
 	address string
 	hosts   []string
-	actions string // file with the token
+	actions string // name of the file with the token that permits actions
 }
 
-// register adds the flags except --http, whose help differs between commands.
+// register adds all flags of the page except --http, whose help text differs between commands.
 func (f *httpFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.hosts, "http-host", nil, "further name under which browsers may reach the page; may be repeated")
 	cmd.Flags().StringVar(&f.actions, "http-actions", "", "file with a token of at least 16 bytes; whoever has the token may cancel jobs, requeue poisoned submissions and make the leader step down through the page")
 	completeFiles(cmd, "http-actions")
 }
 
-// token returns the token in the file, or "" if there is no file.
+// token returns the token in the file, or "" if no file is named.
 func (f httpFlags) token() (string, error) {
 	if f.actions == "" {
 		return "", nil

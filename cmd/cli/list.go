@@ -64,6 +64,6 @@ func (a *app) noteDamaged(damaged []client.DamagedJob) {
 
 const noLeader = "nobody leads at the moment"
 
-// isOutdated reports whether a status may be out of date: no leader answered, so the job may have
-// advanced beyond the checkpoint that the status shows.
+// isOutdated reports whether no leader answered, so that the job may have advanced beyond the checkpoint that
+// the status shows.
 func isOutdated(s client.Status) bool { return s.Epoch == 0 && !s.State.Final() }

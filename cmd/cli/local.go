@@ -18,9 +18,9 @@ import (
 // localServers are the servers of a cluster on this machine: a NATS server in this
 // process and, if storage is Azure and no account is configured, Azurite.
 type localServers struct {
-	cfg     cluster.Config // for processes that join the cluster
+	cfg     cluster.Config // configuration for processes that join the cluster
 	nats    *natsserver.Server
-	azurite *azurite.Server // nil if Azurite is not needed
+	azurite *azurite.Server // the Azurite server; nil if it is not needed
 }
 
 // startLocal starts the servers, which keep their data below dir. If withAzurite is true,
@@ -42,7 +42,7 @@ func (a *app) startLocal(ctx context.Context, cfg cluster.Config, dir string, po
 	return l, nil
 }
 
-// check returns an error if workers could not use the storage.
+// check returns an error if workers cannot use the storage.
 func (l *localServers) check(ctx context.Context, timeout time.Duration) error {
 	if l.cfg.Storage != cluster.Azure {
 		return nil
@@ -57,7 +57,7 @@ func (l *localServers) check(ctx context.Context, timeout time.Duration) error {
 	return s.Explain(s.Check(ctx))
 }
 
-// env returns the environment of processes that join the cluster.
+// env returns environment variables for processes that join the cluster.
 func (l *localServers) env() []string { return l.cfg.Environ() }
 
 var errAzuriteEnded = errors.New("the Azurite process has ended")

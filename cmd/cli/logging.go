@@ -10,9 +10,8 @@ import (
 // logFlags are the level and the format of the log of a long-running process.
 type logFlags struct{ level, format string }
 
-// Formats of log lines.
 const (
-	logAuto = "auto" // text on a terminal, otherwise JSON
+	logAuto = "auto" // text if standard error is a terminal, otherwise JSON
 	logText = "text"
 	logJSON = "json"
 )
@@ -38,8 +37,8 @@ func durationsWithUnit(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// logger returns a logger that writes to standard error. If the format is auto, logger replaces it
-// by text or JSON, so that args passes the actual format to child processes.
+// logger returns a logger that writes to standard error. logger replaces the format auto by text or JSON, so
+// that args passes the actual format to child processes.
 func (f *logFlags) logger(a *app) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {

@@ -20,13 +20,13 @@ type outcome struct {
 	Version    string          `json:"version"`
 	State      client.State    `json:"state"`
 	Partitions uint64          `json:"partitions"`
-	Result     json.RawMessage `json:"result"`   // null unless completed
-	SHA256     string          `json:"sha256"`   // SHA-256 of the result, as printed
+	Result     json.RawMessage `json:"result"`   // result of the job; null unless the job has completed
+	SHA256     string          `json:"sha256"`   // SHA-256 of the printed result
 	Builds     []string        `json:"builds"`   // builds of the workers that computed parts of the result
-	Epochs     []uint64        `json:"epochs"`   // epochs of the leaders that led the job
-	Executed   uint64          `json:"executed"` // number of executions of partitions that workers reported, including repeated ones
+	Epochs     []uint64        `json:"epochs"`   // epochs of the job's leaders
+	Executed   uint64          `json:"executed"` // number of reported executions of partitions, including repeated executions
 	Repeated   uint64          `json:"repeated"` // number of repeated executions of partitions
-	Skipped    []uint64        `json:"skipped"`  // partitions omitted from the result
+	Skipped    []uint64        `json:"skipped"`  // partitions that the result omits
 	Error      string          `json:"error"`
 	Submitted  *time.Time      `json:"submitted"`
 	Started    *time.Time      `json:"started"`
@@ -60,7 +60,7 @@ func (a *app) printOutcome(o outcome) error {
 		return a.show(o, o.table)
 	}
 	if len(o.Result) == 0 {
-		return nil // the job failed
+		return nil // only failed jobs have an error text
 	}
 	t, ok := tableOf(o.Result)
 	if !ok {
@@ -137,12 +137,12 @@ func fields(result json.RawMessage) []field {
 	return list
 }
 
-// mixed returns the warning that workers of several builds computed a job.
+// mixed returns a warning for a job that workers of several builds computed.
 func mixed(builds []string) string {
 	return strings.Join(builds, "; ") + ": floats may differ in their last bits from those of another run"
 }
 
-// numbers formats a list of numbers. Of a long list it shows only the first numbers.
+// numbers formats a list of numbers. If the list is long, only the first numbers are included.
 func numbers(list []uint64) string {
 	const most = 20
 	var words []string
@@ -156,7 +156,7 @@ func numbers(list []uint64) string {
 	return strings.Join(words, " ")
 }
 
-// firstLine returns the first line of s. If s describes a panic, this omits the stack trace.
+// firstLine returns the first line of s. For the error of a panic, the first line omits the stack trace.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line

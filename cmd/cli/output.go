@@ -15,7 +15,7 @@ type outputFormat string
 const (
 	outputTable outputFormat = "table"
 	outputJSON  outputFormat = "json"
-	outputCSV   outputFormat = "csv" // of results that are tables
+	outputCSV   outputFormat = "csv" // only for results that are tables
 )
 
 func (f *outputFormat) String() string {
@@ -34,7 +34,7 @@ func (f *outputFormat) Set(s string) error {
 	return fmt.Errorf("want %s, %s or %s", outputTable, outputJSON, outputCSV)
 }
 
-// errNoCSV is the error of a command that prints something else than a result.
+// errNoCSV is the error for --output csv if a command does not print a result.
 var errNoCSV = usagef("-o csv is for results that are tables: want -o table or -o json")
 
 func (f *outputFormat) Type() string { return "FORMAT" }
@@ -43,7 +43,7 @@ func (f *outputFormat) Type() string { return "FORMAT" }
 func (a *app) show(v any, table func(w io.Writer)) error {
 	if a.output == outputJSON {
 		enc := json.NewEncoder(a.Out)
-		enc.SetEscapeHTML(false) // print a result's bytes unchanged
+		enc.SetEscapeHTML(false) // the bytes of a result must be printed unchanged
 		if err := enc.Encode(v); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
@@ -66,7 +66,7 @@ type stream struct {
 	json  bool
 	out   io.Writer
 	table *tabwriter.Writer
-	begun bool // the JSON array already has an item
+	begun bool // true if the JSON array already has an item
 }
 
 func (a *app) newStream(header ...any) *stream {
@@ -75,7 +75,7 @@ func (a *app) newStream(header ...any) *stream {
 	return s
 }
 
-// add adds an item: v as JSON, or cells as a row of the table.
+// add adds an item to the list: v as JSON, or cells as a row of the table.
 func (s *stream) add(v any, cells ...any) error {
 	if !s.json {
 		row(s.table, cells...)
@@ -99,8 +99,8 @@ func (s *stream) add(v any, cells ...any) error {
 	return nil
 }
 
-// end prints the end of the list. Without end no table is printed, and the JSON is
-// incomplete.
+// end prints the end of the list. The caller must call end, because otherwise no table is printed and the JSON
+// is incomplete.
 func (s *stream) end() (err error) {
 	switch {
 	case !s.json:

@@ -76,7 +76,7 @@ azblob:// or https:// URL.`,
 	return cmd
 }
 
-// outputFolder returns the name of the manifest of a job's output.
+// outputFolder returns the folder of a job's output.
 func (a *app) outputFolder(ctx context.Context, cfg cluster.Config, id string) (string, error) {
 	c, err := a.connectTo(ctx, cfg, a.timeout)
 	if err != nil {
@@ -100,7 +100,7 @@ func (a *app) outputFolder(ctx context.Context, cfg cluster.Config, id string) (
 	return manifest, nil
 }
 
-// copyOutput copies the objects of an output to a folder, which must not have files of their names.
+// copyOutput copies the objects of an output to a folder, in which their names must be free.
 func (a *app) copyOutput(ctx context.Context, from source.Driver, m output.Manifest, folder string) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// maxParamsFile is the largest file that --params reads, in bytes.
+// maxParamsFile is the maximum size in bytes of a file for --params.
 const maxParamsFile = 1 << 20
 
 // paramFlags are the flags that set a job's parameters.
@@ -59,8 +59,7 @@ func (p *paramFlags) readFile(stdin io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(from, maxParamsFile+1))
 }
 
-// completeParam returns completions with the parameter names of the job that the first argument
-// names.
+// completeParam completes names of parameters; the first argument of the command is the name of the job.
 func (a *app) completeParam(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	if len(args) == 0 {

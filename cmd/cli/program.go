@@ -48,19 +48,19 @@ const wasmHostCommand = "wasm-host"
 // program that calls [Main] passes to [wasm.Define].
 func WasmHost() []string { return []string{thisProgram(), wasmHostCommand} }
 
-// wasmHostCommand returns the hidden command of these processes.
+// wasmHostCommand returns the hidden command that the processes for modules run.
 func (a *app) wasmHostCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                wasmHostCommand,
 		Hidden:             true,
-		DisableFlagParsing: true, // the arguments are those of the module
+		DisableFlagParsing: true, // cobra must not parse the arguments of the module
 		RunE:               func(_ *cobra.Command, args []string) error { return wasm.HostMain(args, a.In, a.Out) },
 	}
 }
 
 const (
 	commandParameter = "command" // its value can be given as arguments after "--"
-	filesParameter   = "files"   // describes the files that the flag --send names
+	filesParameter   = "files"   // name of the parameter that describes the files of the flag --send
 )
 
 // wantJob checks the arguments of a command that takes the name of a job. The name may be followed
@@ -72,7 +72,7 @@ func wantJob(cmd *cobra.Command, args []string) error {
 	return wantArgs(1, 1)(cmd, args)
 }
 
-// programFlags are the flags that only jobs that run a program accept.
+// programFlags are flags that only jobs that run a program accept.
 type programFlags struct{ send []string }
 
 func (f *programFlags) register(cmd *cobra.Command) {
@@ -132,7 +132,7 @@ func takes(job jobs.Job, parameter string) bool {
 func pair(name string, value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // the values contain only strings and numbers, which JSON can always encode
+		panic(err) // JSON can encode every string and every number
 	}
 	return name + "=" + string(text)
 }

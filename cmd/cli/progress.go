@@ -17,18 +17,18 @@ import (
 // snapshot is the progress of a job at one moment.
 type snapshot struct {
 	State   client.State
-	Doing   string // the activity whose progress is shown, if it is not a job
-	Stage   string // the job's stage, unless workers run its partitions
+	Doing   string // description of the activity whose progress is shown; empty if it is a job
+	Stage   string // stage of the job; empty while workers run its partitions
 	Done    uint64
-	All     uint64  // number of partitions; 0: the job is not planned yet
-	Rate    float64 // partitions per second; 0: unknown
-	Workers int     // number of workers that hold spans of the job; 0: unknown
-	Epoch   uint64  // epoch of the leader; 0: no leader
-	Cluster bool    // the job runs on a cluster: show Workers and Epoch
-	Trouble string  // the reason why the job does not advance
+	All     uint64  // number of partitions; 0 if the job is not planned yet
+	Rate    float64 // partitions per second; 0 if unknown
+	Workers int     // number of workers that hold spans of the job; 0 if unknown
+	Epoch   uint64  // epoch of the leader; 0 if there is no leader
+	Cluster bool    // true if the job runs on a cluster, so that Workers and Epoch are shown
+	Trouble string  // reason why the job does not advance
 }
 
-// left returns the time until the job is done at the current rate, and whether this time is known.
+// left estimates the time until the job is done at the current rate. left returns false if the time is unknown.
 func (s snapshot) left() (time.Duration, bool) {
 	return client.Remaining(s.Done, s.All, s.Rate)
 }
@@ -66,8 +66,8 @@ func (s snapshot) line() string {
 	return strings.Join(parts, "  ")
 }
 
-// bar returns the snapshot as one line of a terminal. In a narrow terminal the bar is shorter or
-// missing, but the words are kept.
+// bar formats the snapshot as one line of a terminal. In a narrow terminal the bar is shortened or omitted, but
+// the text remains.
 func (s snapshot) bar(columns int) string {
 	const widest, narrowest = 24, 6
 	line := s.line()
@@ -83,10 +83,10 @@ func (s snapshot) bar(columns int) string {
 }
 
 func percent(done, all uint64) int {
-	return int(100 * float64(done) / float64(all)) // rounds down, so the result is 100 only at the end
+	return int(100 * float64(done) / float64(all)) // the result is rounded down, so it is 100 only at the end
 }
 
-// rate formats perSecond with at most three digits.
+// rate formats a rate with at most three digits.
 func rate(perSecond float64) string {
 	if perSecond < 1000 {
 		return fmt.Sprintf("%.3g", perSecond)
@@ -98,12 +98,12 @@ func rate(perSecond float64) string {
 // quietFor is the interval between progress lines if the output is not a terminal.
 const quietFor = 5 * time.Second
 
-// progress shows snapshots. On a terminal it redraws a bar; otherwise it prints a line
-// every quietFor.
+// progress displays snapshots of the progress. On a terminal, progress redraws a bar; otherwise it prints a
+// line at the interval quietFor.
 type progress struct {
 	out     io.Writer
-	columns func() int // width of the terminal; nil: not a terminal
-	due     time.Time  // when to print the next line; unused on a terminal
+	columns func() int // function that returns the terminal's width; nil if the output is not a terminal
+	due     time.Time  // time at which the next line is printed; unused on a terminal
 	drawn   bool
 }
 
@@ -160,7 +160,7 @@ type speedometer struct {
 	rate float64
 }
 
-// memory is roughly the time that the measured rate needs to follow a change of speed.
+// memory is approximately how long the measured rate takes to follow a change of speed.
 const memory = 5 * time.Second
 
 func (m *speedometer) observe(now time.Time, done uint64) float64 {

@@ -15,7 +15,7 @@ const (
 	envAllow      = "BELLWETHER_ALLOW"
 )
 
-// allowFlag names the restricted jobs that a worker runs.
+// allowFlag is the value of --allow: the restricted jobs that a worker runs.
 type allowFlag struct{ names []string }
 
 func (f *allowFlag) register(a *app, cmd *cobra.Command) {
@@ -23,7 +23,7 @@ func (f *allowFlag) register(a *app, cmd *cobra.Command) {
 	completeWords(cmd, allowFlagName, restricted(a.jobs)...)
 }
 
-// args returns the flag with its value as arguments for a worker process.
+// args returns the flag --allow with its value as arguments for a worker process.
 func (f allowFlag) args() []string {
 	if len(f.names) == 0 {
 		return nil
@@ -31,8 +31,7 @@ func (f allowFlag) args() []string {
 	return []string{"--" + allowFlagName, strings.Join(f.names, ",")}
 }
 
-// filter returns the jobs that are not restricted, and the restricted jobs that the flag or the
-// environment names.
+// filter removes the restricted jobs that neither the flag nor the environment variable names.
 func (f allowFlag) filter(known []jobs.Job) ([]jobs.Job, error) {
 	source, names := "--"+allowFlagName, f.names
 	if len(names) == 0 && os.Getenv(envAllow) != "" {

@@ -111,8 +111,8 @@ type partitionOutcome struct {
 	Version    string  `json:"version"`
 	Partition  uint64  `json:"partition"`
 	Partitions uint64  `json:"partitions"` // number of partitions of the job
-	Bytes      int     `json:"bytes"`      // size of the encoded partial
-	SHA256     string  `json:"sha256"`     // of the encoded partial
+	Bytes      int     `json:"bytes"`      // size of the encoded partial in bytes
+	SHA256     string  `json:"sha256"`     // SHA-256 of the encoded partial
 	Took       float64 `json:"seconds"`
 }
 
@@ -181,8 +181,8 @@ func (a *app) runLocal(ctx context.Context, job jobs.Job, params jobs.Params, lo
 	return o, result.Attachment
 }
 
-// runOrCheck runs a job once, or checks the job if check is true. In the second case it also
-// returns descriptions of the check's runs.
+// runOrCheck runs a job once, or checks the job if check is true. If check is true, runOrCheck also returns
+// descriptions of the runs.
 func runOrCheck(ctx context.Context, job jobs.Job, params jobs.Params, local jobs.Local, check bool) (jobs.LocalResult, []string, error) {
 	if !check {
 		result, err := local.Run(ctx, job, params)

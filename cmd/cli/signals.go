@@ -47,7 +47,7 @@ func dropDuplicates(ctx context.Context, signals <-chan os.Signal) <-chan os.Sig
 					last = now
 					select {
 					case received <- s:
-					default: // the channel is full
+					default: // further signals are dropped if the channel is full
 					}
 				}
 			case <-ctx.Done():

@@ -23,20 +23,20 @@ type jobStatus struct {
 	Priority    int             `json:"priority"`
 	MaxAttempts int             `json:"max_attempts"`
 	MaxSkipped  uint64          `json:"max_skipped"`
-	Strict      bool            `json:"strict_builds"`     // only workers of one build run the job
-	Timeout     float64         `json:"timeout"`           // seconds; 0: none
-	Partition   float64         `json:"partition_timeout"` // seconds; 0: the limit in the job's definition
+	Strict      bool            `json:"strict_builds"`     // true if only workers of one build run the job
+	Timeout     float64         `json:"timeout"`           // time limit of the job in seconds; 0 if there is none
+	Partition   float64         `json:"partition_timeout"` // time limit of a partition in seconds; 0 means the limit in the job's definition
 	State       client.State    `json:"state"`
-	Partitions  uint64          `json:"partitions"` // 0 until the job is planned
-	Done        uint64          `json:"done"`       // 0 if the job failed or was cancelled
-	Stage       client.Stage    `json:"stage"`      // planning, mapping, merging or finishing; empty unless running
+	Partitions  uint64          `json:"partitions"` // number of partitions; 0 until the job is planned
+	Done        uint64          `json:"done"`       // number of finished partitions; 0 if the job failed or was cancelled
+	Stage       client.Stage    `json:"stage"`      // planning, mapping, merging or finishing; empty if the job is not running
 	MergesLeft  uint64          `json:"merges_left"`
 	Executed    uint64          `json:"executed"`
-	Skipped     []uint64        `json:"skipped"` // for a running job, and in a list, only the first thousand
+	Skipped     []uint64        `json:"skipped"` // skipped partitions; only the first thousand for a running job and in a list
 	Epochs      []uint64        `json:"epochs"`
 	Builds      []string        `json:"builds"`       // builds of the workers that computed parts of the result
-	Live        bool            `json:"live"`         // the status is from the leader, not from the last checkpoint
-	Epoch       uint64          `json:"epoch"`        // epoch of the leader that answered; 0: no leader answered
+	Live        bool            `json:"live"`         // true if the status comes from the leader, false if it comes from the last checkpoint
+	Epoch       uint64          `json:"epoch"`        // epoch of the leader that answered; 0 if no leader answered
 	Workers     int             `json:"workers"`      // number of workers that hold spans of the job
 	Rate        float64         `json:"rate"`         // partitions per second, over the last seconds
 	SecondsLeft float64         `json:"seconds_left"` // until all partitions are done at the rate above, or all merges at the merge rate; -1: unknown
@@ -117,8 +117,8 @@ the last checkpoint.`,
 	}
 }
 
-// stageWords returns the stage of a running job. stageWords returns nothing for the stage mapping,
-// because the number of finished partitions is shown then.
+// stageWords describes the stage of a running job. For the stage mapping it returns an empty text, because the
+// number of finished partitions is shown then.
 func stageWords(s client.Status) string {
 	switch s.Stage() {
 	case client.Mapping:
@@ -134,7 +134,7 @@ func stageWords(s client.Status) string {
 	return ""
 }
 
-// mergeWords says what workers merge of a job with large partial results.
+// mergeWords describes the running merges of a job with large partial results.
 func mergeWords(s client.Status) string {
 	if s.Live == nil || s.Live.HeldBytes == 0 {
 		return ""

@@ -46,11 +46,11 @@ func (t resultTable) header() (names []string) {
 	return names
 }
 
-// cells returns the values of a row. Null is empty.
+// cells returns the values of a row. A null becomes an empty cell.
 func (t resultTable) cells(row []json.RawMessage) (cells []string) {
 	for _, value := range row {
 		var text string
-		if json.Unmarshal(value, &text) != nil { // a number, a boolean or nested JSON
+		if json.Unmarshal(value, &text) != nil { // the value is a number, a boolean or nested JSON
 			text = string(value)
 		}
 		cells = append(cells, text)

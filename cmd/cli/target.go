@@ -16,9 +16,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
-// targetFlags are the flags that select a cluster and set how to connect to it. The flags override
-// the environment variables. The connection flags have the same names as those of the command line
-// tool nats.
+// targetFlags are the flags that select a cluster and set how to connect to it. The flags override the
+// environment variables. The flags for the connection have the same names as flags of the program nats.
 type targetFlags struct {
 	cluster  string
 	storage  string
@@ -26,7 +25,7 @@ type targetFlags struct {
 	nats     cluster.NATS
 
 	azureURL  string // URL of the account's blob endpoint, without a SAS
-	azureFile string // name of a file with a connection string, or a URL with a SAS
+	azureFile string // name of a file that contains a connection string, or a URL with a SAS
 }
 
 func (f *targetFlags) register(flags *pflag.FlagSet) {
@@ -64,9 +63,9 @@ func (f targetFlags) config() (cluster.Config, error) {
 	return cfg, usage(err)
 }
 
-// useTarget lets the jobs that run in this process read from the storage account and the earlier
-// jobs of the cluster that the flags name. If the flags are not valid, useTarget does nothing,
-// because most jobs need no cluster.
+// useTarget lets the jobs that run in this process read from the storage account and the earlier jobs of the
+// cluster that the flags name. If the flags are not valid, useTarget does nothing, because most jobs do not
+// need a cluster.
 func (a *app) useTarget() {
 	if cfg, err := a.target.config(); err == nil {
 		cluster.SetOfProcess(cfg)

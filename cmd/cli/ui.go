@@ -38,7 +38,7 @@ Everybody who can reach the address can read the page, so it is on 127.0.0.1 by 
 			if err != nil {
 				return err
 			}
-			c, err := a.connectTo(cmd.Context(), cfg, a.timeout) // connect once, to report a wrong configuration at the start
+			c, err := a.connectTo(cmd.Context(), cfg, a.timeout) // a first connection reports a wrong configuration at the start
 			if err != nil {
 				return err
 			}
@@ -94,12 +94,12 @@ func (a *app) servePage(cfg cluster.Config, flags httpFlags, log *slog.Logger) (
 		url: fmt.Sprintf("http://%s/", listener.Addr()), page: view,
 		server: &http.Server{Handler: view.Handler(), ReadHeaderTimeout: 5 * time.Second},
 	}
-	s.serving.Go(func() { _ = s.server.Serve(listener) }) // ends when close is called
+	s.serving.Go(func() { _ = s.server.Serve(listener) }) // Serve returns when close is called
 	return s, nil
 }
 
 func (s *pageServer) close() {
-	_ = s.server.Close() // requests in flight are dropped
+	_ = s.server.Close() // Close drops requests in flight
 	s.serving.Wait()
 	s.page.Close()
 }

@@ -91,7 +91,7 @@ func clusterSnapshot(s client.Status) snapshot {
 	return shown
 }
 
-// unreported returns the number of partitions that are run and do not count as done yet.
+// unreported returns the number of partitions that have run but do not count as done yet.
 func unreported(s client.Status) uint64 {
 	if s.Live == nil {
 		return 0

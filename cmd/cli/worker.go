@@ -24,10 +24,10 @@ const (
 	minLease     = 100 * time.Millisecond
 
 	defaultDrain = 20 * time.Second
-	minDrain     = time.Second // leaves time for a checkpoint
+	minDrain     = time.Second // a checkpoint takes less than this time
 
 	minMemory   = 64 << 20
-	defaultMTBF = 6 * time.Hour // of spot machines
+	defaultMTBF = 6 * time.Hour // mean time between failures of spot machines
 	minMTBF     = time.Minute
 )
 
@@ -126,7 +126,7 @@ only if --allow names it; 'catalog' shows which jobs are restricted.`,
 	cmd.Flags().StringVar(&flags.metadataURL, "metadata-url", "", "URL of Azure's metadata service")
 	for _, hidden := range []string{"with-parent", "metadata-url"} {
 		if err := cmd.Flags().MarkHidden(hidden); err != nil {
-			panic(err) // the flag was registered above
+			panic(err) // cannot happen, because the flag was registered above
 		}
 	}
 	flags.allow.register(a, cmd)
@@ -147,7 +147,7 @@ func (f workerFlags) limitFiles() error {
 	return os.Setenv(local.EnvFolders, folders)
 }
 
-// parseMemory reads the value of --memory. The result is 0 for the default.
+// parseMemory parses the value of --memory. The result 0 means the default.
 func parseMemory(text string) (int64, error) {
 	if text == "" {
 		return 0, nil

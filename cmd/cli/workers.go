@@ -24,7 +24,7 @@ func (a *app) workersCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			workers := append([]client.Worker{}, answer.Workers...) // [] in JSON, not null
+			workers := append([]client.Worker{}, answer.Workers...) // an empty list must be [] in JSON, and not null
 			a.warnOfBuilds(workers)
 			return a.show(workers, func(w io.Writer) {
 				row(w, "ID", "HOST", "PID", "SLOTS", "LOST", "LEADER", "STATE", "UP", "BUILD", "VERSION")

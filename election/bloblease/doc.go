@@ -30,33 +30,31 @@
 // claim takes one request. A second claim that replaces the same ID continues with Acquire Lease in
 // spite of the failure, in case storage uses the same error code for an expired lease.
 //
-// Every step may be repeated, so a lost answer only causes a delay. A repeated claim finds the
-// lease and the record of the earlier try. Transfer writes the record before it changes the lease
-// ID, because the holder can still release the lease under the old ID.
+// Every step may be repeated, so an answer that is lost only causes a delay. A repeated claim finds the lease
+// and the record of the earlier try. Transfer writes the record before it changes the lease ID, because the
+// holder can still release the lease under the old ID.
 //
 // # What can fail
 //
 //   - An answer is lost, or storage is slow, busy or unreachable: the call returns
 //     election.ErrUnavailable within [Config.CallTimeout], or by its context's deadline if the
 //     deadline is sooner. This time includes the SDK's retries.
-//   - A request arrives after its caller has given up. Then the lease may be held under an ID that
-//     no process uses, until it expires. The request cannot bring back an older record, because
-//     each write of the record is a compare-and-swap.
-//   - Access is denied: the error wraps election.ErrUnavailable and says how to get
-//     access. See package account.
-//   - An operator deletes the blob. The holder loses the lease, and processes that have seen the
-//     record refuse to continue. If they created a new blob, epochs would begin again at 1, and the
-//     fences in storage would refuse the new leader's writes. Never delete the blob, and exclude it
-//     from lifecycle rules.
-//   - Azurite renews an expired lease for any caller, so the driver checks the lease ID in the
-//     response. Whether Azure does the same is not known.
+//   - A request arrives after its caller has given up. In this case the lease may be held under an ID that no
+//     process uses, until the lease expires. The request cannot bring back an older record, because each write
+//     of the record is a compare-and-swap.
+//   - Access is denied: the error wraps election.ErrUnavailable and says how to get access. Package account
+//     describes how to get access.
+//   - An operator deletes the blob. The holder loses the lease, and processes that have seen the record refuse
+//     to continue. If such a process created a new blob, epochs would begin again at 1, and the fences in
+//     storage would refuse the new leader's writes. Never delete the blob, and exclude it from lifecycle rules.
+//   - Azurite renews an expired lease for any caller, so the driver checks the lease ID in the response. It is
+//     unknown whether Azure does the same.
 //
 // # Tested on Azurite, not on Azure
 //
-// The driver was tested on Azurite 3.37, and never on an Azure account. The driver relies on these
-// rules, which are also in Azure's documentation of Lease Blob: Acquire Lease with the lease's
-// current ID makes the duration begin again; Change Lease to the lease's current ID succeeds;
-// Change Lease fails if the lease has expired; no lease call changes the ETag. If Azure uses other
-// error codes than Azurite, a claim may fail once more than necessary, or wait until the lease
-// expires. The epoch is safe in any case, because of If-Match.
+// The driver was tested on Azurite 3.37, and never on an Azure account. The driver relies on these rules, which
+// are also in Azure's documentation of Lease Blob: Acquire Lease with the lease's current ID makes the duration
+// begin again; Change Lease to the lease's current ID succeeds; Change Lease fails if the lease has expired; no
+// lease call changes the ETag. If Azure uses different error codes than Azurite, a claim may fail once more
+// than necessary, or wait until the lease expires. The epoch is safe in any case, because of If-Match.
 package bloblease

@@ -25,14 +25,14 @@ type Lease struct {
 
 	mu   sync.Mutex
 	last observation
-	mine string // the lease ID under which this process held the lease most recently
-	gone string // the field Replaces of the last claim for which Change Lease failed
+	mine string // lease ID under which this process last held the lease
+	gone string // value of Replaces in the last claim for which Change Lease failed
 }
 
-// observation is the record as last read or written.
+// observation is the record as this process last read or wrote it.
 type observation struct {
-	record election.Record // Held says whether the blob was leased at that time
-	etag   azcore.ETag     // empty: the record was never read
+	record election.Record // the record; its field Held says whether the blob was leased at that time
+	etag   azcore.ETag     // ETag of the blob; empty if the record was never read
 }
 
 var (
@@ -76,9 +76,9 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 	return record, nil
 }
 
-// take acquires the blob's lease under the claim's ID and returns the record's ETag. If an earlier
-// call for this claim has already got the lease, take skips Change Lease. So even if storage is too
-// slow for all steps within one call, the claim succeeds after several calls.
+// take acquires the blob's lease under the claim's ID and returns the record's ETag. If an earlier call for
+// this claim has already got the lease, take skips Change Lease. So if storage is too slow for all steps within
+// one call, the claim succeeds after several calls.
 func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, error) {
 	own, err := l.leaseAs(claim.LeaseID)
 	if err != nil {
@@ -93,8 +93,8 @@ func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, er
 		case !isCode(err, notHolder):
 			return "", err
 		}
-		// The lease is free, or Change Lease has failed with this code for an earlier claim too:
-		// try to acquire the lease.
+		// The lease is free, or Change Lease has failed with this code for an earlier claim too, so try Acquire
+		// Lease.
 	}
 	answer, err := own.AcquireLease(ctx, int32(l.cfg.Duration/time.Second), nil)
 	switch {
@@ -107,8 +107,9 @@ func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, er
 	return *answer.ETag, nil
 }
 
-// enter writes the claimant into the record, as the holder of the next epoch. The claimant must
-// have the blob's lease. If the ETag of the known record is not etag, enter reads the record first.
+// enter writes the claimant into the record, as the holder of the next epoch. Before enter is called, the
+// claimant must have acquired the blob's lease. If the ETag of the known record is not the parameter etag,
+// enter reads the record first.
 func (l *Lease) enter(ctx context.Context, claim election.Claim, etag azcore.ETag) (election.Record, error) {
 	seen := l.known()
 	for {
@@ -119,7 +120,7 @@ func (l *Lease) enter(ctx context.Context, claim election.Claim, etag azcore.ETa
 			}
 		}
 		record := election.Record{Epoch: seen.record.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
-		if seen.record.LeaseID == claim.LeaseID { // an earlier try has written the record
+		if seen.record.LeaseID == claim.LeaseID { // an earlier try has already written the record
 			record.Epoch = seen.record.Epoch
 			return record, nil
 		}
@@ -136,7 +137,7 @@ func (l *Lease) enter(ctx context.Context, claim election.Claim, etag azcore.ETa
 	}
 }
 
-// Renew makes the duration begin again, or fails with ErrLost.
+// Renew restarts the lease's duration, or fails with ErrLost.
 func (l *Lease) Renew(ctx context.Context, held election.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.CallTimeout)
 	defer cancel()
@@ -178,7 +179,7 @@ func (l *Lease) release(ctx context.Context, held election.Record) error {
 	case !isCode(err, notHolder):
 		return err
 	}
-	// An earlier try may have released the lease. If so, the record is unchanged.
+	// An earlier try may have released the lease. In that case the record is unchanged.
 	seen, err := l.read(ctx)
 	switch {
 	case err != nil:
@@ -209,7 +210,7 @@ func (l *Lease) transfer(ctx context.Context, held election.Record, leaseID stri
 			return l.pass(ctx, held, leaseID)
 		case isCode(err, noBlob):
 			return election.ErrLost
-		case isCode(err, notHolder): // an earlier try may have changed the lease already
+		case isCode(err, notHolder): // an earlier try may have already changed the lease ID
 			return l.pass(ctx, held, leaseID)
 		case !isCode(err, conflict):
 			return err
@@ -220,7 +221,7 @@ func (l *Lease) transfer(ctx context.Context, held election.Record, leaseID stri
 		switch {
 		case seen.record.Epoch != held.Epoch:
 			return election.ErrLost
-		case seen.record.LeaseID == leaseID: // an earlier try has written the record
+		case seen.record.LeaseID == leaseID: // an earlier try has already written the record
 			return l.pass(ctx, held, leaseID)
 		}
 	}
@@ -282,8 +283,8 @@ func (l *Lease) observe(seen observation) {
 	l.last = seen
 }
 
-// failed adds the text doing to the error of a call. If the error does not prove that the call had
-// no effect, failed returns ErrUnavailable.
+// failed adds a description of the call to the call's error. If the error does not prove that the call had no
+// effect, failed returns ErrUnavailable.
 func (l *Lease) failed(doing string, err error) error {
 	for _, known := range []error{election.ErrHeld, election.ErrLost, errFormat} {
 		if errors.Is(err, known) {

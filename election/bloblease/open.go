@@ -11,8 +11,8 @@ import (
 
 // Config is the configuration of a [Lease].
 type Config struct {
-	// Container and Blob name the blob. Blob's default is "_lease". The storage driver for jobs
-	// does not use this name, so the lease can be in the same container as the jobs.
+	// Container and Blob are the names of the blob and its container. Blob's default is "_lease". The storage
+	// driver for jobs does not use this name, so the lease can be in the same container as the jobs.
 	Container, Blob string
 	// Duration is how long the lease lasts without a renewal: whole seconds, 15 s (the
 	// default) to 60 s. Duration must equal the election's Duration in all processes.
@@ -52,7 +52,7 @@ func Open(a *account.Account, cfg Config) (*Lease, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configure lease: %w", err)
 	}
-	// Each try may take half of the time, so that there can be a second try.
+	// Each try may take half of the time, so that there is time for a second try.
 	retry := account.Retry{Within: cfg.CallTimeout, Try: cfg.CallTimeout / 2}
 	container, err := a.Container(cfg.Container, retry)
 	if err != nil {

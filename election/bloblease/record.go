@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// These are the names of the record's fields in the metadata. The values are text.
+// The record is stored in the blob's metadata under the following names.
 const (
 	epochName  = "epoch"
 	holderName = "holder"
@@ -25,8 +25,9 @@ func encode(r election.Record) map[string]*string {
 	return map[string]*string{epochName: &epoch, holderName: &r.Holder, leaseName: &r.LeaseID}
 }
 
-// decode returns the record, without Held. For empty metadata it returns the zero Record. Names are
-// compared without regard to case, because HTTP does not preserve the case of header names.
+// decode returns the record in the metadata; the field Held is not set. For empty metadata decode returns the
+// zero Record. Names are compared without regard to case, because HTTP does not preserve the case of header
+// names.
 func decode(metadata map[string]*string) (election.Record, error) {
 	var (
 		r     election.Record

@@ -12,7 +12,7 @@ import (
 // Config is the configuration of [Run].
 type Config struct {
 	Args  []string      // the command and its arguments
-	Env   []string      // name=value, added to this process's environment
+	Env   []string      // variables in the form name=value, which are added to this process's environment
 	Grace time.Duration // time from SIGTERM to SIGKILL
 
 	// Watchdog is the command line that starts the watchdog: a program and its first arguments, to
@@ -24,8 +24,8 @@ type Config struct {
 
 // Result describes how a command ended.
 type Result struct {
-	Status  int  // as in a Unix shell: the exit status, or 128 + the signal's number
-	Stopped bool // the command was told to stop
+	Status  int  // status as in a Unix shell: the exit status, or 128 + the signal's number
+	Stopped bool // true if the command was told to stop
 }
 
 // Exit statuses of a command that cannot be started, as in a Unix shell.

@@ -29,11 +29,10 @@
 //     command's process group as well.
 //   - The watchdog is suspended (SIGSTOP): the elector itself kills the command's process group at
 //     the deadline.
-//   - The elector and the watchdog are suspended together but the command is not, or the whole
-//     machine is suspended and resumed: the command continues to run after the deadline. After the
-//     machine resumes, it may run for up to 100 ms. Only the fencing token protects against this
-//     case: the resource to which the command writes must refuse an epoch below the highest epoch
-//     that it has seen.
+//   - The elector and the watchdog are suspended together but the command is not, or the whole machine is
+//     suspended and resumed: the command continues to run after the deadline. When the machine resumes, the
+//     command may run for up to 100 ms. Only the fencing token protects against this case: the resource to
+//     which the command writes must refuse an epoch below the highest epoch that it has seen.
 //   - Processes that leave the command's process group, as daemons do, are not stopped.
 //
 // The package works on Unix only, and is meant for Bellwether's command line.

@@ -4,7 +4,7 @@ import "time"
 
 // order is a line of JSON from the elector to the watchdog.
 type order struct {
-	Deadline time.Duration `json:"deadline"` // instant on the shared clock; 0: unchanged
+	Deadline time.Duration `json:"deadline"` // instant on the shared clock; 0 means that the deadline is unchanged
 	Stop     bool          `json:"stop,omitempty"`
 	Kill     bool          `json:"kill,omitempty"`
 }

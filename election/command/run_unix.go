@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	pollEvery = 100 * time.Millisecond // longest time after which a jump of the clock is noticed
+	pollEvery = 100 * time.Millisecond // maximum time until a jump of the clock is noticed
 	// watchdogGrace is the time after the deadline at which the elector kills a watchdog that has
 	// not reported the command's end.
 	watchdogGrace = 250 * time.Millisecond
@@ -47,10 +47,10 @@ type watchdog struct {
 	cmd      *exec.Cmd
 	orders   *os.File
 	reports  *os.File
-	events   chan event // closed when the watchdog has ended
+	events   chan event // the channel is closed when the watchdog has ended
 	deadline time.Time  // the deadline that was last sent to the watchdog
-	pid      int        // process ID of the command; 0: not started
-	ended    bool       // the command's end was reported
+	pid      int        // process ID of the command; 0 if the command was not started
+	ended    bool       // true if the watchdog has reported the command's end
 }
 
 func startWatchdog(cfg Config) (*watchdog, error) {
@@ -70,7 +70,7 @@ func startWatchdog(cfg Config) (*watchdog, error) {
 	cmd.ExtraFiles = []*os.File{events}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = cmd.Start()
-	_, _ = stdin.Close(), events.Close() // the watchdog has its own copies
+	_, _ = stdin.Close(), events.Close() // the watchdog process has its own copies of these files
 	if err != nil {
 		_, _ = orders.Close(), reports.Close()
 		return nil, fmt.Errorf("start watchdog: %w", err)
@@ -94,11 +94,11 @@ func (w *watchdog) read() {
 }
 
 func (w *watchdog) close() {
-	_ = w.orders.Close() // the watchdog then stops a command that still runs
+	_ = w.orders.Close() // if the command still runs, the watchdog then stops it
 	if !w.ended {
 		w.kill()
 	}
-	_ = w.cmd.Wait() // the events say how the command ended
+	_ = w.cmd.Wait() // the status is ignored, because events say how the command ended
 	for range w.events {
 	}
 	_ = w.reports.Close()
@@ -158,9 +158,9 @@ func (w *watchdog) extend(ctx context.Context) {
 	w.send(order{Deadline: now + time.Until(deadline)})
 }
 
-// send writes an order and ignores errors. A failed write means that the watchdog has ended or no
-// longer reads orders. If it has ended, its events end too. If it no longer reads, it still applies
-// the last deadline that it has read.
+// send writes an order and ignores errors. A failed write means that the watchdog has ended or no longer reads
+// orders. If the watchdog has ended, the channel of events is closed. If the watchdog no longer reads, it still
+// enforces the last deadline that it has read.
 func (w *watchdog) send(o order) {
 	_ = w.orders.SetWriteDeadline(time.Now().Add(pollEvery))
 	_ = json.NewEncoder(w.orders).Encode(o)

@@ -13,7 +13,7 @@ import (
 func sharedClock() time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
-		panic(fmt.Errorf("read CLOCK_BOOTTIME: %w", err)) // does not happen: every supported kernel has this clock
+		panic(fmt.Errorf("read CLOCK_BOOTTIME: %w", err)) // unreachable: every supported kernel has this clock
 	}
 	return time.Duration(now.Nano())
 }

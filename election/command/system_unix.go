@@ -14,7 +14,7 @@ import (
 func sharedClock() time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		panic(fmt.Errorf("read CLOCK_MONOTONIC: %w", err)) // does not happen: POSIX requires this clock
+		panic(fmt.Errorf("read CLOCK_MONOTONIC: %w", err)) // unreachable: POSIX requires this clock
 	}
 	return time.Duration(now.Nano())
 }

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	reportTo     = 3           // file descriptor to which events are written
-	groupTimeout = time.Second // bounds the wait for processes that got SIGKILL
+	reportTo     = 3           // number of the file descriptor to which events are written
+	groupTimeout = time.Second // time limit of the wait for processes that got SIGKILL
 )
 
 // Watchdog runs a command for the elector that has started this process. Watchdog reads orders from
 // standard input and writes events to descriptor 3.
 func Watchdog(args []string, grace time.Duration) error {
-	// Ignore signals that a service manager sends to all processes of a service. The elector gets
-	// them too, and decides when to stop the command.
+	// Ignore signals that a service manager sends to all processes of a service. The elector also gets these
+	// signals, and decides when to stop the command.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// The thread must not end early, because the kernel kills the command when the thread that
 	// started it ends.
@@ -45,10 +45,10 @@ func Watchdog(args []string, grace time.Duration) error {
 		errors.As(err, &failed)
 		return reports.Encode(event{Failed: failed})
 	}
-	_ = reports.Encode(event{PID: cmd.Process.Pid}) // an error is ignored: if the elector has ended, the orders end too, and the command is stopped
+	_ = reports.Encode(event{PID: cmd.Process.Pid}) // an error means that the elector has ended; then the orders end too, and the command is stopped
 	exited := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // ProcessState says how the command ended
+		_ = cmd.Wait() // the error is ignored, because ProcessState says how the command ended
 		close(exited)
 	}()
 	g := &group{id: cmd.Process.Pid, grace: grace, deadline: first.Deadline}
@@ -73,9 +73,9 @@ func readOrders(orders chan<- order) {
 type group struct {
 	id       int
 	grace    time.Duration
-	deadline time.Duration // on the shared clock
+	deadline time.Duration // deadline of the lease, on the shared clock
 	stopping bool
-	killAt   time.Duration // when to send SIGKILL, on the shared clock; set by stop
+	killAt   time.Duration // time of SIGKILL on the shared clock; set by stop
 }
 
 // supervise carries out orders, and returns when the command has ended and its process group was
@@ -87,7 +87,7 @@ func (g *group) supervise(orders <-chan order, exited <-chan struct{}) {
 		check.Reset(min(g.check(), pollEvery))
 		select {
 		case <-exited:
-			killGroup(g.id) // the command may have left processes in its group
+			killGroup(g.id) // the command may have left other processes in its group
 			return
 		case o := <-orders:
 			if o.Deadline > 0 {
@@ -133,7 +133,7 @@ func (g *group) stop() {
 
 // signal sends a signal to the group.
 func (g *group) signal(s syscall.Signal) {
-	_ = syscall.Kill(-g.id, s) // fails if the group has no process
+	_ = syscall.Kill(-g.id, s) // Kill fails only if the group has no process
 }
 
 // killGroup kills a process group and waits until the group has no process. killGroup gives up

@@ -17,16 +17,16 @@
 // whole duration, on its own monotonic clock. The claim takes the lease by a compare-and-swap on
 // that revision.
 //
-// This rule is correct although the clocks are not compared. The holder measures the duration from
-// the time at which it sent a renewal. The claimant measures it from the time at which it read the
-// renewed record, which is later. So when the duration has passed for the claimant, it has also
-// passed for the holder, which stopped leading even earlier, by the margin. The margin allows for
-// clocks that run at different speeds. If the holder has renewed the lease since the claimant's
-// read, the revision has changed and the compare-and-swap fails.
+// This rule is correct although the processes' clocks are not compared. The holder measures the duration from
+// the time at which it sent a renewal. The claimant measures it from the time at which it read the renewed
+// record, which is later. So when the duration has passed for the claimant, it has also passed for the holder,
+// which stopped leading even earlier, by the margin. The margin allows for clocks that run at different speeds.
+// If the holder has renewed the lease since the claimant's read, the revision has changed and the
+// compare-and-swap fails.
 //
-// The disadvantage of this rule is that a claimant's wait begins with its own first read, so the
-// claimant can take an expired lease only at its second attempt or later. A claim that replaces a
-// lease ID, or that is for a released or new lease, need not wait.
+// The disadvantage of this rule is that a claimant's wait begins with its own first read, so the claimant can
+// take an expired lease only at its second attempt or later. A claim that replaces a lease ID, or claims a
+// released or new lease, need not wait.
 //
 // # What can fail
 //

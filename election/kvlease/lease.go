@@ -30,11 +30,11 @@ type Lease struct {
 	last observation
 }
 
-// observation is the record as last read or written.
+// observation is the record as this process last read or wrote it.
 type observation struct {
-	record   election.Record // Held is true if the lease was not released; it may have expired
-	revision uint64          // 0: there was no record
-	since    time.Time       // when this process first saw the revision
+	record   election.Record // the record; Held is true if the lease was not released, even if it may have expired
+	revision uint64          // revision of the record; 0 if there was no record
+	since    time.Time       // time at which this process first saw the revision
 }
 
 var (
@@ -67,8 +67,8 @@ func (l *Lease) Read(ctx context.Context) (election.Record, error) {
 func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
 	defer cancel()
-	// A conflict means that another process has written the record, or that an earlier write of
-	// this process succeeded and its answer was lost. The next read shows which of the two it is.
+	// A conflict means that another process has written the record, or that an earlier write of this process
+	// succeeded and its answer was lost. The next read shows which of these has happened.
 	for {
 		seen, err := l.read(ctx)
 		if err != nil {
@@ -78,7 +78,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 		next := election.Record{Epoch: now.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
 		switch {
 		case now.Held && now.LeaseID == claim.LeaseID:
-			next = now // an earlier try of the same claim succeeded
+			next = now // an earlier try of the same claim has succeeded
 		case now.Held && now.LeaseID != claim.Replaces && !l.expired(seen):
 			return election.Record{}, fmt.Errorf("acquire lease: %w by %s in epoch %d", election.ErrHeld, now.Holder, now.Epoch)
 		}
@@ -92,7 +92,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 	}
 }
 
-// Renew makes the duration begin again, or fails with ErrLost.
+// Renew restarts the lease's duration, or fails with ErrLost.
 func (l *Lease) Renew(ctx context.Context, held election.Record) error {
 	held.Held = true
 	if err := l.swap(ctx, held, held); err != nil {
@@ -121,8 +121,8 @@ func (l *Lease) Transfer(ctx context.Context, held election.Record, leaseID stri
 	return nil
 }
 
-// swap replaces the record held, which the caller has written, by the record next. swap reads the
-// record only if the revision is not known, or after a conflict.
+// swap replaces the record held by the record next. swap reads the record first only if its revision is
+// unknown, or after a conflict.
 func (l *Lease) swap(ctx context.Context, held, next election.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
 	defer cancel()
@@ -137,7 +137,7 @@ func (l *Lease) swap(ctx context.Context, held, next election.Record) error {
 		switch {
 		case isHeldAs(seen.record, held):
 		case next != held && seen.record == next:
-			return nil // an earlier write succeeded, and its answer was lost
+			return nil // an earlier write has succeeded, but its answer was lost
 		default:
 			return election.ErrLost
 		}
@@ -150,7 +150,7 @@ func (l *Lease) swap(ctx context.Context, held, next election.Record) error {
 	}
 }
 
-// isHeldAs reports whether the lease is still held with the epoch and lease ID of the record held.
+// isHeldAs reports whether the stored record still has the epoch and lease ID of the record held.
 func isHeldAs(now, held election.Record) bool {
 	return now.Held && now.Epoch == held.Epoch && now.LeaseID == held.LeaseID
 }

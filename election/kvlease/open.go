@@ -89,8 +89,8 @@ func openBucket(ctx context.Context, js jetstream.JetStream, cfg Config) (jetstr
 	return bucket, nil
 }
 
-// isTemporary reports whether a retry may succeed after err. For example, a bucket may seem missing
-// because not all servers of a NATS cluster learn of a new bucket at the same time.
+// isTemporary reports whether a retry after err may succeed. For example, a bucket may seem missing because not
+// all servers of a NATS cluster learn of a new bucket at the same time.
 func isTemporary(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) ||

@@ -27,7 +27,7 @@ type stored struct {
 func encode(r election.Record) []byte {
 	data, err := json.Marshal(stored{formatVersion, r.Epoch, r.Holder, r.LeaseID, r.Held})
 	if err != nil {
-		panic(err) // strings and numbers always encode
+		panic(err) // cannot happen, because strings and numbers can always be encoded
 	}
 	return data
 }

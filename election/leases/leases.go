@@ -40,11 +40,11 @@ func Open(ctx context.Context, s *cluster.Storage, cfg *election.Config) (electi
 	return openBlob(s.Config(), s.Account(), bloblease.Config{Duration: cfg.Duration, CallTimeout: cfg.CallTimeout})
 }
 
-// OpenNamed opens a named lease, which is stored in the same place as the cluster's lease but is
-// independent of it. The name is 1 to 40 lower-case letters, digits and dashes. The lease has cfg's
-// Duration and CallTimeout. On JetStream the lease uses nc. If nc is reconnecting, OpenNamed fails
-// and may be called again; only cluster.ErrConfig means that a retry cannot succeed. On Azure,
-// OpenNamed makes no call to storage.
+// OpenNamed opens a named lease, which is stored in the same place as the cluster's lease but is independent of
+// it. The name is 1 to 40 lower-case letters, digits and dashes. The lease has the Duration and CallTimeout of
+// the configuration cfg. On JetStream the lease uses the connection nc. If nc is reconnecting, OpenNamed fails
+// and may be called again; only cluster.ErrConfig means that a retry cannot succeed. On Azure, OpenNamed makes
+// no call to storage.
 func OpenNamed(ctx context.Context, c cluster.Config, nc *nats.Conn, name string, cfg election.Config) (election.Lease, error) {
 	if c.Storage != cluster.Azure {
 		return openKV(ctx, c, nc, kvlease.Config{Key: "elect." + name, Duration: cfg.Duration, CallTimeout: cfg.CallTimeout})

@@ -16,8 +16,8 @@ import (
 type Driver struct {
 	// Duration is how long the driver's leases last.
 	Duration time.Duration
-	// New creates a lease that was never held, and returns a function that opens the lease. Each
-	// call of that function stands for another process that opens the lease.
+	// New creates a lease that was never held, and returns a function that opens this lease. Each call of the
+	// returned function represents a further process that opens the lease.
 	New func(t *testing.T) func() election.Lease
 }
 
@@ -201,7 +201,7 @@ func released(t *testing.T, driver Driver) {
 		t.Fatalf("the second epoch is %d", second.Epoch)
 	}
 	b.must(b.lease.Release(t.Context(), second), nil)
-	// A process that believes that the first holder is dead finds the lease free.
+	// A process that believes that the first holder is dead can acquire the lease, which is free.
 	if third := c.mustAcquire(first.LeaseID); third.Epoch != 3 {
 		t.Fatalf("the third epoch is %d", third.Epoch)
 	}
@@ -211,7 +211,7 @@ func lost(t *testing.T, driver Driver) {
 	a, b, c := parties(t, driver)
 	first := a.mustAcquire("")
 	second := b.mustAcquire(first.LeaseID)
-	for range 2 { // a lost lease stays lost
+	for range 2 { // a second attempt must fail too
 		a.must(a.lease.Renew(t.Context(), first), election.ErrLost)
 		a.must(a.lease.Release(t.Context(), first), election.ErrLost)
 		if to, ok := a.lease.(election.Transferrer); ok {
@@ -224,8 +224,8 @@ func lost(t *testing.T, driver Driver) {
 	b.must(b.lease.Renew(t.Context(), second), election.ErrLost)
 }
 
-// waitFree claims the lease without Replaces until a claim succeeds. A success before the
-// lease's duration has passed since begun is an error.
+// waitFree tries to claim the lease until it is free, without replacing a holder. It is an error if a claim
+// succeeds before the lease's duration has passed since the time begun.
 func (p party) waitFree(driver Driver, begun time.Time) election.Record {
 	p.t.Helper()
 	for {

@@ -62,10 +62,10 @@ const (
 
 // Fault is a fault injected into a call. The zero Fault changes nothing.
 type Fault struct {
-	Delay  time.Duration // time until the call takes effect; the call has no effect if its context is done earlier
-	Before error         // the call has no effect and fails with this error
-	Late   time.Duration // time from the effect to the answer; the answer is lost if the call's context is done earlier
-	After  error         // the call takes effect and fails with this error
+	Delay  time.Duration // time until the call takes effect; if the call's context is done earlier, the call has no effect
+	Before error         // if set, the call has no effect and fails with this error
+	Late   time.Duration // time from the effect to the answer; if the call's context is done earlier, the answer is lost
+	After  error         // if set, the call takes effect but fails with this error
 }
 
 // Lease is one process's access to a Storage.
@@ -115,7 +115,7 @@ func (l *Lease) do(ctx context.Context, call Call, effect func(*Storage) error) 
 	return nil
 }
 
-// sleep waits for d, or until ctx is done. The duration d may be 0.
+// sleep waits for the duration d, or until ctx is done.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -144,7 +144,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (record elect
 	err = l.do(ctx, Acquire, func(s *Storage) error {
 		now := s.current()
 		switch {
-		case now.Held && now.LeaseID == claim.LeaseID: // a repeated claim
+		case now.Held && now.LeaseID == claim.LeaseID: // the claim is a repetition of a successful claim
 		case !now.Held || now.LeaseID == claim.Replaces:
 			s.record = election.Record{Epoch: now.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
 		default:
@@ -160,7 +160,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (record elect
 	return record, nil
 }
 
-// Renew makes the duration begin again, or fails with ErrLost.
+// Renew restarts the lease's duration, or fails with ErrLost.
 func (l *Lease) Renew(ctx context.Context, held election.Record) error {
 	return l.do(ctx, Renew, func(s *Storage) error {
 		if !s.heldAs(held) {
@@ -193,8 +193,8 @@ func (l *Lease) Transfer(ctx context.Context, held election.Record, leaseID stri
 	})
 }
 
-// heldAs reports whether the lease still has the epoch and lease ID of held. An expired
-// lease may be renewed until another process has acquired it.
+// heldAs reports whether the lease still has the epoch and lease ID of the record held. An expired lease may be
+// renewed until another process has acquired it.
 func (s *Storage) heldAs(held election.Record) bool {
 	return s.record.Held && s.record.Epoch == held.Epoch && s.record.LeaseID == held.LeaseID
 }

@@ -23,7 +23,7 @@ func (p *Peers) Announce(ctx context.Context, term *election.Term) error {
 	if err != nil {
 		return fmt.Errorf("listen for pings of epoch %d: %w", term.Epoch, err)
 	}
-	defer func() { _ = subscription.Unsubscribe() }() // fails only after the connection was closed
+	defer func() { _ = subscription.Unsubscribe() }() // Unsubscribe fails only if the connection is closed
 	b := wire.Beacon{Epoch: term.Epoch, Worker: p.worker, LeaseID: term.LeaseID, Next: beaconEvery, Storage: p.storage}
 	beacon := wire.Encode(b)
 	pong := wire.Encode(wire.Pong{Epoch: term.Epoch, Worker: p.worker})

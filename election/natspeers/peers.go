@@ -30,7 +30,7 @@ type Peers struct {
 	closing       chan struct{}
 	close         sync.Once
 	receiving     sync.WaitGroup
-	connected     bool // the last reported state; used only by receive
+	connected     bool // last reported state of the connection; used only by receive
 }
 
 var _ election.Peers = (*Peers)(nil)
@@ -79,7 +79,7 @@ func (p *Peers) Close() {
 
 func (p *Peers) unsubscribe() {
 	for _, s := range p.subscriptions {
-		_ = s.Unsubscribe() // fails only if the connection is closed, and then the subscription has ended too
+		_ = s.Unsubscribe() // Unsubscribe fails only if the connection is closed, and then the subscription has ended too
 	}
 }
 

@@ -18,7 +18,7 @@ func (p *Peers) receive() {
 			p.onMessage(msg)
 		case status := <-p.status:
 			p.noteConnection(status == nats.CONNECTED)
-			if len(p.status) == 0 { // status changes may have been dropped while the channel was full, so ask the connection
+			if len(p.status) == 0 { // the full channel may have dropped status changes, so ask the connection
 				p.noteConnection(p.nc.IsConnected())
 			}
 		case <-p.closing:
@@ -90,7 +90,7 @@ func (p *Peers) decode(msg *nats.Msg) (event election.Event, answer []byte, err 
 		}
 		return election.SuspicionHeard{Suspicion: suspect}, nil, nil
 
-	default: // the third subscription is for offers
+	default: // the remaining subscription is for offers
 		offer, err := wire.Decode[wire.Offer](msg.Data)
 		switch {
 		case err != nil:

@@ -66,7 +66,6 @@ func (s Subjects) Offer(worker string) string { return s.prefix + "worker." + wo
 // the Ask constants.
 func (s Subjects) Ask(what string) string { return s.prefix + "ask." + what }
 
-// These are the requests that a client may send to the leader.
 const (
 	AskLeader   = "leader"
 	AskWorkers  = "workers"

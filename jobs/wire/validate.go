@@ -7,29 +7,28 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// These are the bounds on messages. Senders must keep them, and Validate checks them.
 const (
-	MaxJobID     = 80      // bytes of a job's ID
-	maxStep      = 16      // bytes of the name of a function
-	MaxErrorText = 4 << 10 // bytes of Failure.Error
-	MaxSlots     = 1000    // slots of one worker
-	MaxHost      = 255     // bytes of a host's name
-	MaxKinds     = 256     // definitions that a worker knows
-	MaxName      = 40      // bytes of a definition's name, and of its version
-	MaxSpans     = 1 << 12 // spans in a report: twice as many as a worker holds
-	MaxJobs      = 1 << 13 // jobs in a report: this number of jobs fills a report, even without items
-	MaxItems     = 1 << 14 // items in a report, over all jobs: this number of small items fills a report
-	MaxNodes     = 1 << 11 // large partials that a worker holds
-	MaxEpoch     = 1 << 48 // highest epoch: far above the number of leaders that a cluster ever has
-	maxLevel     = 62      // highest level of a node, because jobs.MaxPartitions is 2^62
+	MaxJobID     = 80      // maximum number of bytes of a job's ID
+	maxStep      = 16      // maximum number of bytes of the name of a function
+	MaxErrorText = 4 << 10 // maximum number of bytes of Failure.Error
+	MaxSlots     = 1000    // maximum number of slots of one worker
+	MaxHost      = 255     // maximum number of bytes of a host's name
+	MaxKinds     = 256     // maximum number of definitions that a worker knows
+	MaxName      = 40      // maximum number of bytes of a definition's name, and of its version
+	MaxSpans     = 1 << 12 // maximum number of spans in a report: twice as many as a worker holds
+	MaxJobs      = 1 << 13 // maximum number of jobs in a report: enough to fill a report even without items
+	MaxItems     = 1 << 14 // maximum number of items in a report: enough to fill a report with small items
+	MaxNodes     = 1 << 11 // maximum number of large partials that a worker holds
+	MaxEpoch     = 1 << 48 // the highest epoch: far above the number of leaders that a cluster ever has
+	maxLevel     = 62      // the highest level of a node, because jobs.MaxPartitions is 2^62
 )
 
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrMalformed, fmt.Errorf(format, args...))
 }
 
-// Validate checks the report as far as possible without knowledge of the jobs. Validate does not
-// check whether nodes are in their job's tree or whether checksums match.
+// Validate checks the parts of a report that can be checked without knowledge of the jobs. Whether nodes are in
+// their job's tree and whether checksums match is not checked.
 func (r Report) Validate() error {
 	switch {
 	case r.Epoch == 0:
@@ -153,7 +152,7 @@ func (h Hello) validate() error {
 	return nil
 }
 
-// Validate checks the receipt as far as possible without knowledge of the worker.
+// Validate checks the parts of a receipt that can be checked without knowledge of the worker.
 func (r Receipt) Validate() error {
 	switch {
 	case r.Epoch == 0:
@@ -168,7 +167,7 @@ func (r Receipt) Validate() error {
 			return err
 		}
 		if o.Partitions == 0 {
-			continue // the job is not planned
+			continue // the job is not planned yet
 		}
 		if _, err := jobs.NewTree(o.Partitions); err != nil {
 			return malformed("job %s: %w", o.Job, err)
