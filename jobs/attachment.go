@@ -118,8 +118,8 @@ func (a Attachment) complete() error {
 	return a.check()
 }
 
-// FindAttachment returns the attachment that the JSON of a result describes, without its data.
-// FindAttachment reports false if the result has no attachment.
+// FindAttachment returns the attachment that the JSON of a result describes, without its data. If the result
+// has no attachment, FindAttachment returns false.
 func FindAttachment(result json.RawMessage) (Attachment, bool) {
 	text := bytes.TrimSpace(result)
 	if len(text) == 0 || text[0] != '{' || !bytes.Contains(text, []byte(`"attachment"`)) {

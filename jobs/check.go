@@ -21,7 +21,7 @@ import (
 // calls, the time, random numbers or the iteration order of a map, and data that the codec loses. A
 // check does not find results that depend on the machine or the build.
 type Check struct {
-	Slots    int // the largest number of slots of a run; less than 4 means 4
+	Slots    int // maximum number of slots of a run; less than 4 means 4
 	Attempts int // number of attempts per partition, without pauses; at least 1
 
 	// Progress, if not nil, is called with the number of finished partitions and the number of all
@@ -38,15 +38,14 @@ type CheckResult struct {
 // DifferenceError is the error for a job that is not deterministic.
 type DifferenceError struct {
 	What  string // what differs, such as "node 2/1, partitions [4,8)"
-	Runs  string // the runs, or the calls, that gave different bytes
-	Cause string // the possible causes
+	Runs  string // descriptions of the runs, or of the calls, that gave different bytes
+	Cause string // possible causes of the difference
 }
 
 func (e *DifferenceError) Error() string {
 	return fmt.Sprintf("%s: %s give different bytes: %s", e.What, e.Runs, e.Cause)
 }
 
-// Causes of differences.
 const (
 	causePlan    = "Plan depends on more than the parameters, such as the time or random numbers"
 	causeFinish  = "Finish depends on more than its operands, such as the time, random numbers or the order of a map"
@@ -57,11 +56,11 @@ const (
 	causeShared  = "Map or Merge depends on which calls came before it or run at the same time, such as by memory that slots share, or Fill on what its spare value contains"
 )
 
-// checkRun is one of the runs of a check.
+// checkRun is the configuration of one run of a check.
 type checkRun struct {
 	name   string
 	slots  int
-	pieces []uint64 // the first partition of each span after which the stack is drained; nil: it is drained after each partition
+	pieces []uint64 // for each span, the first partition after which the stack is drained; nil if the stack is drained after each partition
 }
 
 // piecesPerSlot is the number of spans per slot in runs with random cuts.
@@ -141,9 +140,8 @@ func randomCuts(seed, partitions uint64, slots int) []uint64 {
 	return cuts
 }
 
-// maxDigests is the largest number of nodes of one level whose digests are kept, which bounds
-// memory. Nodes on lower levels are not compared on their own, but they are part of the nodes
-// above, which are compared.
+// maxDigests is the largest number of nodes of one level whose digests are kept, which bounds memory. Nodes on
+// lower levels are compared only as parts of the nodes above them.
 const maxDigests = 1 << 17
 
 type checker struct {
@@ -152,10 +150,10 @@ type checker struct {
 	plan      Plan
 	tree      Tree
 	attempts  int
-	reference string // name of the first run, with which the other runs are compared
-	lowest    uint8  // the lowest level whose nodes are compared
+	reference string // description of the first run, with which the other runs are compared
+	lowest    uint8  // lowest level of the tree whose nodes are compared
 	digests   map[Node][sha256.Size]byte
-	recording bool // the reference run is in progress
+	recording bool // true during the reference run
 	progress  func(partitions uint64)
 }
 

@@ -80,7 +80,7 @@ func (cborCodec[T]) Decode(data []byte) (T, error) {
 var (
 	cborEncoding = func() cbor.EncMode {
 		options := cbor.CoreDetEncOptions()
-		options.Time = cbor.TimeRFC3339NanoUTC // the library's default drops fractions of a second
+		options.Time = cbor.TimeRFC3339NanoUTC // the library's default drops fractions of a second from times
 		return record.Encoder(options)
 	}()
 	// The limits on elements and pairs are the largest that the library allows, because a partial

@@ -113,7 +113,7 @@ type scanner struct {
 // indefinite length. Only types with an encoding method of their own produce such items.
 var errNotScanned = errors.New("item is not scanned")
 
-// The major types of CBOR (RFC 8949, section 3.1).
+// The first three bits of a CBOR item are its major type (RFC 8949, section 3.1).
 const (
 	cborBytes = 2 + iota
 	cborText

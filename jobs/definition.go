@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// Plan sets into how many partitions a computation is cut. The plan of a job is made once and
-// stored.
+// Plan says into how many partitions a computation is cut. The plan of a job is made once and stored.
 type Plan struct {
-	Partitions uint64 // 1 to MaxPartitions; must not depend on the number of workers
+	Partitions uint64 // 1 to MaxPartitions; the number must not depend on the number of workers
 	Data       []byte // optional data, passed to every call of Open
 }
 
@@ -41,11 +40,11 @@ type Forker[T any] interface {
 // P is a struct whose fields are the parameters. Each field is exported and is an
 // integer, float, string, bool or [time.Duration]. The tags of a field are:
 //
-//   - json: the parameter's name; by default the field's name in lower case
-//   - min, max: bounds of a number or duration, both inclusive
+//   - json: the parameter's name; the default is the field's name in lower case
+//   - min, max: inclusive bounds of a number or duration
 //   - oneof: the allowed strings, separated by spaces
 //   - required: "true" if a string has no default, so that each job must give one
-//   - help: one line of help
+//   - help: a description of one line
 //
 // P may implement [Validator]. The conditions of bit identity are in the package
 // documentation.
@@ -60,15 +59,15 @@ type Definition[P, T, R any] struct {
 	Plan func(ctx context.Context, p P) (Plan, error)
 	// Open prepares a worker for the job. Each worker calls Open once per job.
 	Open func(ctx context.Context, p P, plan Plan) (Mapper[T], error)
-	// Merge merges two partials. The partial left covers the lower partitions. Merge may change
-	// both operands and return either. Usually Merge changes left and returns it. Then large
-	// partials need no new memory, and a [Filler] can reuse the memory of right. An error or a
-	// panic fails the job, because a retry with the same operands would fail too.
+	// Merge merges two partials. The partial left covers the lower partitions. Merge may change both operands
+	// and return either. Usually Merge changes left and returns it. With such a Merge, large partials need no
+	// new memory, and a [Filler] can reuse the memory of right. An error or a panic fails the job, because a
+	// retry with the same operands would fail too.
 	Merge func(left, right T) (T, error)
-	// Merger, if not nil, returns the function that merges the partials of a job with the
-	// parameters p, or nil if Merge does. The function may call other programs and take long, so
-	// only workers call it, and never the leader. Unlike Merge it must not change its operands: if
-	// it fails, it is called again, up to the job's number of attempts.
+	// Merger, if not nil, returns a function that merges the partials of a job with the parameters p. If the
+	// returned function is nil, the job uses the field Merge. The function may call other programs and take
+	// long, so only workers call it, and never the leader. Unlike Merge, the function must not change its
+	// operands: if it fails, it is called again, up to the job's number of attempts.
 	Merger func(p P) func(ctx context.Context, left, right T) (T, error)
 	// Finish computes the result from the root's partial, which covers all partitions. A
 	// large part of the result may be an [Attachment].
@@ -91,16 +90,16 @@ type Definition[P, T, R any] struct {
 // to the job's number of attempts. Code that does not return after the limit blocks a slot of its
 // worker until the code returns. A negative value means no limit.
 type Limits struct {
-	Plan   time.Duration // 0 means 10 min
-	Open   time.Duration // 0 means 10 min; also the limit of Close
-	Map    time.Duration // of one partition, with the merges that follow from it; 0 means none
-	Merge  time.Duration // of a merge outside a span; 0 means 10 min
-	Finish time.Duration // 0 means 10 min
+	Plan   time.Duration // limit of a call of Plan; 0 means 10 min
+	Open   time.Duration // limit of a call of Open or Close; 0 means 10 min
+	Map    time.Duration // limit of a partition with the merges that follow from it; 0 means none
+	Merge  time.Duration // limit of a merge outside a span; 0 means 10 min
+	Finish time.Duration // limit of a call of Finish; 0 means 10 min
 }
 
 const defaultLimit = 10 * time.Minute
 
-// withDefaults returns l with its defaults. A limit of 0 in the result means no limit.
+// withDefaults returns the limits with defaults in place of zeros. A limit of 0 in the result means no limit.
 func (l Limits) withDefaults() Limits {
 	l.Plan = cmp.Or(l.Plan, defaultLimit)
 	l.Open = cmp.Or(l.Open, defaultLimit)

@@ -39,14 +39,14 @@
 // every run performs the same merges on the same operands, no matter which worker runs which
 // partition. Floating-point sums are therefore identical bit for bit.
 //
-// A slot walks a span of partitions in order and keeps finished nodes on a [Stack]:
+// A slot runs the partitions of a span in order and keeps finished nodes on a [Stack]:
 //
 //	run 0        run 1        run 2           run 3
 //
 //	0/0          1/0          1/0 0/2         2/0
 //
-// For each report the worker drains the stack: it removes all nodes and reports them as they are.
-// The leader merges these nodes with their siblings from other reports.
+// For each report the worker removes all nodes from the stack and reports them. The leader merges these nodes
+// with their siblings from other reports.
 //
 // # Bit identity
 //

@@ -23,7 +23,7 @@ type valueForest[T any] struct {
 	pool  *spares[T]
 
 	mu      sync.Mutex
-	waiting map[Node]T // nodes whose sibling is not finished
+	waiting map[Node]T // values of nodes whose sibling is not finished
 }
 
 func (f *valueForest[T]) add(ctx context.Context, from Stack, attempts int) (err error) {
@@ -81,7 +81,7 @@ func (f *valueForest[T]) takeSibling(n Node, value T) (sibling T, ok bool) {
 func (f *valueForest[T]) root() (data []byte, err error) {
 	defer recoverTo(&err)
 	root, ok := f.waiting[f.tree.Root()]
-	if !ok { // Merge has ended the goroutine of a slot
+	if !ok { // Merge has ended the goroutine of a slot by runtime.Goexit
 		return nil, fmt.Errorf("Merge: %w", ErrGoexit)
 	}
 	if data, err = encodeInPlace(f.codec, root); err != nil {

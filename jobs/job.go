@@ -24,18 +24,18 @@ type Job struct {
 	plan      func(ctx context.Context, p Params) (Plan, error)
 	open      func(ctx context.Context, p Params, plan Plan) (*Task, error)
 	merge     func(ctx context.Context, p Params, own owned, left, right []byte) ([]byte, error)
-	merges    func(p Params) bool                  // reports whether a function of the definition's Merger merges
-	recode    func(partial []byte) ([]byte, error) // decodes and encodes
+	merges    func(p Params) bool                  // reports whether partials are merged by a function of the definition's Merger
+	recode    func(partial []byte) ([]byte, error) // decodes a partial and encodes it again
 	finish    func(ctx context.Context, p Params, own bool, root []byte) (json.RawMessage, Attachment, error)
 
 	attaches     bool
 	inPlace      bool
-	onAttachment func(Attachment) // nil: the attachments of results are dropped
+	onAttachment func(Attachment) // function that receives the attachments of results; nil if they are dropped
 	own          owned
 }
 
-// owned says which operands of a merge no other code uses afterwards. An operand that is not owned
-// must not change.
+// owned says which operands of a merge are not used by other code afterwards. An operand that is not owned must
+// not change.
 type owned struct{ left, right bool }
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
@@ -99,7 +99,7 @@ func (j Job) Summary() string { return j.summary }
 // Limits returns how long the functions may take. A limit of 0 means no limit.
 func (j Job) Limits() Limits { return j.limits }
 
-// Restricted returns the definition's field Restricted.
+// Restricted reports whether the job is restricted: see [Definition].
 func (j Job) Restricted() bool { return j.restricted }
 
 // Parameters returns descriptions of the job's parameters, in the order of the fields of
@@ -202,7 +202,7 @@ type binding[P, T, R any] struct {
 	def    Definition[P, T, R]
 	params paramsCodec[P]
 
-	attachment struct { // the result's Attachment
+	attachment struct { // field of the result that is an Attachment
 		exists bool
 		field  []int
 	}
@@ -359,10 +359,10 @@ func (b binding[P, T, R]) decode(own bool, data []byte) (value T, err error) {
 	return value, err
 }
 
-// merger is how the partials of a job are merged.
+// merger is the function that merges the partials of a job.
 type merger[T any] struct {
 	call    func(ctx context.Context, left, right T) (T, error)
-	outside bool // call comes from the definition's Merger
+	outside bool // true if call comes from the definition's Merger
 }
 
 func (b binding[P, T, R]) merger(p P) merger[T] {
@@ -385,7 +385,7 @@ func (b binding[P, T, R]) mergerOf(params Params) (m merger[T], err error) {
 	return b.merger(p), nil
 }
 
-// hasMerger reports false for parameters that it cannot parse, because Merge reports the error.
+// hasMerger returns false for parameters that it cannot parse, because Merge reports the error.
 func (b binding[P, T, R]) hasMerger(params Params) (has bool) {
 	defer func() { _ = recover() }()
 	m, err := b.mergerOf(params)

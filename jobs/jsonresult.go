@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// resultIsJSON returns an error if some values of a result's type t cannot be encoded as JSON, or
-// if package json would drop a field whose tag does not ask for it. Without this check Finish would
-// report the error only after the whole computation. resultIsJSON cannot find values that a type
-// allows and JSON does not, such as NaN.
+// resultIsJSON returns an error if some values of the result type t cannot be encoded as JSON, or if package
+// json would silently drop a field. Without this check, Finish would report the error only after the whole
+// computation. resultIsJSON does not detect single values, such as NaN, that JSON cannot express.
 func resultIsJSON(t reflect.Type) error {
 	if err := jsonKeeps(typePath(t), t, make(map[reflect.Type]bool)); err != nil {
 		return err
@@ -29,7 +28,7 @@ func resultIsJSON(t reflect.Type) error {
 }
 
 func marshalJSON(v reflect.Value) (data []byte, err error) {
-	defer recoverTo(&err) // a method of the value may panic
+	defer recoverTo(&err) // a method of the test value may panic
 	return json.Marshal(v.Interface())
 }
 

@@ -27,7 +27,7 @@ type Local struct {
 type LocalResult struct {
 	Result     json.RawMessage
 	Partitions uint64
-	Attachment Attachment // the zero Attachment if the result has no attachment
+	Attachment Attachment // attachment of the result; zero if the result has none
 }
 
 // Run plans, maps, merges and finishes a job. The params are in the stored form. When
@@ -127,13 +127,12 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 	return root, nil
 }
 
-// each runs the spans 0 to n-1 in the slots. After each span, each calls done with the stack that
-// has the span's nodes. The function done must empty the stack, and is called from several
-// goroutines.
+// each runs n spans in the slots. After each span, each calls the function done with the stack that contains
+// the span's nodes. The function done must empty the stack, and is called from several goroutines.
 func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint64) Span, done func(i uint64, s Stack) error) error {
 	var next atomic.Uint64
 	var stop atomic.Bool
-	interrupted := make(chan error, max(l.Slots, 1)) // errors of slots whose goroutine was ended by the job's code
+	interrupted := make(chan error, max(l.Slots, 1)) // errors of slots whose goroutine was ended by the job's code (runtime.Goexit)
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	var group errgroup.Group
 	for range max(l.Slots, 1) {
@@ -152,7 +151,7 @@ func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint6
 				}
 				err := l.runSpan(ctx, s, span(i), &stop)
 				if err == errStopped {
-					return nil // the slot that failed returns the error
+					return nil // the failed slot returns the error
 				}
 				if err == nil {
 					err = done(i, s)
@@ -176,8 +175,7 @@ func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint6
 	return err
 }
 
-// subtrees returns the number of nodes of a level, including nodes whose highest name is on a
-// higher level.
+// subtrees returns the number of nodes on a level, including nodes that have a name on a higher level too.
 func subtrees(t Tree, level uint8) uint64 { return (t.Partitions()-1)>>level + 1 }
 
 // errStopped is the error of a slot that stopped because another slot has failed, or because the

@@ -16,14 +16,14 @@ import (
 // Parameter describes one parameter of a job.
 type Parameter struct {
 	Name    string `json:"name"`
-	Type    string `json:"type"`            // integer, number, string, boolean, duration
-	Default string `json:"default"`         // as a user would write it
-	Takes   string `json:"takes,omitempty"` // the allowed range or choices
+	Type    string `json:"type"`            // type of the parameter: integer, number, string, boolean or duration
+	Default string `json:"default"`         // default value in the form in which a user would write it
+	Takes   string `json:"takes,omitempty"` // allowed range or allowed values
 	Help    string `json:"help,omitempty"`  // one line
 
-	Required bool   `json:"required,omitempty"` // there is no default
-	field    int    // index in the struct of parameters
-	min      string // tags min, max and oneof
+	Required bool   `json:"required,omitempty"` // true if the parameter has no default
+	field    int    // index of the field in the struct of parameters
+	min      string // values of the tags min, max and oneof
 	max      string
 	oneOf    []string
 }
@@ -92,7 +92,7 @@ func describeField(f reflect.StructField) (Parameter, error) {
 		}
 	}
 	if p.min == "" && reflect.Zero(f.Type).CanUint() {
-		p.min = "0" // so that Takes contains the bound
+		p.min = "0" // with this value Takes contains the bound
 	}
 	p.Takes = p.takes()
 	return p, nil
@@ -135,8 +135,8 @@ func (p Parameter) takes() string {
 	return ""
 }
 
-// errGot returns the error for a value that p does not allow. The error quotes only the
-// beginning of a long value.
+// errGot returns the error for a value that the parameter does not allow. The error quotes only the beginning
+// of a long value.
 func (p Parameter) errGot(got string) error {
 	const most = 100
 	if len(got) > most {
@@ -157,7 +157,7 @@ func (p Parameter) errGot(got string) error {
 	return fmt.Errorf("parameter %s: got %s, takes %s", p.Name, got, want)
 }
 
-// check returns an error for a value that p does not allow. A value that check allows does not
+// check returns an error for a value that the parameter does not allow. A value that check allows does not
 // change when it is written as JSON and read back.
 func (p Parameter) check(v reflect.Value) error {
 	switch {
@@ -178,7 +178,7 @@ func (p Parameter) check(v reflect.Value) error {
 func boundOf(t reflect.Type, text string) reflect.Value {
 	v := reflect.New(t).Elem()
 	if err := setParameter(v, text); err != nil {
-		panic(err) // describeField has checked the tag
+		panic(err) // cannot happen, because describeField has checked the tag
 	}
 	return v
 }

@@ -116,7 +116,7 @@ func (c paramsCodec[P]) parseJSON(v reflect.Value, data []byte) error {
 			return err
 		}
 	}
-	if _, err := dec.Token(); err != nil { // the closing brace
+	if _, err := dec.Token(); err != nil { // read the closing brace
 		return fmt.Errorf("parameters are not a JSON object: %w", err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
@@ -162,7 +162,7 @@ func (c paramsCodec[P]) encode(p P) (Params, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(b, '"'), d.Name...) // names need no escaping
+		b = append(append(b, '"'), d.Name...) // names of parameters need no escaping
 		b = append(b, '"', ':')
 		text := []byte(formatParameter(v.Field(d.field)))
 		if d.Type == "string" || d.Type == "duration" {

@@ -13,11 +13,11 @@ import (
 // fill describes how to make a test value of a type, such as one with empty maps or with NaNs,
 // which some encodings change.
 type fill struct {
-	pointers   bool // pointers are not nil
-	containers int  // 0: slices and maps are nil; 1: empty; 2: have one element
+	pointers   bool // true if pointers in the value are not nil
+	containers int  // 0: slices and maps are nil; 1: they are empty; 2: they have one element
 	numbers    numbers
 
-	left   *int // remaining number of values to set, which bounds the work for large types and for types with many nested fields
+	left   *int // remaining number of values to set, which bounds the time for large types and for types with many nested fields
 	within []reflect.Type
 }
 
@@ -26,9 +26,9 @@ type numbers uint8
 const (
 	zeros numbers = iota
 	ordinary
-	lowest // and negative zeros
+	lowest // numbers are the lowest of their type, or negative zero
 	highest
-	strange // floats are NaN
+	strange // all floats are NaN
 )
 
 // fills are the kinds of test values that roundTrips encodes and decodes.
@@ -43,7 +43,7 @@ var fills = []fill{
 }
 
 const (
-	maxFilledBytes  = 64 << 10 // size of the largest type that is tested: a larger type would delay the program's start
+	maxFilledBytes  = 64 << 10 // maximum size of a type that is tested, because testing a larger type would delay the program's start
 	maxFilledValues = 10_000
 )
 
@@ -207,7 +207,7 @@ func difference(a, b reflect.Value) (path, what string) {
 			same = false
 			break
 		}
-		x, y := a.MapRange(), b.MapRange() // the maps have at most one element
+		x, y := a.MapRange(), b.MapRange() // each of the maps has at most one element
 		for x.Next() && y.Next() {
 			if path, what := difference(x.Key(), y.Key()); what != "" {
 				return "[key]" + path, what

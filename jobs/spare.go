@@ -138,9 +138,9 @@ func slicesShare(a, b unsafe.Pointer, size uintptr) bool {
 
 // spares is a pool of values that merges no longer need. All stacks of a task share it.
 type spares[T any] struct {
-	share func(a, b T) bool // nil unless the mapper is a Filler
-	more  func() (T, bool)  // returns spare memory; set by Task.Spares, nil if the caller has none
-	give  func(T)           // takes a freed value; set together with more
+	share func(a, b T) bool // reports whether two values share memory; nil unless the mapper is a Filler
+	more  func() (T, bool)  // function that returns spare memory; set by Task.Spares, nil if the caller has none
+	give  func(T)           // function that takes a freed value; set together with more
 
 	mu   sync.Mutex
 	list []T

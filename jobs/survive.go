@@ -15,12 +15,11 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// shape says what the values of a type may contain. The codec uses the shape to decide which checks
-// an encoded value needs.
+// shape describes which checks the encoded values of a type need.
 type shape struct {
-	recursive bool           // values can contain values of the same type, so they can be cyclic
-	unchecked bool           // the encoder accepts values that the decoder refuses, because of strings, map keys, deep nesting or methods that encode
-	times     bool           // the encoder accepts values that the decoder refuses, because of years beyond 9999
+	recursive bool           // true if values can contain values of the same type, so that they can be cyclic
+	unchecked bool           // true if the encoder accepts values that the decoder refuses, because of strings, map keys, deep nesting or encoding methods
+	times     bool           // true if the encoder accepts times that the decoder refuses, because of years beyond 9999
 	itself    []reflect.Type // types that encode themselves
 }
 
@@ -40,7 +39,7 @@ func typePath(t reflect.Type) string {
 		t = t.Elem()
 	}
 	if t.PkgPath() == "" {
-		return "T" // the name of the type parameter in Definition
+		return "T" // name of the type parameter in Definition
 	}
 	return t.Name()
 }
@@ -111,7 +110,7 @@ func structTag(t reflect.Type) string {
 // fields are encoded as fields of the outer struct.
 type structRules struct {
 	*rules
-	toArray bool // the struct is encoded as an array, which has an element for every field
+	toArray bool // true if the struct is encoded as an array with an element for every field
 	names   map[fieldName]string
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Task is a job that is open in this process. All stacks of a task share one mapper.
 type Task struct {
-	mapper any // may implement io.Closer
+	mapper any // the definition's mapper, which may implement io.Closer
 	stack  func(Audit) Stack
 	audit  Audit
 	forest func() forest
@@ -49,9 +49,9 @@ func (t *Task) Close() (err error) {
 // both are on the stack. For each contiguous span the stack therefore holds at most two nodes per
 // level of the tree. A stack must be used from one goroutine at a time.
 type Stack interface {
-	// Run maps the partitions of span in order until all are done, stop is set or a partition
-	// fails. Run returns the first partition that is not done. Run checks stop between partitions.
-	// Run passes ctx to Map but does not check whether ctx is done.
+	// Run maps the partitions of span in order, until all are done, stop is set or a partition fails. Run
+	// returns the first partition that is not done. Run checks stop between partitions. Run passes ctx to Map
+	// but does not check whether ctx is done.
 	//
 	// An error or a panic is returned as a *PartitionError. Partitions that were done before the
 	// error stay on the stack, so the caller may continue with the failed partition or after it. If
@@ -72,11 +72,11 @@ type Stack interface {
 	Watch(p *Progress)
 }
 
-// Progress says what a [Stack] is doing. Other goroutines may read it while the stack runs.
+// Progress says which partition a [Stack] is running. Other goroutines may read it while the stack runs.
 type Progress struct{ at atomic.Uint64 }
 
-// At returns the partition that runs. The result merging is true if Map has returned and the
-// partition's value is being merged.
+// At returns the running partition. The result merging is true if Map has returned and the partition's value is
+// being merged.
 func (p *Progress) At() (partition uint64, merging bool) {
 	at := p.at.Load()
 	return at >> 1, at&1 == 1
@@ -86,7 +86,7 @@ func (p *Progress) set(partition uint64, merging bool) {
 	if p == nil {
 		return
 	}
-	at := partition << 1 // no bit is lost: MaxPartitions is 2^62
+	at := partition << 1 // the shift loses no bit, because MaxPartitions is 2^62
 	if merging {
 		at |= 1
 	}
@@ -108,7 +108,7 @@ type stack[T any] struct {
 	spares []T        // values that merges of this stack no longer need; empty unless the mapper is a Filler
 	pool   *spares[T] // values that other merges of the task no longer need
 
-	mapOne  func(ctx context.Context, partition uint64) (T, error) // the slot's Map function; nil until needed
+	mapOne  func(ctx context.Context, partition uint64) (T, error) // the slot's Map function; nil until the first partition
 	merging bool                                                   // true during a call of Merge, and after a call that failed or panicked
 	nodes   []Node
 	values  []T
@@ -116,7 +116,7 @@ type stack[T any] struct {
 	audit       *auditor[T] // nil: no partition is computed twice
 	next        uint64      // the first partition that is not done
 	interrupted error
-	progress    *Progress // nil if Watch was not called
+	progress    *Progress // record of what the stack does; nil if Watch was not called
 }
 
 func (s *stack[T]) Run(ctx context.Context, span Span, stop *atomic.Bool) (next uint64, err error) {
@@ -129,19 +129,19 @@ func (s *stack[T]) Run(ctx context.Context, span Span, stop *atomic.Bool) (next 
 	defer func() {
 		if v := recover(); v != nil {
 			err = newPanicError(v)
-			s.mapOne = nil // the fork may be in an inconsistent state
+			s.mapOne = nil // after a panic the fork may be in an inconsistent state
 		} else if !returned {
 			err = fmt.Errorf("%s: %w", s.running(), ErrGoexit)
 			s.mapOne = nil
-			defer func() { s.interrupted = err }() // the goroutine ends, so Run does not return
+			defer func() { s.interrupted = err }() // the job's code ends the goroutine, so Run does not return
 		}
 		next = s.next
 		if err == nil {
 			return
 		}
 		if s.merging {
-			// Merge may have changed an operand, so the stack cannot be used. The error is
-			// permanent because the same operands would fail on every worker.
+			// Merge may have changed an operand, so the stack cannot be used. The error is permanent, because
+			// the same operands would fail on every worker.
 			err = Permanent(fmt.Errorf("merge partials: %w", err))
 			s.clear()
 		}
@@ -152,8 +152,7 @@ func (s *stack[T]) Run(ctx context.Context, span Span, stop *atomic.Bool) (next 
 	return s.next, err
 }
 
-// running returns the name of the definition's function that runs now, or that ended
-// the goroutine.
+// running returns the name of the definition's function that is running or has ended the goroutine.
 func (s *stack[T]) running() string {
 	switch {
 	case s.merging:
@@ -223,8 +222,8 @@ func (s *stack[T]) keepSpare(value T) {
 	s.spares = append(s.spares, value)
 }
 
-// push adds a node. As long as the sibling of the topmost node is on the stack too, push merges the
-// two.
+// push adds a node to the stack. While the sibling of the topmost node is also on the stack, push merges the
+// two nodes.
 func (s *stack[T]) push(ctx context.Context, n Node, value T) error {
 	top := len(s.nodes)
 	for n = s.tree.Lift(n); n.IsRight() && top > 0 && s.nodes[top-1] == n.Sibling(); n = s.tree.Lift(n.Parent()) {
@@ -234,7 +233,7 @@ func (s *stack[T]) push(ctx context.Context, n Node, value T) error {
 		var err error
 		if value, err = s.merge.call(ctx, left, right); err != nil {
 			if s.merge.outside {
-				s.merging = false // the operands are unchanged, and still on the stack
+				s.merging = false // the operands are unchanged and still on the stack
 				return fmt.Errorf("merge node %v: %w", s.tree.Lift(n.Parent()), err)
 			}
 			return err
@@ -246,7 +245,7 @@ func (s *stack[T]) push(ctx context.Context, n Node, value T) error {
 		top--
 	}
 	if top+1 < len(s.values) {
-		clear(s.values[top+1:]) // lets the garbage collector free the merged operands; the value at top is replaced below
+		clear(s.values[top+1:]) // the garbage collector can then free the merged operands; the value at top is replaced below
 	}
 	s.nodes, s.values = append(s.nodes[:top], n), append(s.values[:top], value)
 	return nil
@@ -265,7 +264,7 @@ func (s *stack[T]) Drain(hi uint64) (partials []Partial, err error) {
 			kept++
 			continue
 		}
-		data, err := encodeInPlace(s.codec, s.values[i]) // the value is removed from the stack, so its memory may be given away
+		data, err := encodeInPlace(s.codec, s.values[i]) // the value is removed from the stack, so no other code uses its memory
 		if err != nil {
 			return nil, Permanent(fmt.Errorf("encode node %v: %w", n, err))
 		}

@@ -114,10 +114,9 @@ func (t Tree) isOnlyChild(n Node) bool {
 	return !n.IsRight() && (n.Index+1)<<n.Level >= t.partitions
 }
 
-// Lift returns the highest name of n, which is the name of the farthest ancestor that
-// covers the same partitions as n.
+// Lift returns the highest name of n: the name of the farthest ancestor that covers the same partitions as n.
 func (t Tree) Lift(n Node) Node {
-	if (n.Index+1)<<n.Level < t.partitions { // the common case: n is not on the right edge
+	if (n.Index+1)<<n.Level < t.partitions { // in the common case n is not on the right edge
 		return n
 	}
 	root := t.Root()
@@ -130,7 +129,7 @@ func (t Tree) Lift(n Node) Node {
 // Children returns the two nodes whose merge is n, under their highest names. The node
 // must be in the tree and cover more than one partition.
 func (t Tree) Children(n Node) (left, right Node) {
-	for n.Level > 1 && n.Right().Index<<(n.Level-1) >= t.partitions { // n has no right child, so n is the same as its left child
+	for n.Level > 1 && n.Right().Index<<(n.Level-1) >= t.partitions { // n has no right child, so n is the same node as its left child
 		n = n.Left()
 	}
 	return n.Left(), n.Right()

@@ -78,8 +78,8 @@ func (v Vector[E]) DecodeInPlace(data []byte) ([]E, error) {
 	return orNil(unsafe.Slice((*E)(start), len(data)/v.size())), nil
 }
 
-// aliases is a mark for codecs whose DecodeInPlace copies nothing: the decoded partial uses the
-// memory of the encoded data.
+// aliases marks codecs whose DecodeInPlace copies nothing, so that the decoded partial uses the memory of the
+// encoded data.
 func (Vector[E]) aliases() {}
 
 // copyPieces copies a large value piece by piece, because the Go runtime cannot interrupt a

@@ -40,9 +40,8 @@ func configErrorf(format string, args ...any) error {
 // StorageKind is the kind of storage in which a cluster keeps its state.
 type StorageKind string
 
-// The kinds of storage.
 const (
-	JetStream StorageKind = "jetstream" // the NATS servers' JetStream
+	JetStream StorageKind = "jetstream" // the JetStream of the NATS servers
 	Azure     StorageKind = "azure"     // an Azure storage account
 )
 
@@ -74,18 +73,18 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// NATS contains the settings for connecting to NATS. All fields except URL are optional.
+// NATS contains the settings for the connection to NATS. All fields except URL are optional.
 type NATS struct {
-	URL string // URLs of one or several servers, separated by commas; may contain credentials
+	URL string // URLs of one or several servers, separated by commas; a URL may contain credentials
 
 	Creds    string // credentials file
-	NKey     string // NKey seed file
+	NKey     string // name of the file with the NKey seed
 	User     string // user name, or a token if Password is empty
 	Password string
 
-	TLSCert string // client certificate file; requires TLSKey
-	TLSKey  string // private key file
-	TLSCA   string // certificate authority file
+	TLSCert string // name of the file with the client certificate; requires TLSKey
+	TLSKey  string // name of the file with the client's private key
+	TLSCA   string // name of the file with the certificates of authorities
 }
 
 // AzureAccount identifies the Azure storage account and contains the credentials. If several of
@@ -145,16 +144,16 @@ func (c Config) Subjects() (wire.Subjects, error) {
 	return s, nil
 }
 
-// The environment variables that configure the cluster. The NATS variables are those of the command
-// line tool nats; each is read with and without the prefix BELLWETHER_. The variables that begin
-// with AZURE_ are those of Azure's own tools.
+// The following environment variables configure the cluster. The variables for NATS are those of the program
+// nats; each is read with and without the prefix BELLWETHER_. The variables that begin with AZURE_ are those of
+// Azure's own tools.
 const (
 	EnvName     = "BELLWETHER_CLUSTER"
 	EnvNATSURL  = "BELLWETHER_NATS_URL"
 	EnvStorage  = "BELLWETHER_STORAGE"
 	EnvReplicas = "BELLWETHER_REPLICAS"
 
-	EnvAzureURL        = "BELLWETHER_AZURE_URL" // may contain a SAS
+	EnvAzureURL        = "BELLWETHER_AZURE_URL" // URL of the Azure storage account, which may contain a SAS
 	EnvAzureQueueURL   = "BELLWETHER_AZURE_QUEUE_URL"
 	EnvAzureFile       = "BELLWETHER_AZURE_CONNECTION_FILE"
 	EnvAzureConnection = "AZURE_STORAGE_CONNECTION_STRING"
@@ -182,9 +181,9 @@ func OfProcess() (Config, error) {
 	return FromEnv()
 }
 
-// variable is a NATS environment variable and the field that is filled from it.
+// variable is an environment variable for NATS and the configuration field that it sets.
 type variable struct {
-	name  string // without the prefix BELLWETHER_
+	name  string // name of the variable without the prefix BELLWETHER_
 	field *string
 }
 
@@ -259,7 +258,7 @@ func (c Config) Environ() []string {
 	for _, v := range c.NATS.variables() {
 		env = append(env, ownPrefix+v.name+"="+*v.field)
 		if *v.field == "" {
-			env = append(env, v.name+"=") // FromEnv would read this variable because the variable with the prefix is empty
+			env = append(env, v.name+"=") // without this line the child process would use the variable without the prefix
 		}
 	}
 	if c.Storage != Azure {

@@ -14,7 +14,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Errors of [Config.ConnectNATS] and [CheckNATS].
 var (
 	// ErrNoServer: no NATS server answers at any of the URLs.
 	ErrNoServer = errors.New("no NATS server")
@@ -27,8 +26,8 @@ var (
 )
 
 const (
-	// A dead connection is noticed after pingInterval × maxPingsUnanswered. The defaults
-	// of NATS are 2 minutes and 2 pings.
+	// A dead connection to a NATS server is noticed after pingInterval × maxPingsUnanswered. The defaults in
+	// NATS are 2 minutes and 2 pings.
 	pingInterval       = 2 * time.Second
 	maxPingsUnanswered = 3
 	connectTimeout     = 2 * time.Second
@@ -150,6 +149,6 @@ func isTLS(err error) bool {
 			return true
 		}
 	}
-	alert, ok := errors.AsType[*net.OpError](err) // how crypto/tls reports an alert from the server
+	alert, ok := errors.AsType[*net.OpError](err) // crypto/tls reports an alert from the server in this way
 	return ok && alert.Op == "remote error"
 }

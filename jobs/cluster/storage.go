@@ -16,7 +16,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 )
 
-// Errors of a cluster's storage.
 var (
 	// ErrUnavailable: storage does not answer, or cannot serve requests for now.
 	ErrUnavailable = store.ErrUnavailable
@@ -35,7 +34,7 @@ type Storage struct {
 	cfg     Config
 	nc      *nats.Conn
 	driver  driver
-	account *account.Account // nil on JetStream
+	account *account.Account // nil if the storage is on JetStream
 }
 
 // OpenStorage opens the cluster's storage. On JetStream it creates missing streams, and fails with
@@ -105,8 +104,7 @@ func (s *Storage) Store(observe func(store.Call)) *store.Store {
 	return store.New(store.Config{Blobs: s.driver, Queue: s.driver, Logger: s.cfg.Logger, Observe: observe})
 }
 
-// Config returns the configuration that the storage was opened with, defaults
-// filled in.
+// Config returns the configuration of the storage, including defaults.
 func (s *Storage) Config() Config { return s.cfg }
 
 // Conn returns the NATS connection, for example for a lease in JetStream.

@@ -6,12 +6,12 @@ import "math"
 // price.
 type model struct {
 	kind         kind
-	side         float64 // 1 for a call, -1 for a put
+	side         float64 // sign of the payoff: 1 for a call, -1 for a put
 	spot, strike float64
-	barrier      float64 // log of the barrier relative to the spot price; 0 if there is no barrier
+	barrier      float64 // logarithm of the barrier relative to the spot price; 0 if there is no barrier
 	knocksIn     bool
-	drift        float64 // mean change of the log price in a step
-	deviation    float64 // standard deviation of the change in a step
+	drift        float64 // mean change of the log price in one step
+	deviation    float64 // standard deviation of the change in one step
 	steps        uint32
 	key          [2]uint32
 }
@@ -86,7 +86,7 @@ func (m *model) average(path uint64) float64 {
 	return sum / float64(m.steps)
 }
 
-// watched returns the last log price of a path and whether the path hit the barrier.
+// watched returns the last log price of a path, and whether the path has reached the barrier.
 func (m *model) watched(path uint64) (last float64, hit bool) {
 	var at float64
 	beyond := func() bool { return m.barrier > 0 && at >= m.barrier || m.barrier < 0 && at <= m.barrier }
@@ -99,7 +99,7 @@ func (m *model) watched(path uint64) (last float64, hit bool) {
 			hit = hit || beyond()
 		}
 		if hit && !m.knocksIn {
-			break // the payoff is 0, regardless of the rest of the path
+			break // the payoff is 0, so the rest of the path does not matter
 		}
 	}
 	return at, hit

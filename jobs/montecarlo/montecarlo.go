@@ -69,7 +69,7 @@ var Definition = jobs.Definition[Params, moments, Result]{
 	},
 	Merge: merge,
 	Finish: func(_ context.Context, p Params, m moments) (Result, error) {
-		// The standard normal distribution has 95 % of its mass between -within and within.
+		// The constant within is the 97.5 % quantile of the standard normal distribution.
 		const within = 1.959963984540054
 		discount := exp(-float64(p.Rate * p.Maturity))
 		price := float64(discount * m.Mean)

@@ -13,7 +13,7 @@ import "math"
 // math.Sqrt are exact on every processor.
 
 const (
-	ln2High = 6.93147180369123816490e-01 // the last bits of ln2High are 0, so that small multiples of it are exact
+	ln2High = 6.93147180369123816490e-01 // the last bits of ln2High are 0, so that products with small integers are exact
 	ln2Low  = 1.90821492927058770002e-10
 )
 
@@ -38,7 +38,7 @@ func exp(x float64) float64 {
 	c := r - float64(t*p)
 	y := 1 - ((low - float64(r*c)/(2-c)) - high)
 	if k > -1000 && k < 1000 {
-		return float64(y * math.Float64frombits(uint64(int64(k)+1023)<<52)) // the same as Ldexp, but faster
+		return float64(y * math.Float64frombits(uint64(int64(k)+1023)<<52)) // computes the same as Ldexp, but faster
 	}
 	return math.Ldexp(y, int(k))
 }

@@ -64,7 +64,7 @@ func horner(coefficients *[8]float64, x float64) float64 {
 	return float64(y*x) + c[0]
 }
 
-// These are the coefficients of AS 241.
+// The coefficients of AS 241 follow.
 var (
 	centralNumerator = [8]float64{
 		3.3871328727963666080, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,

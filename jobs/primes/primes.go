@@ -13,7 +13,7 @@ type Params struct {
 	Partitions uint64 `json:"partitions" max:"1e13" help:"if not 0, the number of partitions, in place of width; fewer where widths do not come out even"`
 }
 
-// width returns the width of a partition in numbers. The last partition may be narrower.
+// width returns how many numbers a partition covers. The last partition may be narrower.
 func (p Params) width() uint64 {
 	if p.Partitions > 0 {
 		return ceilDiv(p.Limit, p.Partitions)
@@ -29,7 +29,7 @@ type Result struct {
 	Largest    uint64 `json:"largest"`     // the largest of these primes
 	TwinPairs  uint64 `json:"twin_pairs"`  // number of pairs of primes p and p+2, both below the limit
 	LargestGap uint64 `json:"largest_gap"` // largest difference of neighbouring primes, both below the limit
-	GapAfter   uint64 `json:"gap_after"`   // the smallest prime at which a gap of this size begins
+	GapAfter   uint64 `json:"gap_after"`   // the smallest prime after which a gap of this size follows
 }
 
 // Definition is the definition of the job.

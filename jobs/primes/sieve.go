@@ -9,9 +9,9 @@ import (
 
 // sieve is the state that all blocks of a job share.
 type sieve struct {
-	base    []basePrime // ascending, from firstBase to the square root of the limit
-	pattern []byte      // bits of the wheel, with the multiples of 7, 11, 13 and 17 crossed out; the pattern repeats along the numbers
-	bytes   uint64      // size of a block, a multiple of eight
+	base    []basePrime // base primes in ascending order, from firstBase to the square root of the limit
+	pattern []byte      // bits of the wheel in which the multiples of 7, 11, 13 and 17 are crossed out; the pattern is periodic
+	bytes   uint64      // size of a block in bytes, a multiple of eight
 }
 
 // basePrime is a prime of the form 30a + wheel[r], stored as 8a + r.
@@ -19,14 +19,14 @@ type basePrime uint32
 
 func (p basePrime) value() uint64 { return uint64(p>>3)*30 + wheel[p&7] }
 
-// The multiples of the primes from 7 to 17 are crossed out in the pattern.
+// The pattern omits the multiples of the primes from 7 to 17.
 const (
 	firstBase     = 19
 	patternLength = 7 * 11 * 13 * 17
 )
 
-// These are the bounds of a block's size in bytes. A block should fit in a core's second-level
-// cache. A block should also be small, because a slot has to sieve a whole block for its first
+// Blocks are not smaller than minBlock and not larger than maxBlock, in bytes. A block should fit in a core's
+// second-level cache. A block should also be small, because a slot has to sieve a whole block for its first
 // partition.
 const (
 	minBlock = 64 << 10
@@ -40,7 +40,7 @@ const rootPerByte = 4
 
 // newSieve returns a sieve for the numbers below limit.
 func newSieve(limit uint64) *sieve {
-	root := uint64(math.Sqrt(float64(limit))) + 1 // limits are far below 2^53
+	root := uint64(math.Sqrt(float64(limit))) + 1 // the conversion is exact, because limits are far below 2^53
 	s := &sieve{bytes: minBlock}
 	for s.bytes < maxBlock && s.bytes*rootPerByte < root {
 		s.bytes *= 2
@@ -68,12 +68,12 @@ func newSieve(limit uint64) *sieve {
 	return s
 }
 
-// block is a sieved range of numbers. Each slot has its own block.
+// block is a sieved range of numbers.
 type block struct {
 	*sieve
-	index   uint64 // the block begins at number 30*bytes*index
+	index   uint64 // index of the block, which begins at number 30*bytes*index
 	bits    []byte
-	next    []cursor // cursors of the base primes whose squares are below the block's end
+	next    []cursor // positions of the next multiples of the base primes whose squares are below the block's end
 	crossed bool     // false until the first moveTo
 }
 
@@ -89,7 +89,7 @@ func (s *sieve) newBlock() *block {
 // count returns the tally of the primes in [lo, hi).
 func (b *block) count(ctx context.Context, lo, hi uint64) (t tally, err error) {
 	if lo <= 5 {
-		for _, p := range []uint64{2, 3, 5} { // the wheel omits 2, 3 and 5
+		for _, p := range []uint64{2, 3, 5} { // the wheel has no bits for 2, 3 and 5
 			if lo <= p && p < hi {
 				t.add(p)
 			}
@@ -129,22 +129,22 @@ func (b *block) moveTo(ctx context.Context, index uint64) error {
 	return nil
 }
 
-// start fills the block with the pattern and adds the missing cursors of base primes.
+// start fills the block with the pattern, and creates the missing cursors of base primes.
 func (b *block) start() {
 	first := b.index * b.bytes
 	for at, from := uint64(0), first%patternLength; at < b.bytes; from = 0 {
 		at += uint64(copy(b.bits[at:], b.pattern[from:]))
 	}
 	if first == 0 {
-		b.bits[0] = 0xfe // 1 is not prime; 7 to 29 are primes, but the pattern crosses out 7, 11, 13 and 17
+		b.bits[0] = 0xfe // 1 is not prime; 7 to 29 are primes, but the pattern omits 7, 11, 13 and 17
 	}
 	for i := len(b.next); i < len(b.base); i++ {
 		p := b.base[i].value()
 		if p*p >= (first+b.bytes)*30 {
 			break
 		}
-		// A multiple of p whose cofactor is below p has a prime factor below p, so it is crossed
-		// out already.
+		// A multiple of p whose cofactor is below p has a prime factor below p, so it has already been crossed
+		// out.
 		cofactor := max(p, ceilDiv(first*30, p))
 		up := onWheel[cofactor%30]
 		at := p*(cofactor+up.distance)/30 - first
@@ -170,9 +170,9 @@ func (b *block) cross() {
 	}
 }
 
-// crossTurns crosses out eight multiples at a time, one for each number of the wheel, while all
-// eight are in the block. Eight multiples at a time are fast to cross out for small primes. It
-// returns the byte at which the caller continues.
+// crossTurns crosses out eight multiples at a time, one for each number of the wheel, while all eight are in
+// the block. Eight multiples at a time are fast to cross out for small primes. crossTurns returns the byte at
+// which the caller continues.
 func crossTurns(bits []byte, a uint, s *[8]step, at, w uint) (uint, uint) {
 	size := uint(len(bits))
 	for w != 0 && at < size {
@@ -203,8 +203,8 @@ func crossTurns(bits []byte, a uint, s *[8]step, at, w uint) (uint, uint) {
 	return at, w
 }
 
-// tally adds the primes in [lo, hi) to t. The bounds lo and hi are offsets from the block's first
-// number. The local variables of tally can stay in registers.
+// tally adds the primes in [lo, hi) to t. The bounds lo and hi are offsets from the block's first number. The
+// local variables of tally are there so that the compiler keeps them in registers.
 func (b *block) tally(t *tally, lo, hi uint64) {
 	count, sum, last, twins, gap, gapAfter := t.Count, t.Sum, t.Last, t.TwinPairs, t.Gap, t.GapAfter
 	first := b.first()

@@ -10,7 +10,7 @@ type tally struct {
 	Last      uint64
 	TwinPairs uint64
 	Gap       uint64 // the largest gap inside the range; 0 if the range has fewer than two primes
-	GapAfter  uint64 // the smallest prime at which a gap of this size begins
+	GapAfter  uint64 // the smallest prime after which a gap of this size follows
 }
 
 // merge merges the tallies of two adjacent ranges.

@@ -4,15 +4,15 @@ package primes
 // block stands for the number 30j + wheel[i], relative to the block's first number.
 var wheel = [8]uint64{1, 7, 11, 13, 17, 19, 23, 29}
 
-// A step is the way from one multiple of a prime to the next multiple whose cofactor is on the
-// wheel. For a prime p = 30a + r the length of a step is a*gap + carry bytes.
+// A step leads from one multiple of a prime to the next multiple whose cofactor is on the wheel. For a prime p
+// = 30a + r the length of a step is a*gap + carry bytes.
 type step struct {
-	keep  uint8 // a mask with all bits set except the bit of the multiple
-	gap   uint8 // distance to the next cofactor
+	keep  uint8 // mask in which only the bit of the multiple is 0
+	gap   uint8 // distance from the cofactor to the next one
 	carry uint8
 }
 
-// steps has the step for each residue r of a prime and each cofactor on the wheel.
+// steps contains the step for each residue r of a prime and each cofactor on the wheel.
 var steps = func() (s [8][8]step) {
 	for ri, r := range wheel {
 		for i, w := range wheel {

@@ -17,7 +17,7 @@ const exitStatus = 3
 
 type mapper struct {
 	params Params
-	quick  bool // partitions neither take time nor fail
+	quick  bool // true if partitions neither take time nor fail
 }
 
 func open(_ context.Context, p Params, _ jobs.Plan) (jobs.Mapper[partial], error) {

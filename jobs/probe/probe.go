@@ -10,7 +10,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Params say what partitions do. In parameters that name a partition, -1 means none.
+// Params describe the behaviour of the partitions. If a parameter takes the number of a partition, -1 means no
+// partition.
 type Params struct {
 	Partitions uint64 `json:"partitions" min:"1" max:"4611686018427387904" help:"number of partitions"`
 
@@ -58,7 +59,7 @@ var Definition = jobs.Definition[Params, partial, Result]{
 	Name:       "probe",
 	Version:    "1",
 	Summary:    "tries a deployment: spins or sleeps, and fails to order",
-	Restricted: true, // exit, once-dir, partial-size
+	Restricted: true, // reason: the parameters exit, once-dir and partial-size
 	Defaults: Params{
 		Partitions: 1000, CostFactor: 10,
 		Fail: -1, Permanent: -1, Panic: -1, Exit: -1, Times: 1,
