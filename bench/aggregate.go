@@ -23,10 +23,10 @@ type AggregateConfig struct {
 	Workers int
 
 	Shapes []AggregateShape
-	Rounds int // each round measures, for each shape, the plain loop, the job in this process and the job in the cluster
+	Rounds int // number of rounds; in each round, every shape is measured as a plain loop, as a job in this process and as a job in the cluster
 	Kill   Victim
 
-	Progress func(doing string, done, all uint64) // as in FailoverConfig
+	Progress func(doing string, done, all uint64) // called with the current activity: see FailoverConfig
 }
 
 // AggregateShape is a number of vectors, and the size of each vector in bytes, which is a multiple
@@ -39,11 +39,10 @@ type AggregateShape struct {
 // Victim is the process that is killed while a job runs.
 type Victim string
 
-// The victims of Aggregate.
 const (
 	KillNobody Victim = ""
 	KillLeader Victim = "leader"
-	KillWorker Victim = "worker" // a worker that does not lead
+	KillWorker Victim = "worker" // a worker that is not the leader
 )
 
 func (c AggregateConfig) validate() error {
@@ -114,12 +113,12 @@ func (a *aggregation) run(ctx context.Context) (AggregateReport, error) {
 type aggregateRound struct {
 	loop, local float64 // seconds
 	cluster     clusterRun
-	killed      clusterRun // zero unless a process is killed
+	killed      clusterRun // run in which a process was killed; zero if there was none
 }
 
 // clusterRun is one run of the job in the cluster.
 type clusterRun struct {
-	seconds   float64 // from submission to the durable result
+	seconds   float64 // time from the submission to the durable result
 	processes []ProcessUse
 	epochs    int
 	repeated  uint64    // number of repeated executions of partitions
@@ -139,7 +138,7 @@ func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uin
 		return r, err
 	}
 	r.loop = time.Since(began).Seconds()
-	debug.FreeOSMemory() // the memory of this process is measured during the cluster's run
+	debug.FreeOSMemory() // the memory of this process is measured during the cluster's run, so it must be small at the start
 
 	a.Progress(fmt.Sprintf("%v: in one process", s), done, all)
 	began = time.Now()

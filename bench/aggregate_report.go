@@ -12,7 +12,7 @@ import (
 // AggregateReport is the result of Aggregate.
 type AggregateReport struct {
 	Workers int              `json:"workers"`
-	Cores   int              `json:"cores"` // number of goroutines of the loop, and of slots of the run in one process
+	Cores   int              `json:"cores"` // number of goroutines of the plain loop, and of slots of the run in one process
 	Kill    Victim           `json:"kill,omitempty"`
 	Points  []AggregatePoint `json:"points"`
 }
@@ -22,8 +22,8 @@ type AggregateReport struct {
 type AggregatePoint struct {
 	AggregateShape
 	Loop         float64      `json:"loop_seconds"`
-	Local        float64      `json:"run_seconds"`     // the same job in one process
-	Cluster      float64      `json:"cluster_seconds"` // from submission to the durable result
+	Local        float64      `json:"run_seconds"`     // time of the same job in one process
+	Cluster      float64      `json:"cluster_seconds"` // time from the submission to the durable result
 	LocalRatio   float64      `json:"run_ratio"`       // Local divided by the loop's time in the same round
 	ClusterRatio float64      `json:"cluster_ratio"`
 	AnswerP99    float64      `json:"answer_p99_seconds"` // 99 % of the leader's answers took at most this long, over all rounds
@@ -35,9 +35,9 @@ type AggregatePoint struct {
 // KilledPoint is the result of the runs in which a process was killed.
 type KilledPoint struct {
 	Seconds   float64      `json:"seconds"`
-	Extra     float64      `json:"extra_seconds"` // median over the rounds of the difference from the run without a kill
-	Epochs    int          `json:"epochs"`        // maximum over the rounds of the number of leaders
-	Repeated  uint64       `json:"repeated"`      // maximum over the rounds
+	Extra     float64      `json:"extra_seconds"` // median over the rounds of the time that the kill added
+	Epochs    int          `json:"epochs"`        // largest number of leaders in a round
+	Repeated  uint64       `json:"repeated"`      // largest number of repeated executions of partitions in a round
 	Processes []ProcessUse `json:"processes"`
 }
 
@@ -94,7 +94,7 @@ func (p AggregatePoint) LeaderShare() float64 {
 	return max(0, (leader-others/n)/float64(p.Merged()))
 }
 
-// most returns the largest memory of the processes with a role.
+// most returns the largest memory among the processes that have a given role.
 func most(uses []ProcessUse, role string) (bytes uint64) {
 	for _, u := range uses {
 		if u.Role == role {

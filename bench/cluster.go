@@ -12,14 +12,14 @@ import (
 const (
 	// patience bounds each wait for something that a working cluster does within seconds.
 	patience = time.Minute
-	// glance is the polling interval for state that changes within milliseconds, and look
-	// is the polling interval for other state.
+	// State that changes within milliseconds is polled at the interval glance, and other state at the interval
+	// look.
 	glance = 5 * time.Millisecond
 	look   = 50 * time.Millisecond
 )
 
-// until calls holds at the given interval until holds returns true. If this takes longer than
-// patience, until returns an error with the text of the last error of holds.
+// until calls the function holds at an interval until the function returns true. If this takes longer than
+// patience, until returns an error with the last error of the function.
 func until(ctx context.Context, what string, interval time.Duration, holds func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

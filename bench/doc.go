@@ -13,8 +13,8 @@
 // worker processes also gets the supervisor of these processes. The example of Overhead shows how
 // to set up both.
 //
-// Values that are to be compared are measured in turns within one run, because machines differ, and
-// because the speed of a machine changes from one minute to the next.
+// Values that are compared are measured in turns within one run, because machines differ and because the speed
+// of a machine changes from one minute to the next.
 //
 // # How it is measured
 //
@@ -36,12 +36,12 @@
 // reads and writes, in files and sockets together, because Linux does not count the bytes in
 // sockets per process.
 //
-// Scan compares the job scan with a loop that is written by hand. Both run in the calling process.
+// Scan compares the job scan with a loop that is written by hand. The job and the loop run in the calling process.
 //
 // Scale runs the leader in a process without a worker ([Lead]). The workers are simulated in the
 // calling process: simulated workers use the session code of real workers over shared connections,
-// and wait instead of computing. The partials of the job are known without any computation, so the
-// job's result still shows that each partition was counted once.
+// and wait instead of computing. The partials of the simulated job are known without any
+// computation, so the job's result still shows that each partition was counted once.
 //
 // # What can fail
 //

@@ -20,7 +20,6 @@ import (
 // How is the way in which a leader is removed.
 type How string
 
-// The ways to remove a leader.
 const (
 	Kill     How = "kill"      // SIGKILL: the leader's process dies at once
 	Term     How = "term"      // SIGTERM: the leader's process drains and hands over leadership
@@ -44,11 +43,11 @@ type FailoverConfig struct {
 	Traces string
 
 	How       How
-	Failovers int           // 1 to MaxFailovers
-	Watch     time.Duration // time after each failover in which throughput is measured; 1 s to MaxWatch
+	Failovers int           // number of failovers, 1 to MaxFailovers
+	Watch     time.Duration // time after each failover during which throughput is measured; 1 s to MaxWatch
 
-	// Job is the load; the job must last until the last failover is over. If Job is the zero Job,
-	// Failover uses the job primes with parameters that last long enough.
+	// Job is the load; it must last until the last failover is over. If Job is the zero Job, Failover uses the
+	// job primes with parameters that last long enough.
 	Job    jobs.Job
 	Params jobs.Params
 
@@ -62,7 +61,6 @@ type FailoverConfig struct {
 	Progress func(doing string, done, all uint64)
 }
 
-// Limits of FailoverConfig.
 const (
 	MaxFailovers = 1000
 	MaxWatch     = 10 * time.Minute
@@ -105,7 +103,7 @@ func (c FailoverConfig) steady() time.Duration {
 	return max(time.Second, (c.Watch * 3 / 5).Truncate(window))
 }
 
-// lasts estimates the duration of all failovers together.
+// lasts estimates the total duration of all failovers.
 func (c FailoverConfig) lasts() time.Duration {
 	const replacing = 1500 * time.Millisecond
 	return time.Duration(c.Failovers) * (settling + c.calm() + c.Watch + c.steady() + replacing)
@@ -136,10 +134,10 @@ type failover struct {
 	samples   samples
 }
 
-// takeover contains the measurements of one failover.
+// takeover is the measurement of one failover.
 type takeover struct {
-	at     time.Time   // time of the loss of the leader
-	victim int         // ID of the process that was killed or suspended; 0: none
+	at     time.Time   // time at which the leader was lost
+	victim int         // ID of the process that was killed or suspended; 0 if there was none
 	term   client.Term // term of the next leader
 }
 
@@ -227,7 +225,7 @@ func (f *failover) stillRuns(ctx context.Context) error {
 
 // size chooses parameters for the job primes so that it takes a little longer than all failovers.
 func (f *failover) size(ctx context.Context) error {
-	busy := f.lasts()*5/4 + 5*time.Second // longer than needed, because the end of the job, when workers run out of work, must not be measured
+	busy := f.lasts()*5/4 + 5*time.Second // the estimate is increased, because the end of the job, when workers run out of work, must not be measured
 	slots := f.slots
 	if f.Flock != nil {
 		slots = min(slots, runtime.GOMAXPROCS(0))
@@ -297,8 +295,7 @@ func (f *failover) measureOne(ctx context.Context) error {
 	return nil
 }
 
-// removeLeader removes the leader. The returned function continues or replaces the leader's
-// process.
+// removeLeader removes the leader. The returned function resumes or replaces the leader's process.
 func (f *failover) removeLeader(ctx context.Context, leader client.Leader, o *takeover) (restore func() error, err error) {
 	if f.How == StepDown {
 		o.at = time.Now()
@@ -378,8 +375,8 @@ func (f *failover) figures(done completed) []Outage {
 	return all
 }
 
-// fineEnough reports whether the leader's figures are frequent enough to compute the throughput in
-// each window: on average, the leader must receive results at least once per window.
+// fineEnough reports whether the leader receives results at least once per window on average, so that the
+// throughput of each window can be computed.
 func (f *failover) fineEnough(o takeover) bool {
 	settled := o.at.Add(f.Watch)
 	news := f.samples.news(o.at.Add(-f.calm()), o.at) + f.samples.news(settled, settled.Add(f.steady()))

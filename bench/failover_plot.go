@@ -51,7 +51,7 @@ func (r FailoverReport) closeUp() plot.Panel {
 		p.Marks = append(p.Marks, plot.Mark{At: at, Label: label, Color: s.color})
 		end = max(end, at)
 	}
-	// The range is a quarter longer, to leave room for the last label, but ends with the windows,
+	// The range is a quarter longer than needed, to have room for the last label, but ends with the windows,
 	// because there is no data after them.
 	p.X.Min, p.X.Max = -before, min(end+(end+before)/4+2*fine.Seconds(), float64(len(r.Windows))*window.Seconds())
 	p.Height = 180
@@ -71,8 +71,8 @@ var plotSteps = []struct {
 	{"first_result", "first result", plot.Sky},
 }
 
-// endOf returns the end of a step, in milliseconds since the loss of the leader, and whether the
-// end is known.
+// endOf returns the time from the loss of the leader to the end of a step, in milliseconds, and whether this
+// time is known.
 func (o Outage) endOf(step string) (ms float64, known bool) {
 	switch step {
 	case "detect":
@@ -136,7 +136,7 @@ func (r FailoverReport) stepBars() plot.Panel {
 	return p
 }
 
-// samples returns the throughput samples of each failover whose throughput is known.
+// samples returns the throughput samples of the failovers for which they are known.
 func (r FailoverReport) samples() [][]float64 {
 	var all [][]float64
 	for _, o := range r.Failovers {

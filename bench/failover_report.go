@@ -15,13 +15,13 @@ import (
 type FailoverReport struct {
 	How       How         `json:"how"`
 	Workers   int         `json:"workers"`
-	Slots     int         `json:"slots"` // sum over all workers
+	Slots     int         `json:"slots"` // sum of the slots of all workers
 	Job       string      `json:"job"`
 	Params    jobs.Params `json:"params"`
 	Failovers []Outage    `json:"failovers"`
 
-	// The following maps contain summaries of the values of an Outage. The keys are the JSON names
-	// of the values. A value that is unknown for every failover is omitted.
+	// The following maps contain a summary for each value of an Outage. The keys are the JSON names of the
+	// values. A value that is unknown for every failover is omitted.
 	Steps      map[string]Summary `json:"steps"`
 	Throughput map[string]Summary `json:"throughput,omitempty"`
 	Repeated   map[string]Total   `json:"repeated,omitempty"`
@@ -30,12 +30,11 @@ type FailoverReport struct {
 	// window begins with the loss of the leader.
 	Windows []Summary `json:"windows,omitempty"`
 
-	// The following values describe the whole job. The values are omitted unless the job ran to its
-	// end.
+	// The following values describe the whole job. If the job did not run to its end, the values are omitted.
 	Partitions uint64 `json:"partitions,omitempty"`
-	Executed   uint64 `json:"executed,omitempty"` // number of executions that workers reported
+	Executed   uint64 `json:"executed,omitempty"` // number of reported executions of partitions
 	SHA256     string `json:"sha256,omitempty"`
-	Same       *bool  `json:"same,omitempty"` // whether the result is the same as in one process
+	Same       *bool  `json:"same,omitempty"` // true if the result is the same as in one process
 }
 
 // Summary summarizes a value over the failovers for which the value is known.
@@ -50,9 +49,9 @@ type Total struct {
 	Total float64 `json:"total"`
 }
 
-// These are the rows of the tables. The field name is the JSON name of the value. A value with a
-// column is a step, and is also shown for each failover. A value of stepRows without a column is a
-// sum of steps.
+// Each value of an Outage is a row of a table. The field name of a value is its JSON name. A value with a
+// column is a step, and is also shown for each failover. A value of stepRows without a column is a sum of
+// steps.
 var (
 	stepRows = []struct{ name, label, column string }{
 		{"detect", "the leader is believed dead", "DETECT"},
@@ -198,8 +197,8 @@ func (r FailoverReport) tableRepeated(w io.Writer) {
 	}
 }
 
-// known returns a note with the number of failovers for which a value is known, unless the value
-// is known for all failovers.
+// known returns a note with the number of failovers for which a value is known, or "" if it is known for all
+// failovers.
 func (r FailoverReport) known(v Summary) string {
 	if v.Of == len(r.Failovers) {
 		return ""

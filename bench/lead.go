@@ -113,7 +113,7 @@ type blobCalls struct {
 }
 
 func (b *blobCalls) observe(c store.Call) {
-	if c.Kind == "" { // a call to the queue
+	if c.Kind == "" { // calls to the queue have no kind and are not counted
 		return
 	}
 	b.n.Add(1)

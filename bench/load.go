@@ -17,7 +17,7 @@ const (
 	loadWidth = 2_000_000
 	// firstLimit is the first guess for the limit of the search for primes.
 	firstLimit = 10_000_000_000
-	mostLimit  = 10_000_000_000_000 // the largest limit that the job primes accepts
+	mostLimit  = 10_000_000_000_000 // largest limit that the job primes accepts
 	// calibrateFor is the time for which partitions are timed with each guess.
 	calibrateFor = 300 * time.Millisecond
 )
@@ -28,8 +28,8 @@ const (
 func primesFor(ctx context.Context, slots int, busy time.Duration) (primes.Params, error) {
 	p := primes.Definition.Defaults
 	p.Limit, p.Width = firstLimit, loadWidth
-	// The slots of a remote cluster may be slower than this machine. Then the job lasts longer,
-	// which does no harm.
+	// The slots of a remote cluster may be slower than this machine. In this case the job lasts longer than
+	// planned, which does no harm.
 	for range 3 {
 		each, err := timePartition(ctx, p)
 		if err != nil {
@@ -53,7 +53,7 @@ func timePartition(ctx context.Context, p primes.Params) (time.Duration, error) 
 		return 0, err
 	}
 	do := mapFunc(mapper)
-	const several = 16 // several neighbouring partitions are timed together, because they share some work
+	const several = 16 // several neighbouring partitions are timed together, because they share a part of their work
 	best := time.Hour
 	began := time.Now()
 	for at := plan.Partitions / 2; time.Since(began) < calibrateFor && at+several <= plan.Partitions; at += several {

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// window is the duration of each throughput window, and fine is the duration of each
-	// throughput sample in a chart.
+	// window is the duration of a throughput window, and fine is the duration of a throughput sample in a
+	// chart.
 	window = 250 * time.Millisecond
 	fine   = 50 * time.Millisecond
 	// steadyBefore is the length of the time before a failover whose throughput is compared with
@@ -20,37 +20,37 @@ const (
 // core of its own, the share before the failover is above 1.
 type Outage struct {
 	Epoch uint64    `json:"epoch"` // epoch of the next leader
-	Cause string    `json:"cause"` // why the leader changed, as in the cluster's history
+	Cause string    `json:"cause"` // reason why the leader changed, as in the cluster's history
 	At    time.Time `json:"at"`
 
-	// The durations of the steps in milliseconds, in order, as in the cluster's history. A step is
-	// omitted if its duration is unknown, or if the step did not happen before the next failover.
-	// For example, a leader that hands over is never detected as dead, and workers that hold enough
+	// The following fields are the durations of the steps in milliseconds, in order, as in the cluster's
+	// history. A step is omitted if its duration is unknown, or if the step did not happen before the next
+	// failover. For example, a leader that hands over is never detected as dead, and workers that hold enough
 	// work do not request more.
 	Detect          *float64 `json:"detect_ms,omitempty"`
 	Elect           float64  `json:"elect_ms"`
 	Fence           float64  `json:"fence_ms"`
 	Resume          float64  `json:"resume_ms"`
 	FirstAssignment *float64 `json:"first_assignment_ms,omitempty"`
-	FirstResult     *float64 `json:"first_result_ms,omitempty"` // 0: the first result arrived no later than the first assignment
+	FirstResult     *float64 `json:"first_result_ms,omitempty"` // 0 if the first result arrived no later than the first assignment
 
 	// The following times are in milliseconds since the loss of the leader.
-	Ready    float64  `json:"until_ready_ms"`              // until the next leader could assign work
-	Assigned *float64 `json:"until_assigned_ms,omitempty"` // until the next leader assigned work
+	Ready    float64  `json:"until_ready_ms"`              // time until the next leader could assign work
+	Assigned *float64 `json:"until_assigned_ms,omitempty"` // time until the next leader assigned work
 
 	*Shares
 	*Repeats
 }
 
-// Shares has the throughput during one failover as shares of the survivors' steady rate. Shares is
-// omitted if no partition was completed during the steady time. Shares is also omitted if there are
-// no traces and the leader received results less than once per window.
+// Shares describes the throughput during one failover, as shares of the survivors' steady rate. Shares is
+// omitted if no partition was completed during the steady time. Shares is also omitted if there are no traces
+// and the leader received results less than once per window.
 type Shares struct {
-	Before  float64   `json:"before"`  // in the second before the loss
-	After   float64   `json:"after"`   // in all windows together
-	Lowest  float64   `json:"lowest"`  // in the slowest window
-	Windows []float64 `json:"windows"` // of 250 ms each, after the loss
-	Samples []float64 `json:"samples"` // of 50 ms each, from a second before the loss
+	Before  float64   `json:"before"`  // throughput in the second before the loss of the leader
+	After   float64   `json:"after"`   // throughput in all windows together
+	Lowest  float64   `json:"lowest"`  // throughput in the slowest window
+	Windows []float64 `json:"windows"` // throughput in windows of 250 ms after the loss of the leader
+	Samples []float64 `json:"samples"` // throughput in samples of 50 ms, beginning one second before the loss of the leader
 
 	// LowestUndisturbed is the throughput in the slowest of equally many windows without a
 	// failover. LowestUndisturbed shows how much of Lowest is noise of the machine. Some of these
@@ -74,8 +74,7 @@ type Repeats struct {
 	Lost *float64 `json:"lost_worker_seconds,omitempty"`
 }
 
-// completed is a function that returns the number of partitions that were completed between two
-// moments.
+// completed is the type of functions that return how many partitions were completed between two moments.
 type completed func(from, to time.Time) float64
 
 // newOutage computes the figures of a failover. The figures use the time calm before the failover,
@@ -124,13 +123,13 @@ func newShares(lost time.Time, done completed, calm, watch, steady time.Duration
 	return r
 }
 
-// rate returns the number of partitions completed per second during the time d after from.
+// rate returns the number of partitions completed per second during a time d that begins at from.
 func (done completed) rate(from time.Time, d time.Duration) float64 {
 	return done(from, from.Add(d)) / d.Seconds()
 }
 
-// shares divides the time d after from into pieces. For each piece it returns the rate in the piece
-// divided by the rate of. If the rate of is 0, all shares are 0.
+// shares divides a time d that begins at from into pieces. For each piece shares returns the piece's rate
+// divided by the rate in the parameter of. If the parameter of is 0, all shares are 0.
 func (done completed) shares(from time.Time, d, piece time.Duration, of float64) []float64 {
 	shares := make([]float64, d/piece)
 	for i := range shares {
@@ -150,17 +149,16 @@ func countOf(executions []execution) completed {
 	return func(from, to time.Time) float64 { return float64(len(between(executions, from, to))) }
 }
 
-// countRepeats counts the partitions that were executed more than once. If one of the executions
-// was by a lost process, the repetition counts for the failover of that process, no matter how late
-// the repetition happens. Any other repetition counts for the last failover before it, if that
-// failover was not over yet. Later repetitions do not count, because near the end of a job idle
-// workers run a second copy of slow partitions.
+// countRepeats counts the partitions that were executed more than once. An execution by a lost process counts
+// for the failover of that process, no matter when another process repeats it. Any other repeated execution
+// counts for the last failover before it, if that failover was not over yet. Later repetitions do not count,
+// because near the end of a job idle workers run speculative copies of slow partitions.
 func countRepeats(takeovers []takeover, executions []execution, over time.Duration, slots int) []*Repeats {
 	counts := make([]*Repeats, len(takeovers))
 	for i := range counts {
 		counts[i] = &Repeats{}
 	}
-	first := make(map[uint64]int, len(executions)) // ID of the first process that executed each partition
+	first := make(map[uint64]int, len(executions)) // for each partition, the ID of the first process that executed it
 	for _, e := range executions {
 		pid, again := first[e.partition]
 		if !again {

@@ -29,11 +29,11 @@ type OverheadConfig struct {
 	// Storage is the ID of the storage server's process; 0 if storage is JetStream.
 	Storage int
 
-	Partitions []uint64      // the numbers of partitions into which the work is cut, one after the other
+	Partitions []uint64      // numbers of partitions into which the work is divided, one after the other
 	Work       time.Duration // approximate duration of the plain loop
-	Rounds     int           // each round measures the loop and the cluster for every number of partitions
+	Rounds     int           // number of rounds; each round measures the loop, and the cluster for every number of partitions
 
-	Progress func(doing string, done, all uint64) // as in FailoverConfig
+	Progress func(doing string, done, all uint64) // called with the current activity: see FailoverConfig
 }
 
 func (c OverheadConfig) validate() error {
@@ -56,17 +56,17 @@ func (c OverheadConfig) validate() error {
 type OverheadReport struct {
 	Workers int             `json:"workers"`
 	Slots   int             `json:"slots"` // number of slots of all workers, and of goroutines of the loop
-	Limit   uint64          `json:"limit"` // the work is to count the primes below Limit
+	Limit   uint64          `json:"limit"` // the work is to count the primes below this number
 	Points  []OverheadPoint `json:"points"`
 }
 
 // OverheadPoint is the result for one number of partitions. Values are medians of the rounds.
 type OverheadPoint struct {
 	Partitions uint64    `json:"partitions"`
-	Efficiency float64   `json:"efficiency"` // median of the rounds
-	Rounds     []float64 `json:"rounds"`     // in each round, the loop's time divided by the cluster's time
+	Efficiency float64   `json:"efficiency"` // median efficiency of the rounds
+	Rounds     []float64 `json:"rounds"`     // efficiency of each round: the loop's time divided by the cluster's time
 	Loop       float64   `json:"loop_seconds"`
-	Flock      float64   `json:"flock_seconds"` // from submission to the durable result
+	Flock      float64   `json:"flock_seconds"` // time from the submission to the durable result
 	CPU        CPU       `json:"cpu_seconds"`
 }
 
@@ -76,9 +76,9 @@ type OverheadPoint struct {
 type CPU struct {
 	Loop    float64 `json:"loop"`
 	Leader  float64 `json:"leader"`
-	Workers float64 `json:"workers"` // the other workers
+	Workers float64 `json:"workers"` // processor time of the workers that do not lead
 	NATS    float64 `json:"nats"`
-	Storage float64 `json:"storage,omitempty"` // omitted if NATS includes storage
+	Storage float64 `json:"storage,omitempty"` // processor time of storage; omitted if NATS includes storage
 }
 
 // Overhead compares a cluster with a plain loop in this process that does the same work on
@@ -161,7 +161,7 @@ func (o *overhead) round(ctx context.Context, partitions uint64) (r round, err e
 	return r, o.runCluster(ctx, params, want, &r)
 }
 
-// runCluster counts the same primes with the cluster, and compares the result with want.
+// runCluster counts the primes with the cluster, and compares the result with the result of the loop.
 func (o *overhead) runCluster(ctx context.Context, p primes.Params, want []byte, r *round) error {
 	leader, err := leader(ctx, o.Cluster)
 	if err != nil {
@@ -217,7 +217,7 @@ func (o *overhead) usage(leader int) (CPU, error) {
 	return sum, errors.Join(errs...)
 }
 
-// sameResult returns an error if a job's result differs from want.
+// sameResult returns an error if a job's result is not as expected.
 func sameResult(ctx context.Context, c *client.Client, id string, want []byte) error {
 	got, err := c.Outcome(ctx, id)
 	if err == nil && string(got.Result) != string(want) {
@@ -280,7 +280,7 @@ func (r OverheadReport) Figure() plot.Figure {
 func (r OverheadReport) bounds() (least, most float64) {
 	least, most = 1, 1
 	for _, p := range r.Points {
-		for _, e := range p.Rounds { // the median lies between the values of the rounds
+		for _, e := range p.Rounds { // the median lies between the smallest and the largest round
 			least, most = min(least, e), max(most, e)
 		}
 	}

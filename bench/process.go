@@ -28,7 +28,7 @@ func cpuOf(pid int) (time.Duration, error) {
 	// The fields are counted after the name of the program, which is in parentheses and may contain
 	// spaces.
 	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
-	const user, system = 14 - 3, 15 - 3 // fields[0] is field 3 in proc(5)
+	const user, system = 14 - 3, 15 - 3 // the first element of fields is field 3 in proc(5)
 	if len(fields) <= system {
 		return 0, fmt.Errorf("read the times of process %d: %d fields are too few", pid, len(fields))
 	}

@@ -15,11 +15,11 @@ import (
 type ProcessUse struct {
 	Role     string `json:"role"`
 	Resident uint64 `json:"resident_bytes"` // the largest resident memory of all samples
-	Moved    uint64 `json:"moved_bytes"`    // bytes that the process read and wrote, sockets and files together
+	Moved    uint64 `json:"moved_bytes"`    // number of bytes that the process read and wrote, in sockets and files together
 }
 
-// The roles of processes. The leader's process is also a worker. The NATS server, and storage
-// if it is JetStream, run in the process of the benchmark.
+// The leader's process is also a worker. The NATS server, and storage if it is JetStream, run in the process of
+// the benchmark.
 const (
 	roleLeader = "leader"
 	roleWorker = "worker"
@@ -65,8 +65,8 @@ func (o *observer) sample() {
 	}
 }
 
-// stop ends the observation and completes the field uses. The number of bytes that a killed process
-// has moved is unknown and counts as 0.
+// stop ends the observation and computes the totals. The number of bytes that a killed process has moved is
+// unknown and counts as 0.
 func (o *observer) stop() error {
 	o.end()
 	<-o.ended

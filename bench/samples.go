@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// samples is a list of the numbers of completed partitions that the leader reported.
+// samples is a list of the numbers of completed partitions that the leader has reported.
 type samples struct {
 	mu   sync.Mutex
 	list []sample
@@ -48,7 +48,7 @@ func (s *samples) between(from, to time.Time) float64 {
 	return s.doneBy(to) - s.doneBy(from)
 }
 
-// news returns how often the number of completed partitions grew between two moments.
+// news returns how often the leader's number of completed partitions grew between two moments.
 func (s *samples) news(from, to time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

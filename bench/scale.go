@@ -33,7 +33,7 @@ type ScaleConfig struct {
 	FixedWorkers    int
 	FixedPartitions uint64
 
-	Slots int // slots of each worker
+	Slots int // number of slots of each worker
 
 	// Viewers is the number of browsers that look at the job of each point. If it is above 0,
 	// the cost of the viewers is measured during the third quarter of each job, and the other
@@ -45,7 +45,7 @@ type ScaleConfig struct {
 	// workers), because the number of reports fluctuates within an interval.
 	Lasts time.Duration
 
-	Progress func(doing string, done, all uint64) // as in FailoverConfig
+	Progress func(doing string, done, all uint64) // called with the current activity: see FailoverConfig
 }
 
 // validate returns all configuration errors, joined.
@@ -86,9 +86,9 @@ func (c ScaleConfig) points() []ScalePoint {
 
 // ScaleReport is the result of [Scale]. A point may be in both lists.
 type ScaleReport struct {
-	Slots        int          `json:"slots"`         // slots of each worker
-	ByWorkers    []ScalePoint `json:"by_workers"`    // each point is measured with FixedPartitions
-	ByPartitions []ScalePoint `json:"by_partitions"` // each point is measured with FixedWorkers
+	Slots        int          `json:"slots"`         // number of slots of each worker
+	ByWorkers    []ScalePoint `json:"by_workers"`    // points for different numbers of workers, all with FixedPartitions partitions
+	ByPartitions []ScalePoint `json:"by_partitions"` // points for different numbers of partitions, all with FixedWorkers workers
 }
 
 // ScalePoint is the cost of leading one job. Rates are measured in the middle half of
@@ -96,16 +96,16 @@ type ScaleReport struct {
 type ScalePoint struct {
 	Workers    int     `json:"workers"`
 	Partitions uint64  `json:"partitions"`
-	Cores      float64 `json:"cores"`               // CPU cores that the leader's process kept busy
+	Cores      float64 `json:"cores"`               // number of CPU cores that the leader's process kept busy
 	Memory     uint64  `json:"memory_bytes"`        // resident memory at the end of the job
-	Messages   float64 `json:"messages_per_second"` // number of messages between leader and workers
-	Bytes      float64 `json:"bytes_per_second"`    // size of the messages between leader and workers
+	Messages   float64 `json:"messages_per_second"` // number of messages per second between leader and workers
+	Bytes      float64 `json:"bytes_per_second"`    // total size per second of these messages
 	Calls      float64 `json:"storage_calls_per_second"`
 	Checkpoint uint64  `json:"checkpoint_bytes"` // size of the largest checkpoint
-	Took       float64 `json:"seconds"`          // from submission to the durable result
+	Took       float64 `json:"seconds"`          // time from the submission to the durable result
 
 	Viewers     int     `json:"viewers,omitempty"`
-	ViewerCores float64 `json:"viewer_cores,omitempty"`            // CPU cores that all viewers together add to the leader
+	ViewerCores float64 `json:"viewer_cores,omitempty"`            // number of CPU cores that all viewers together add to the leader's load
 	ViewerBytes float64 `json:"viewer_bytes_per_second,omitempty"` // compressed bytes that the page sends to each viewer per second
 }
 
@@ -147,7 +147,7 @@ func (c ScaleConfig) report(points []ScalePoint) ScaleReport {
 
 // measure measures one point, in a new cluster.
 func (c ScaleConfig) measure(ctx context.Context, p *ScalePoint) (err error) {
-	name := "scale-" + store.NewID(time.Now()) // a name that was not used before
+	name := "scale-" + store.NewID(time.Now()) // the name must not have been used before
 	stop, err := c.StartLeader(name)
 	if err != nil {
 		return fmt.Errorf("start the leader: %w", err)

@@ -21,7 +21,7 @@ import (
 // real worker.
 type simulatedWorker struct {
 	id       string
-	speed    float64 // partitions per second and slot
+	speed    float64 // speed of each slot in partitions per second
 	nc       *nats.Conn
 	subjects wire.Subjects
 	inbox    string // prefix of the subjects on which replies arrive
@@ -40,8 +40,8 @@ type simulatedWorker struct {
 type busySlot struct {
 	span *session.HeldSpan
 	tree jobs.Tree
-	done jobs.Span     // partitions that are finished but not delivered
-	at   time.Duration // the time up to which the slot's work was simulated
+	done jobs.Span     // partitions that are finished but not delivered to the session
+	at   time.Duration // time up to which the slot's work was simulated
 }
 
 // perConnection is the number of simulated workers that share a connection.
@@ -265,7 +265,7 @@ func (w *simulatedWorker) deliver() error {
 func (s *busySlot) deliver(session *session.Session, hi uint64) error {
 	var items []wire.Item
 	if s.done.Empty() {
-		return nil // nothing is finished, and the session does not wait long for this slot before it reports
+		return nil // nothing is finished, and the session will soon report without this slot
 	}
 	for _, n := range s.tree.Cover(jobs.Span{Lo: s.done.Lo, Hi: hi}) {
 		data, err := countCodec{}.Encode(s.tree.Span(n).Len())
@@ -282,7 +282,7 @@ func (s *busySlot) deliver(session *session.Session, hi uint64) error {
 // hear converts a received message to an input of the session.
 func (w *simulatedWorker) hear(m *nats.Msg) (session.Input, error) {
 	answer, isAnswer := strings.CutPrefix(m.Subject, w.inbox+".")
-	nobody := m.Header.Get("Status") == "503" // NATS replies with 503 if there are no responders
+	nobody := m.Header.Get("Status") == "503" // NATS replies with status 503 if there are no responders
 	switch {
 	case isAnswer && answer == toLeader && !nobody:
 		info, err := wire.Decode[wire.LeaderInfo](m.Data)
@@ -293,7 +293,7 @@ func (w *simulatedWorker) hear(m *nats.Msg) (session.Input, error) {
 		receipt, err := wire.Decode[wire.Receipt](m.Data)
 		return session.ReceiptHeard{Exchange: w.exchange, Receipt: receipt}, err
 	case isAnswer:
-		return session.Tick{}, nil // a reply to an earlier report
+		return session.Tick{}, nil // the message is a reply to an earlier report
 	case m.Subject == w.subjects.Beacon():
 		beacon, err := wire.Decode[wire.Beacon](m.Data)
 		return session.LeaderHeard{Epoch: beacon.Epoch}, err

@@ -10,11 +10,11 @@ import (
 // the largest measurement or, for shares of throughput, the smallest.
 type Spread struct {
 	Median float64 `json:"median"`
-	P95    float64 `json:"p95"` // by the nearest-rank method, so P95 is one of the measurements
+	P95    float64 `json:"p95"` // 95th percentile by the nearest-rank method, so it is one of the measurements
 	Worst  float64 `json:"worst"`
 }
 
-// spreadOf summarizes values for which smaller is better.
+// spreadOf summarizes values of which smaller ones are better.
 func spreadOf(values []float64) Spread {
 	if len(values) == 0 {
 		return Spread{}
@@ -22,7 +22,7 @@ func spreadOf(values []float64) Spread {
 	return Spread{Median: Median(values), P95: Quantile(values, 0.95), Worst: slices.Max(values)}
 }
 
-// spreadOfShares summarizes values for which larger is better.
+// spreadOfShares summarizes values of which larger ones are better.
 func spreadOfShares(values []float64) Spread {
 	negated := make([]float64, len(values))
 	for i, v := range values {

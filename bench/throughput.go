@@ -25,11 +25,11 @@ type ThroughputConfig struct {
 	Partitions uint64 // number of partitions of the job with empty partitions
 	Rounds     int    // number of runs of the job with empty partitions
 
-	AtOnce []int // numbers of small jobs that run at the same time; there is one measurement for each number
+	AtOnce []int // numbers of small jobs that run at the same time; each number is measured
 	Jobs   int   // number of small jobs in each measurement
 	Small  int   // number of partitions of a small job
 
-	Progress func(doing string, done, all uint64) // as in FailoverConfig
+	Progress func(doing string, done, all uint64) // called with the current activity: see FailoverConfig
 }
 
 func (c ThroughputConfig) validate() error {
@@ -53,12 +53,12 @@ func (c ThroughputConfig) validate() error {
 // ThroughputReport is the result of Throughput.
 type ThroughputReport struct {
 	Workers    int       `json:"workers"`
-	Slots      int       `json:"slots"` // sum over all workers
+	Slots      int       `json:"slots"` // sum of the slots of all workers
 	Partitions uint64    `json:"partitions"`
-	Rates      []float64 `json:"rates"`                 // partitions per second, in each round
+	Rates      []float64 `json:"rates"`                 // partitions per second in each round
 	Median     float64   `json:"partitions_per_second"` // median of Rates
 
-	Jobs  int         `json:"jobs"`           // number of small jobs for each point
+	Jobs  int         `json:"jobs"`           // number of small jobs in each measurement
 	Small int         `json:"job_partitions"` // number of partitions of each small job
 	Many  []ManyPoint `json:"many"`
 }
@@ -67,7 +67,7 @@ type ThroughputReport struct {
 type ManyPoint struct {
 	AtOnce int     `json:"at_once"`
 	Rate   float64 `json:"jobs_per_second"` // number of jobs per second whose results became durable
-	Took   Spread  `json:"took_ms"`         // from submission to the durable result
+	Took   Spread  `json:"took_ms"`         // times from the submission to the durable result
 }
 
 // Throughput measures how many empty partitions and how many small jobs a cluster completes

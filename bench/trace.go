@@ -85,7 +85,7 @@ func mapFunc[T any](m jobs.Mapper[T]) func(context.Context, uint64) (T, error) {
 type execution struct {
 	partition uint64
 	pid       int
-	at        time.Time // when the execution ended
+	at        time.Time // time at which the execution ended
 }
 
 // readTraces returns the executions of all processes in order of time.
@@ -113,7 +113,7 @@ func readTraces(dir string) ([]execution, error) {
 	return all, nil
 }
 
-// between returns the executions between two moments. The executions are in order of time.
+// between returns the executions between two moments. The executions must be in the order of time.
 func between(executions []execution, from, to time.Time) []execution {
 	at := func(t time.Time) int {
 		i, _ := slices.BinarySearchFunc(executions, t, func(e execution, t time.Time) int { return e.at.Compare(t) })

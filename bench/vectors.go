@@ -73,7 +73,7 @@ func vectorLoop(ctx context.Context, p VectorParams, goroutines int) (json.RawMe
 		loops.Go(func() {
 			n := uint64(len(sums))
 			lo, hi := p.Partitions*uint64(i)/n, p.Partitions*uint64(i+1)/n
-			sum, _ := mapper.Fill(ctx, lo, nil) // neither Fill nor Merge returns an error
+			sum, _ := mapper.Fill(ctx, lo, nil) // errors are ignored, because neither Fill nor Merge returns one
 			var value []float64
 			for at := lo + 1; at < hi && ctx.Err() == nil; at++ {
 				value, _ = mapper.Fill(ctx, at, value)

@@ -26,12 +26,12 @@ type viewers struct {
 	stop  func()
 	bytes atomic.Uint64 // compressed bytes that the page has sent to all viewers
 	group sync.WaitGroup
-	err   chan error // the first error of a viewer; buffered
+	err   chan error // the first error of a viewer; the channel is buffered
 }
 
-// view starts n viewers of a job with the given number of partitions. Each viewer asks for maps of
-// other windows than the other viewers. This is the case with the highest cost, because viewers
-// that ask for the same windows share one answer.
+// view starts n viewers of a job with the given number of partitions. Each viewer asks for maps of other
+// windows than the other viewers. This case has the highest cost, because viewers with the same windows share
+// one answer.
 func view(where cluster.Config, n int, job string, partitions uint64) (*viewers, error) {
 	p, err := page.New(page.Config{Cluster: where, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -45,13 +45,13 @@ func view(where cluster.Config, n int, job string, partitions uint64) (*viewers,
 	ctx, cancel := context.WithCancel(context.Background())
 	server := &http.Server{Handler: p.Handler(), ReadHeaderTimeout: patience}
 	v := &viewers{err: make(chan error, 1)}
-	v.group.Go(func() { _ = server.Serve(listener) }) // returns when the server is closed
+	v.group.Go(func() { _ = server.Serve(listener) }) // Serve returns when the server is closed
 	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: n}
 	for i := range n {
 		one := viewer{
 			api: fmt.Sprintf("http://%s/api/v1/", listener.Addr()), client: &http.Client{Transport: transport}, bytes: &v.bytes,
-			// The viewer has a browser window of about 1,400 by 900 pixels. It shows a map of all
-			// partitions, and a detail map of a range of partitions that differs between viewers.
+			// The viewer has a browser window of about 1,400 by 900 pixels. The viewer's page shows a map of
+			// all partitions, and a detail map of a range of partitions that differs between viewers.
 			job: job, windows: fmt.Sprintf("window=0:%d:%d&window=%d:2048:2212", partitions/uint64(1300+i)+1, 1300+i, partitions/uint64(n)*uint64(i)),
 		}
 		v.group.Go(func() {
@@ -80,8 +80,7 @@ type viewer struct {
 	bytes             *atomic.Uint64
 }
 
-// look reads the event stream of the page. After each event with the job's figures it asks for the
-// maps.
+// look reads the event stream of the page. After each event with the job's figures, look requests the maps.
 func (v viewer) look(ctx context.Context) error {
 	return v.get(ctx, "events?job="+v.job, func(body io.Reader) error {
 		lines := bufio.NewScanner(body)
@@ -131,13 +130,13 @@ func (c countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// viewerRounds is how often the leader's cost is measured without viewers, and as often with
-// viewers. The two kinds of measurement alternate, so that a cost that changes with the progress of
-// the job has the same effect on both.
+// viewerRounds is the number of measurements without viewers, and also the number of measurements with viewers.
+// The two kinds of measurement alternate, so that a cost that changes with the progress of the job has the same
+// effect on both.
 const viewerRounds = 4
 
-// measureViewers measures by how much viewers of a job increase the leader's cost. The measurement
-// takes the time lasts.
+// measureViewers measures by how much viewers of a job increase the leader's cost. The parameter lasts is the
+// duration of the measurement.
 func (c ScaleConfig) measureViewers(ctx context.Context, asker *client.Client, subjects wire.Subjects, id string, lasts time.Duration, p *ScalePoint) error {
 	each := lasts / (2 * viewerRounds)
 	cores := func() (float64, error) {

@@ -104,7 +104,7 @@ func newProxy(transport *faults.Transport, endpoint string) (*proxy, error) {
 	p := &proxy{listener: listener, server: &http.Server{Handler: handler}, served: make(chan struct{})}
 	go func() {
 		defer close(p.served)
-		_ = p.server.Serve(listener) // returns when the server is closed
+		_ = p.server.Serve(listener) // Serve returns when the server is closed
 	}()
 	return p, nil
 }
@@ -112,6 +112,6 @@ func newProxy(transport *faults.Transport, endpoint string) (*proxy, error) {
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
 func (p *proxy) close() {
-	_ = p.server.Close() // ignore errors, because the listener is closed in any case
+	_ = p.server.Close() // errors are ignored, because the listener is closed in any case
 	<-p.served
 }

@@ -98,8 +98,8 @@ func (c *cluster) checkUnconfirmed(j listed) {
 // contents gives access to the storage of a driver.
 type contents struct {
 	blobs    store.Blobs
-	messages func(context.Context) (int, error) // number of messages in the queue, visible or not
-	chunks   func(context.Context) (int, error) // number of chunks of large values
+	messages func(context.Context) (int, error) // returns the number of messages in the queue, including hidden ones
+	chunks   func(context.Context) (int, error) // returns the number of chunks of large values
 }
 
 func (c *cluster) checkJetStream() error {
@@ -151,13 +151,12 @@ func (c *cluster) checkAzure() error {
 			}
 			return int(*properties.ApproximateMessagesCount), nil
 		},
-		chunks: func(context.Context) (int, error) { return 0, nil }, // Azure stores a large value as one blob
+		chunks: func(context.Context) (int, error) { return 0, nil }, // on Azure a large value is one blob without chunks
 	})
 }
 
-// checkContents waits until the index and the queue are empty and counts the partials that are
-// left. The wait is needed because a leader announces the end of a job before it removes the job's
-// data.
+// checkContents waits until the index and the queue are empty and counts the partials that are left. A leader
+// announces the end of a job before it removes the job's data, so the check must wait.
 func (c *cluster) checkContents(in contents) error {
 	listed := func(prefix string) func(context.Context) (int, error) {
 		return func(ctx context.Context) (int, error) {

@@ -18,7 +18,6 @@ import (
 // Storage is the storage of a cluster.
 type Storage string
 
-// The kinds of storage.
 const (
 	JetStream Storage = "jetstream"
 	Azure     Storage = "azure"
@@ -35,7 +34,7 @@ func (s Storage) lease() time.Duration {
 // Config is the configuration of [Run].
 type Config struct {
 	Seed    uint64
-	For     time.Duration // time during which faults are injected
+	For     time.Duration // time for which faults are injected
 	Storage Storage
 	// Program is the path of a program with two commands. The command worker is the one of package
 	// cli, and the command nats calls ServeNATS.
@@ -43,9 +42,9 @@ type Config struct {
 	// Command runs a command line of package cli in this process and returns the exit status.
 	// Program and Command know the jobs primes, montecarlo and probe.
 	Command func(ctx context.Context, args []string, out, errs io.Writer) (status int)
-	Out     io.Writer // receives the timeline
-	// Parent is the folder in which Run makes a folder for logs and data. Run removes its
-	// folder unless a check fails.
+	Out     io.Writer // writer that gets the timeline
+	// Parent is the folder in which Run makes a folder for logs and data. Run removes the folder for logs and
+	// data unless a check fails.
 	Parent string
 }
 
@@ -56,7 +55,7 @@ const SettleWithin = 90 * time.Second
 
 // cluster contains all processes of a run.
 type cluster struct {
-	ctx     context.Context // done when Run must end immediately
+	ctx     context.Context // the context is done when Run must end immediately
 	seed    uint64
 	on      Storage
 	program string
@@ -65,8 +64,8 @@ type cluster struct {
 	dir     folders
 
 	nats       *natsServer
-	azurite    *azuriteServer // nil on JetStream
-	noNetworks error          // the reason why nodes have no network namespaces; nil if they have
+	azurite    *azuriteServer // nil if the storage is JetStream
+	noNetworks error          // reason why nodes have no network namespaces; nil if they have them
 	flags      []string       // command-line flags that name NATS and storage
 
 	mu    sync.Mutex

@@ -16,10 +16,10 @@
 // is stopped only by SIGTERM. Clients submit jobs with the CLI, cancel some jobs and wait for the
 // others. Some jobs fail, panic or end their worker's process on purpose.
 //
-// At the end of the given time all faults end. Then each job must end within [SettleWithin]: with
-// the result of 'run', with the intended error, or cancelled. No job may be lost. The queue, the
-// index of active jobs and the poison list must be empty, and no partial may remain. All processes
-// must end on SIGTERM, and no process or temporary file may remain.
+// At the end of the given time all faults end. Then each job must end within [SettleWithin]: with the result of
+// 'bellwether run', with the intended error, or cancelled. No acknowledged job may be lost. The queue, the
+// index of active jobs and the poison list must be empty, and no partial may remain. All processes must end on
+// SIGTERM, and no process or temporary file may remain.
 //
 // # Seeds
 //
@@ -30,9 +30,9 @@
 //
 // # Known exceptions
 //
-// A large partial remains in storage if its worker writes it and dies before learning that the job
-// has ended. Three such partials are allowed for each process that died during the job, since a
-// worker writes as many at once.
+// A large partial remains in storage if its worker writes it and dies before learning that the job has ended.
+// Three such partials are allowed for each process that died during the job, because a worker writes three
+// partials at the same time.
 //
 // A NATS server that was killed may restore deleted messages, because it records deletions in its
 // files later than writes (seen with NATS 2.15.2). If an entry of the index of active jobs is

@@ -13,22 +13,22 @@ import (
 type scope int
 
 const (
-	fleet    scope = iota // all worker processes
-	process               // the process of a node
-	links                 // the links of a node to NATS and storage
-	packets               // the packets of a node in its network namespace
-	natsNode              // the NATS server
-	storage               // the storage account
-	requests              // the requests to the storage account
-	joining               // a node that joins the cluster
-	leaving               // a node that leaves the cluster
+	fleet    scope = iota // affects all worker processes
+	process               // affects the process of a node
+	links                 // affects the links of a node to NATS and storage
+	packets               // affects the packets of a node in its network namespace
+	natsNode              // affects the NATS server
+	storage               // affects the storage account
+	requests              // affects requests to the storage account
+	joining               // a further node joins the cluster
+	leaving               // a node leaves the cluster
 )
 
 // fault is a kind of fault.
 type fault struct {
 	name        string
 	on          scope
-	least, most time.Duration // bounds of the fault's duration
+	least, most time.Duration // minimum and maximum of the fault's duration
 
 	// begin injects the fault and returns a function that ends the fault, or nil if the fault
 	// could not be injected. The node is nil if the scope does not belong to a node.

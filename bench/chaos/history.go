@@ -15,9 +15,9 @@ type history struct {
 	since time.Time
 
 	mu          sync.Mutex
-	planned     map[string]int // number of planned faults by name
+	planned     map[string]int // number of planned faults, by the fault's name
 	injected    map[string]int
-	leaders     map[string]int // number of faults injected on the leader, by name
+	leaders     map[string]int // number of faults injected on the leader, by the fault's name
 	pids        []int          // IDs of all processes that were started
 	deaths      []time.Time    // times at which processes were killed or exited because of a job
 	exits       int            // number of processes that a job made exit
@@ -25,7 +25,7 @@ type history struct {
 	jobs        map[string]op  // acknowledged submissions by job ID
 	begun       map[string]time.Time
 	unconfirmed []op               // submissions without a reply
-	outcomes    map[string]outcome // by job ID
+	outcomes    map[string]outcome // outcomes of jobs, by job ID
 	violations  []error
 }
 
@@ -44,7 +44,7 @@ func (b *history) note(format string, args ...any) {
 	b.print(format, args...)
 }
 
-// print is like [history.note], but the caller must hold b.mu.
+// print is like [history.note] for a caller that already holds b.mu.
 func (b *history) print(format string, args ...any) {
 	fmt.Fprintf(b.out, "%7.1fs  %s\n", time.Since(b.since).Seconds(), fmt.Sprintf(format, args...))
 }

@@ -123,7 +123,7 @@ func (s *natsServer) running() *procs.Process {
 	}
 }
 
-// end sends the signal to the server process, and waits until the process has ended.
+// end sends a signal to the server process, and waits until the process has ended.
 func (s *natsServer) end(by syscall.Signal) {
 	p := s.running()
 	if p == nil {

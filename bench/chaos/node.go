@@ -21,9 +21,9 @@ import (
 // node runs one worker process at a time, with links to NATS and storage.
 type node struct {
 	number     int
-	network    *network // nil: the node uses the network of this process
+	network    *network // network namespace of the node; nil if the node uses the network of this process
 	nats       *faults.TCPProxy
-	blobs      *faults.TCPProxy // blobs and queues are nil on JetStream
+	blobs      *faults.TCPProxy // proxies for requests to storage; nil on JetStream
 	queues     *faults.TCPProxy
 	supervisor *procs.Supervisor
 	log        *os.File
@@ -32,15 +32,15 @@ type node struct {
 
 	watches sync.WaitGroup
 	mu      sync.Mutex
-	process *instance // the process started last; nil: none was started
-	closed  bool      // no further process may be started
+	process *instance // the process that was started last; nil if none was started
+	closed  bool      // true if no further process may be started
 }
 
 // instance is one process of a node.
 type instance struct {
 	*procs.Process
 	since     time.Time
-	signalled syscall.Signal // the signal that this program sent to end the process; 0: none
+	signalled syscall.Signal // signal that this program sent to end the process; 0 if it sent none
 }
 
 const (
@@ -197,7 +197,7 @@ func (m *node) running() *instance {
 	return m.runningLocked()
 }
 
-// runningLocked is like [node.running], but the caller must hold m.mu.
+// runningLocked is like [node.running] for a caller that already holds m.mu.
 func (m *node) runningLocked() *instance {
 	if m.process == nil {
 		return nil
@@ -264,7 +264,7 @@ func (m *node) close() {
 	}
 	for _, l := range []*faults.TCPProxy{m.nats, m.blobs, m.queues} {
 		if l != nil {
-			_ = l.Close() // the listener is closed in any case
+			_ = l.Close() // errors are ignored, because the listener is closed in any case
 		}
 	}
 	if m.network != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// minPlanned is a number of planned injections of a fault. If at least this many were planned,
-// report requires that at least one took place.
+// If at least minPlanned injections of a fault were planned, at least one must have taken place.
 const minPlanned = 3
 
 // report prints how often each fault was injected, and the outcomes of jobs.
@@ -59,7 +58,7 @@ func (c *cluster) reportTakeovers() error {
 	return nil
 }
 
-// counted returns a text with the entries of times, sorted by name.
+// counted formats a map of names and counts, sorted by name.
 func counted[K ~string](times map[K]int) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(times)) {

@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	fewest, most = 3, 6 // bounds of the number of nodes, with or without a running process
+	fewest, most = 3, 6 // minimum and maximum number of nodes, with or without a running process
 	initially    = 4
 
-	// gap is the mean time from the start of one fault to the start of the next. Most faults
-	// last longer.
+	// gap is the mean time from the start of one fault to the start of the next. Most faults last longer than
+	// gap, so faults overlap.
 	gap = 1200 * time.Millisecond
 )
 
 // event is one fault of a schedule.
 type event struct {
-	at     time.Duration // start of the fault, since the start of the run
+	at     time.Duration // time from the start of the run to the start of the fault
 	fault  string        // name of the fault
 	lasts  time.Duration
-	node   int  // number of the node, from 1; 0: the fault is not on a node
-	leader bool // if there is a leader, use the leader's node instead
+	node   int  // number of the node, beginning with 1; 0 if the fault is not on a node
+	leader bool // true if the leader's node is used instead, if there is a leader
 }
 
 // schedule returns the random faults of a run of the given duration. Each fault is used once, in

@@ -14,16 +14,16 @@ import (
 type op struct {
 	name   string   // name of the kind of operation
 	job    string   // name of the job definition
-	params []string // name=value: parameters on which the result depends
-	faults []string // name=value: parameters for durations and faults
-	flags  []string // flags of the command submit
+	params []string // parameters in the form name=value on which the result depends
+	faults []string // parameters in the form name=value for durations and faults
+	flags  []string // flags for the command submit
 
-	cancelAfter time.Duration // time from submission to cancellation; 0: never cancelled
-	needs       time.Duration // the operation begins at least this time before the faults end
-	large       bool          // the job's partials are too large for the manifest
+	cancelAfter time.Duration // time from the submission to the cancellation; 0 if the job is not cancelled
+	needs       time.Duration // minimum time from the beginning of the operation to the end of the faults
+	large       bool          // true if the job's partials are too large for the manifest
 
 	want   store.State
-	reason string // part of the expected error
+	reason string // text that the expected error must contain
 }
 
 // workload has one function for each kind of operation. Without faults, each job takes a few
@@ -51,7 +51,7 @@ var workload = []func(*rand.Rand) op{
 		o.large = true
 		return o
 	},
-	func(r *rand.Rand) op { // more than the memory of a worker
+	func(r *rand.Rand) op { // the partials need more memory than a worker has
 		o := probeOp("partials of 5 MB", 20+r.IntN(20), "sleep=50ms")
 		o.params = append(o.params, "partial-size=5000000")
 		o.large = true
@@ -107,8 +107,8 @@ func probeOp(name string, partitions int, faults ...string) op {
 	}
 }
 
-// generator generates the operations of a client: one of each kind in a random order, and then
-// again in another random order, without end.
+// generator generates the operations of a client: an endless sequence in which each kind occurs once per cycle,
+// in a random order.
 type generator struct {
 	rng  *rand.Rand
 	rest []int

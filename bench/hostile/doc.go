@@ -1,6 +1,6 @@
-// Package hostile tests a cluster of real processes with jobs that misbehave on purpose. Each
-// function of a definition (Plan, Open, Fork, Map, Merge, Finish, the Codec's Encode and Decode,
-// and the mapper's Close) can do each of the following:
+// Package hostile tests a cluster of real processes with jobs that misbehave on purpose. Each function of a
+// definition (Plan, Open, Fork, Map, Merge, Finish, the Codec's Encode and Decode, and the mapper's Close)
+// misbehaves in each of the following ways:
 //
 //	exit       end the process
 //	panic      panic in another goroutine, which ends the process
@@ -15,7 +15,7 @@
 //
 //   - The job fails with an error that names the function and its misbehaviour. A slow job, and a
 //     job whose Close misbehaves, completes.
-//   - At most five processes die.
+//   - At most five worker processes die.
 //   - Another job continues at no less than half of its normal speed. The normal speed is
 //     measured on the same cluster without a hostile job, and measured again after the case if
 //     the case seems slow.

@@ -4,8 +4,8 @@
 //
 //	Figure ── layout ──▶ shapes ──▶ WriteSVG
 //
-// NaN, infinities, and values that a logarithmic axis cannot show are omitted. Only WriteSVG
-// returns an error.
+// NaN, infinities, and values that a logarithmic axis cannot show are not drawn. Only WriteSVG returns an
+// error.
 //
 // gonum.org/v1/plot was tried on the same figures. It needed its own plotters for bars, marks
 // and legends, let long labels of axes overlap, chose ticks such as 0.4 and 1.6, and adds the

@@ -23,22 +23,21 @@ const (
 	end
 )
 
-// Sizes in pixels.
 const (
 	width       = 820
 	leftEdge    = 76
 	rightEdge   = 24
 	titleHeight = 34
-	headHeight  = 26 // above the plot area of a panel, for the Y label and the legend
-	footHeight  = 44 // below the field of a panel, for the ticks and the label of X
+	headHeight  = 26 // height in pixels above the plot area of a panel, for the label of Y and the legend
+	footHeight  = 44 // height in pixels below the plot area of a panel, for the ticks and the label of X
 	fieldHeight = 230
 	rowHeight   = 14
 	rowsHeight  = 240 // maximum height of all rows of a panel together
-	tiny        = 8   // text size, like small and large
+	tiny        = 8   // size in pixels of the smallest text
 	small       = 11
 	large       = 14
-	labelHeight = 13   // height of each label of stacked marks
-	perRune     = 0.56 // approximate width of a character, relative to the text size
+	labelHeight = 13   // height in pixels of each label of stacked marks
+	perRune     = 0.56 // approximate width of a character as a share of the text size
 )
 
 func (p Panel) fieldHeight() float64 {
@@ -51,7 +50,7 @@ func (p Panel) fieldHeight() float64 {
 	return fieldHeight
 }
 
-// height returns the height of the figure.
+// height returns the figure's height in pixels.
 func (f Figure) height() float64 {
 	h := float64(titleHeight)
 	for _, p := range f.Panels {
@@ -104,7 +103,7 @@ func (p Panel) draw(c canvas, top float64) {
 }
 
 func (p Panel) drawRows(c canvas, x scale, top float64) {
-	const every = 10 // every tenth row has a number if rows are too low to number all rows
+	const every = 10 // if rows are too low for a number beside each row, every tenth row has one
 	high := p.fieldHeight() / max(1, float64(len(p.Rows)))
 	gap := min(2, high/6)
 	longest := 0.0
@@ -121,7 +120,7 @@ func (p Panel) drawRows(c canvas, x scale, top float64) {
 			c.rect(Point{x.place(at), upper}, Point{x.place(at + part.Length), lower}, part.Color)
 			at += part.Length
 		}
-		if at > x.axis.Max { // the bar is cut: mark its end
+		if at > x.axis.Max { // the bar extends beyond the axis, so mark its end
 			c.rect(Point{width - rightEdge - 3, upper}, Point{width - rightEdge, lower}, black)
 			if high >= tiny || at == longest {
 				c.text(Point{width - rightEdge + 2, (upper+lower)/2 + 3}, begin, black, tiny, number(roughly(at)))
@@ -144,7 +143,7 @@ func (l Line) draw(c canvas, x, y scale) {
 		thick = 0.5
 	}
 	place := func(share Point) Point { return Point{x.pixel(share.X), y.pixel(share.Y)} }
-	var run []Point // points within the field that are joined by one line
+	var run []Point // points of a continuous line within the plot area
 	var last *Point
 	for _, p := range l.Points {
 		if !x.axis.shows(p.X) || !y.axis.shows(p.Y) {
@@ -172,9 +171,9 @@ func within(share Point) bool {
 	return share.X >= 0 && share.X <= 1 && share.Y >= 0 && share.Y <= 1
 }
 
-// clip returns the part of a line that is in the field, and whether any part of the line is in the
-// field. Coordinates are shares of the axes, 0 to 1 in the field. The algorithm is from Liang and
-// Barsky, A New Concept and Method for Line Clipping, ACM Transactions on Graphics 3.1, 1984.
+// clip returns the part of a line that lies in the plot area, and whether there is such a part. Coordinates are
+// shares of the axes, 0 to 1 in the plot area. The algorithm is from Liang and Barsky, A New Concept and Method
+// for Line Clipping, ACM Transactions on Graphics 3.1, 1984.
 func clip(a, b Point) (from, to Point, some bool) {
 	dx, dy := b.X-a.X, b.Y-a.Y
 	first, last := 0.0, 1.0 // positions on the line, as shares of its length
@@ -198,7 +197,7 @@ func clip(a, b Point) (from, to Point, some bool) {
 	return from, to, first <= last
 }
 
-// drawHighest writes the largest value above the bound of Y, if any, at the top of the field.
+// drawHighest writes the largest value above the axis, if any, at the top of the plot area.
 func (p Panel) drawHighest(c canvas, x, y scale) bool {
 	var highest Point
 	some := false

@@ -13,33 +13,33 @@ type Figure struct {
 	Panels []Panel
 }
 
-// Panel is a field between two axes. Later shapes are drawn on top of earlier ones. Values beyond
-// the bounds of an axis are indicated: lines leave the field, and the largest value above the bound
-// of Y is written at the top. A bar that is cut has a black end, and its length is written beside
-// the bar. If bars are low, only the length of the longest bar is written. Marks beyond the bounds
-// of X are omitted.
+// Panel is a plot area between two axes. Later shapes are drawn on top of earlier ones. Values beyond the
+// bounds of an axis are indicated: lines leave the plot area, and the largest value above the bound of Y is
+// written at the top. A bar that exceeds the axis is cut; its end is black, and its length is written beside
+// it. If bars are low, only the length of the longest bar is written. Marks beyond the bounds of X are not
+// drawn.
 type Panel struct {
 	X, Y  Axis
 	Lines []Line
-	Rows  []Row  // horizontal bars from the top down; the rows' labels replace the ticks of Y
-	Marks []Mark // moments on X; marks do not extend the axis
+	Rows  []Row  // horizontal bars from top to bottom; the labels of the rows replace the ticks of Y
+	Marks []Mark // labelled positions on X, which do not extend the axis
 
-	Height float64 // height of the field in pixels; 0: the default
+	Height float64 // height of the plot area in pixels; 0 means the default
 }
 
 // Axis maps values to positions.
 type Axis struct {
 	Label    string
-	Log      bool    // logarithmic; values of 0 and less are omitted
-	Min, Max float64 // bounds; if both are equal, the bounds are derived from the values
+	Log      bool    // true for a logarithmic axis, on which values of 0 and less are not drawn
+	Min, Max float64 // bounds of the axis; if both are equal, the bounds are derived from the values
 }
 
 // Line is a line that joins points.
 type Line struct {
 	Name   string // name in the legend; lines of the same color must have the same name
 	Color  Color
-	Faint  bool // faint, because the line is one of many similar lines
-	Dots   bool // draw a dot at each point
+	Faint  bool // true for a pale line, if the line is one of many similar lines
+	Dots   bool // true if a dot is drawn at each point
 	Points []Point
 }
 
@@ -69,7 +69,7 @@ type Mark struct {
 // Color is a color of a palette that is safe for color-blind readers.
 type Color int
 
-// The palette of Okabe and Ito without yellow, which is too faint on white
+// The colors are the palette of Okabe and Ito without yellow, which is too faint on white
 // (https://jfly.uni-koeln.de/color/).
 const (
 	Blue Color = iota
@@ -133,8 +133,8 @@ func (a Axis) shows(v float64) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
 }
 
-// place returns the pixel of a value. For a value beyond the bounds it returns the pixel of the
-// nearest bound.
+// place returns the position of a value in pixels. For a value beyond the bounds, place returns the position of
+// the nearest bound.
 func (s scale) place(v float64) float64 { return s.pixel(min(1, max(0, s.share(v)))) }
 
 // share returns the position of a value on the axis: 0 to 1 within the bounds.
@@ -162,13 +162,13 @@ func (s scale) ticks(most int) []float64 {
 	}
 	step := roundStep((s.axis.Max - s.axis.Min) / float64(most))
 	for i := math.Ceil(s.axis.Min/step - 1e-9); i*step <= s.axis.Max+step*1e-9; i++ {
-		list = append(list, i*step+0) // adding 0 turns -0 into 0
+		list = append(list, i*step+0) // the addition of 0 turns -0 into 0
 	}
 	return list
 }
 
-// roundStep returns the smallest number that is at least least and is 1, 2 or 5 times a power of
-// ten.
+// roundStep returns the smallest number that is at least as large as its argument and is 1, 2 or 5 times a
+// power of ten.
 func roundStep(least float64) float64 {
 	base := decade(math.Floor, least)
 	for _, factor := range []float64{1, 2, 5} {

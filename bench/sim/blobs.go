@@ -18,13 +18,13 @@ var _ store.Blobs = (*blobs)(nil)
 // origin describes the writer of a blob.
 type origin struct {
 	writer *process
-	epoch  uint64 // epoch under which the writer led when it wrote the blob; 0: the writer did not lead
-	late   bool   // the blob was stored after its writer had stopped waiting for the call, or had died
+	epoch  uint64 // epoch under which the writer led when it wrote the blob; 0 if it did not lead
+	late   bool   // true if the blob was stored after its writer had stopped waiting for the call, or had died
 }
 
 func (b *blobs) Get(ctx context.Context, key string) (data []byte, version store.Version, err error) {
 	st := b.process.storage
-	writes := len(st.history[key]) // writes that returned before this read
+	writes := len(st.history[key]) // number of writes that returned before this read
 	err = b.process.call(ctx, func() (err error) {
 		data, version, err = st.blobs.Get(context.Background(), key)
 		b.process.sim.checks.read(b.process, st, key, version, writes)
@@ -93,10 +93,9 @@ func (st *storage) keys(prefix string) []string {
 	return list
 }
 
-// leftover returns the key of an index entry or a partial that should have been removed because all
-// jobs have ended, or "" if there is none. A blob that was stored late may stay: the next leader
-// would remove a late index entry. A partial may also stay if its writer died before another
-// process learned of the partial.
+// leftover returns the key of an index entry or a partial that should have been removed because all jobs have
+// ended, or "" if there is none. A blob that was stored late may stay, because the next leader would remove a
+// late index entry. A partial may also stay if its writer died before another process learned of the partial.
 func (st *storage) leftover() string {
 	for _, key := range st.keys("active/") {
 		if !st.origins[key].late {
@@ -142,11 +141,11 @@ func (o origin) orphaned(key string) bool {
 	switch {
 	case o.late || !o.writer.alive:
 		return true
-	case o.epoch > 0: // the writer led when it wrote the blob
+	case o.epoch > 0: // the writer was a leader when it wrote the blob
 		return o.writer.leads() != o.epoch
-	case strings.HasPrefix(key, "partial/"): // workers write partials
+	case strings.HasPrefix(key, "partial/"): // the writer was a worker, because workers write partials
 		return false
-	default: // the writer's term was over
+	default: // the writer was a leader whose term was over
 		return o.writer.elector != nil
 	}
 }

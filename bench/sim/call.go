@@ -11,17 +11,17 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// call is a running call of a job's Plan, Merge or Finish. call replaces the calls of package
+// call is a running call of a job's Plan, Merge or Finish. In the simulation it replaces the calls of package
 // worker/executor.
 type call struct {
 	worker *worker
 	call   *session.HeldCall
 	job    *job
-	ctx    context.Context // done when the job has ended, or the worker stops
+	ctx    context.Context // the context is done when the job has ended or the worker stops
 	cancel context.CancelFunc
-	ended  bool // the job has ended
+	ended  bool // true if the job has ended
 	blob   string
-	held   []byte // the call's result, if the result is large and the worker holds it
+	held   []byte // result of the call, if the worker holds it because it is large
 }
 
 // beginCalls begins the waiting calls that the session allows to run now.
@@ -74,8 +74,8 @@ func (c *call) make() (item wire.Item, err error) {
 	return c.store(item)
 }
 
-// hang simulates a call that does not return within callLimit: after that time it reports the call
-// to the session as failed, and much later the call ends.
+// hang simulates a call that does not return: after callLimit the session is told that the call has failed, and
+// much later the call ends.
 func (c *call) hang() {
 	w := c.worker
 	p := w.process
@@ -90,7 +90,7 @@ func (c *call) hang() {
 	if slots, calls := w.session.Usable(); slots == 0 || calls == 0 {
 		p.sim.cover("seen: worker without usable slots")
 		w.drain()
-		p.sim.after(p.sim.rng.between(0, 3*time.Second), func() { p.sim.join() }) // the supervisor starts a new process in its place
+		p.sim.after(p.sim.rng.between(0, 3*time.Second), func() { p.sim.join() }) // the supervisor starts a new process
 	}
 	p.pause(context.Background(), p.sim.rng.between(0, 40*time.Second))
 }

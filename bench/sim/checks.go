@@ -19,7 +19,7 @@ type checks struct {
 	first     map[string]uint64         // lowest epoch whose leader may still write the job's manifest, by job ID
 	terms     map[uint64]*observedTerm
 	epochs    map[*process]followedEpoch
-	invented  map[uint64]bool // epochs of the beacons that a fault invented: no leader has sent these beacons
+	invented  map[uint64]bool // epochs of the beacons that a fault invented, so that no leader has them
 	kept      map[*process]map[string]*keptItems
 	assigned  map[*process][]assigned
 	copies    map[string][]copied // nodes whose partials workers have had, by job ID
@@ -29,11 +29,11 @@ type checks struct {
 	conversations map[*process]*observedConversation
 }
 
-// assigned is a span or a call that a leader assigned to a worker.
+// assigned is a span or a call that was assigned to a worker.
 type assigned struct {
 	job      string
 	span     jobs.Span
-	function wire.Function // function of the call; Map: a span was assigned
+	function wire.Function // function of the call; Map if a span was assigned
 }
 
 type callOf struct {
@@ -51,8 +51,8 @@ type observedTerm struct {
 	holder  string
 	leads   *process
 	since   time.Duration
-	expires time.Duration // when the lease expires unless its holder renews it
-	changed bool          // another process took the lease before the lease had expired
+	expires time.Duration // time at which the lease expires unless its holder renews it
+	changed bool          // true if another process took the lease before it had expired
 }
 
 // keptItems are the items of a job that a worker's slots and calls have delivered to the worker's

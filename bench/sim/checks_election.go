@@ -58,7 +58,7 @@ func (c *checks) acts(p *process, epoch uint64) {
 // followedEpoch is the epoch that a worker follows.
 type followedEpoch struct {
 	epoch   uint64
-	granted bool // storage had granted the epoch when the worker began to follow it
+	granted bool // true if storage had granted the epoch when the worker began to follow it
 }
 
 // followed is called when a worker may have begun to follow an epoch. followed checks two promises:

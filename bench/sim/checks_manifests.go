@@ -25,7 +25,7 @@ func (c *checks) written(by, key string) {
 	}
 	old := c.manifests[id]
 	if c.sim.jobs[id].removing {
-		return // [storage.remainder] checks at the end that this manifest is removed again
+		return // whether this manifest is removed again is checked at the end by [storage.remainder]
 	}
 	c.manifests[id] = m
 	switch {
@@ -59,9 +59,9 @@ func (c *checks) written(by, key string) {
 	}
 }
 
-// read is called when a process has read a blob. read checks the contract of a driver for storage:
-// a read returns the result of the last write that had returned when the read began, or of a later
-// write. The parameter writes is the number of writes of this blob that had returned by then.
+// read is called when a process has read a blob. read checks the contract of a driver for storage: a read
+// returns the result of the last write that had returned when the read began, or of a later write. The
+// parameter writes is the number of writes of this blob that had returned when the read began.
 func (c *checks) read(p *process, st *storage, key string, version store.Version, writes int) {
 	history := st.history[key]
 	if writes > 0 && !slices.Contains(history[writes-1:], version) {
@@ -92,7 +92,7 @@ func (c *checks) sound(by string, j *job, m store.Manifest) {
 // covered reports whether the nodes of a manifest contain every partition of a span.
 func covered(tree jobs.Tree, m store.Manifest, span jobs.Span) bool {
 	at := span.Lo
-	for _, n := range m.Nodes { // the nodes are in order of partition
+	for _, n := range m.Nodes { // the nodes are in the order of their partitions
 		if s := tree.Span(n.Node); s.Lo <= at && at < s.Hi {
 			at = s.Hi
 		}

@@ -66,7 +66,7 @@ func (c *checks) endedWell(j *job) {
 	case m.State == store.Failed && strings.HasPrefix(m.Error, "Open ") && j.openFailures >= j.spec.MaxAttempts:
 	case m.State == store.Completed && j.mustFail(m):
 		c.sim.fail("job %s completed, though %v always misbehaves", j.spec.ID, j.rogue.function)
-	case j.rogue.kills > mostKills+len(c.terms) && c.sim.scenario.calm: // a leader that dies may have died before it counted the last death
+	case j.rogue.kills > mostKills+len(c.terms) && c.sim.scenario.calm: // a leader that dies may not have recorded the last death
 		c.sim.fail("%v of job %s killed %d processes in %d terms", j.rogue.function, j.spec.ID, j.rogue.kills, len(c.terms))
 	case m.State == store.Failed && c.callMayFail(j, m.Error):
 	case m.State == store.Failed && !c.mayFail(j):

@@ -10,9 +10,9 @@ import (
 // observedConversation is what checks knows about the reports that a worker has sent to its leader,
 // and about the worker's drain. The times are on the clock of the worker's process.
 type observedConversation struct {
-	reportedAt time.Duration // when the worker last sent a new report; -1: never
+	reportedAt time.Duration // time at which the worker last sent a new report; -1 if it has sent none
 	refusedAt  time.Duration
-	refusals   int // consecutive refusals by one leader
+	refusals   int // number of consecutive refusals by one leader
 	epoch      uint64
 	drains     bool
 	drainedAt  time.Duration

@@ -26,7 +26,7 @@ func (s *Sim) submit(client *process, j *job) {
 
 // remove removes a job that has ended, and retries until nothing of the job is left in storage.
 func (s *Sim) remove(client *process, j *job) {
-	if !j.submitted { // a leader found the job, but the client has no confirmation yet
+	if !j.submitted { // a leader has found the job, but the client has no confirmation yet
 		s.after(time.Second, func() { s.remove(client, j) })
 		return
 	}
@@ -72,7 +72,7 @@ func (s *Sim) cancel(client *process, j *job) {
 		to.elector.term.cancel(j.spec.ID, func(err error) {
 			reply(func() {
 				switch {
-				case to.storage != client.storage: // the process leads on another storage, so its answer does not concern this job
+				case to.storage != client.storage: // the process leads on another storage, which does not contain this job
 				case err == nil && !j.cancelled:
 					j.cancelled = true
 					s.cover("seen: cancel confirmed")

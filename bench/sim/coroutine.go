@@ -14,15 +14,15 @@ type coroutine struct {
 	next    func() (struct{}, bool)
 	stop    func()
 	yield   func(struct{}) bool
-	then    func() // called when the code has returned
+	then    func() // function that is called when the code has returned
 }
 
 // errCrashed is the value of the panic that ends the code of a coroutine after its process has
 // crashed.
 var errCrashed = errors.New("the process has crashed")
 
-// spawn runs the function do in a coroutine, and returns when do waits for the first time. When do
-// has returned, spawn's coroutine calls the function then, unless the process has crashed.
+// spawn runs a function in a coroutine, and returns when the function waits for the first time. When the
+// function has returned, the coroutine calls the function then, unless the process has crashed.
 func (p *process) spawn(do, then func()) {
 	c := &coroutine{process: p, then: then}
 	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -54,8 +54,8 @@ func (c *coroutine) resume() {
 	}
 }
 
-// await calls the function begin, passes it a function done, and blocks the running coroutine until
-// done is called. The function done may be called more than once, and at any time.
+// await calls the function begin with a function done, and blocks the running coroutine until done is called.
+// The function done may be called more than once, and at any time.
 func (s *Sim) await(begin func(done func())) {
 	c := s.running
 	p, life := c.process, c.process.life

@@ -17,8 +17,8 @@ import (
 type elector struct {
 	process *process
 	machine *election.Machine
-	wakeAt  time.Duration // when the machine's current timer fires
-	term    *leadership   // nil unless the process leads
+	wakeAt  time.Duration // time at which the machine's current timer fires
+	term    *leadership   // the current leadership; nil if the process does not lead
 }
 
 func newElector(p *process) *elector {
@@ -28,7 +28,7 @@ func newElector(p *process) *elector {
 		Rand: rand.New(rand.NewPCG(s.rng.Uint64(), s.rng.Uint64())),
 	})
 	if err != nil {
-		panic(fmt.Errorf("make machine: %w", err)) // the machine refuses only an invalid configuration, and this package makes valid ones
+		panic(fmt.Errorf("make machine: %w", err)) // cannot happen, because the configuration is valid
 	}
 	return &elector{process: p, machine: machine, wakeAt: math.MaxInt64}
 }
@@ -115,7 +115,7 @@ func (e *elector) perform(a election.Action) {
 	case election.AwaitBeat:
 		e.term.beatWanted = true
 	case election.StopLeading:
-		if e.term != nil { // nil if the leadership has already ended
+		if e.term != nil { // the leadership may already have ended
 			e.term.stop()
 		}
 	case election.Done:
@@ -123,8 +123,7 @@ func (e *elector) perform(a election.Action) {
 	}
 }
 
-// call runs effect, which is a call to the lease in storage, and passes the answer to q to the
-// machine.
+// call runs a call to the lease in storage, and passes the answer to the machine as the answer to question q.
 func (e *elector) call(q election.Question, effect func() error, record func() election.Record) {
 	p := e.process
 	var result error
@@ -169,9 +168,8 @@ func (e *elector) offer(a election.Offer) {
 	}, func() { answer(election.ErrNoResponders) })
 }
 
-// onceWithin returns a function that passes the answer to q to the machine, and ignores every call
-// after the first. If the function is not called within the time allowed for q, the machine gets a
-// timeout as the answer.
+// onceWithin returns a function that passes the answer to question q to the machine, and ignores every further
+// call. If the function is not called within the time allowed for q, the machine gets a timeout as the answer.
 func (e *elector) onceWithin(q election.Question) (answer func(error)) {
 	answered := false
 	answer = func(err error) {

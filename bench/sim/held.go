@@ -130,7 +130,7 @@ func (w *worker) loses(onlyDurable bool) {
 				continue
 			default:
 				w.process.sim.cover("fault: held partial lost")
-				w.process.sim.killed = true // the partial's partitions are computed again
+				w.process.sim.killed = true // the partitions of the partial are computed again
 			}
 			delete(w.holdings[id], n)
 			w.session.NodeLost(id, n)
@@ -186,7 +186,7 @@ func (c *call) fetch(o wire.Partial) (data []byte, err error) {
 					err = errNotHeld
 				case p.sim.rng.chance(p.sim.rates.fetches):
 					p.sim.cover("fault: fetch stopped half-way")
-					return // no reply is sent, so the fetch ends at its time limit
+					return // there is no reply, so the fetch ends at its time limit
 				default:
 					data, err = held.data, nil
 				}

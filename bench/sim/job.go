@@ -20,34 +20,34 @@ import (
 // job is one simulated job: how its code behaves, and what has happened to the job so far.
 type job struct {
 	sim   *Sim
-	index uint64 // of this job in Sim.list
+	index uint64 // index of the job in Sim.list
 	spec  store.Spec
 	tree  jobs.Tree
 	jobBehaviour
 
 	tried map[uint64]int // number of attempts at each flaky partition
-	kills int            // processes that the killer partition has killed
-	hung  bool           // the hanging partition has hung
+	kills int            // number of processes that the killer partition has killed
+	hung  bool           // true if the hanging partition has hung
 
 	openFailures int                  // number of times that a worker failed to open the job
-	nodes        map[jobs.Node][]byte // reference partials that were computed so far, by node
+	nodes        map[jobs.Node][]byte // reference partials that were computed so far
 
-	submitted   bool // the client has learned that the submission is in storage
-	cancelled   bool // a leader has confirmed the cancellation
+	submitted   bool // true if the client knows that the submission is in storage
+	cancelled   bool // true if a leader has confirmed the cancellation
 	cancelAsked bool
-	onEnd       func() // called when the job's end is durable; may be nil
-	removing    bool   // the job has ended, and the client has begun to remove the job
+	onEnd       func() // function that is called when the job's end is durable, or nil
+	removing    bool   // true if the job has ended and the client has begun to remove it
 	removed     bool
 }
 
 // jobBehaviour describes the behaviour of a job's code.
 type jobBehaviour struct {
 	partitions uint64
-	each       time.Duration // mean time to compute a partition
-	pad        int           // extra bytes in each partial
-	data       int           // bytes in the plan
+	each       time.Duration // mean time in which a partition is computed
+	pad        int           // number of additional bytes in each partial
+	data       int           // size of the plan's data in bytes
 	flaky      map[uint64]int
-	broken     uint64 // number of the partition that always fails; noPartition: none
+	broken     uint64 // number of the partition that always fails, or noPartition
 	permanent  uint64 // number of the partition that fails with a permanent error
 	sours      uint64 // number of the partition whose first attempt succeeds and whose later attempts all fail
 	killer     uint64 // number of the partition that kills the process that runs it
@@ -55,8 +55,8 @@ type jobBehaviour struct {
 	hangs      uint64 // number of the partition whose first attempt takes 15 s longer
 	planFails  int    // number of times that Plan fails
 	cancelAt   time.Duration
-	removeIn   time.Duration // time from the job's end until the client removes the job; negative: never
-	specAgain  time.Duration // time from the job's removal until storage executes a delayed write of the job's spec; negative: never
+	removeIn   time.Duration // time from the job's end until the client removes the job; negative if the job is not removed
+	specAgain  time.Duration // time from the job's removal until storage executes a delayed write of the job's spec; negative if there is no such write
 	submitAt   time.Duration
 	version    int // index of the job's version in Sim.versions
 	rogue      rogue
@@ -69,19 +69,19 @@ type params struct {
 	Job string `json:"job"`
 }
 
-// leaf is a partial of a simulated job. The field Runs lists the partitions that the partial
-// contains, in the order in which they were merged. The value of Sum depends on this order, because
-// a sum of floating-point numbers does.
+// leaf is a partial of a job, of one or more partitions. The field Runs lists the partitions of the partial in
+// the order in which they were merged. The value of Sum depends on this order, because a sum of floating-point
+// numbers does.
 type leaf struct {
-	Job  uint64      // index into Sim.list
-	Runs [][2]uint64 // for each run of adjacent partitions: its first partition, and its last partition plus one
+	Job  uint64      // index of the job in Sim.list
+	Runs [][2]uint64 // for each run of adjacent partitions: the first partition, and the last partition plus one
 	Sum  float64
 	Pad  []byte
 }
 
-// leafCodec encodes a leaf as the job's index, the number of runs, the two bounds of each run, the
-// sum and the padding. Each number takes 8 bytes. The codec is written by hand because a general
-// codec would slow the simulation down.
+// leafCodec encodes a leaf as the job's index, the number of runs, the two bounds of each run, the sum and the
+// padding. In the encoding, each number takes 8 bytes. The codec is written by hand because a general codec
+// would slow the simulation down.
 type leafCodec struct{}
 
 func (leafCodec) Encode(l leaf) ([]byte, error) {

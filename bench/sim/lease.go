@@ -8,11 +8,11 @@ import (
 	"github.com/bellwether-compute/bellwether/election/memlease"
 )
 
-// lease is the cluster's lease in storage. The methods of lease take effect at once: [storage.call]
-// is what delays the calls and loses some of them.
+// lease is the cluster's lease in storage. The methods of lease take effect at once; calls are delayed and lost
+// by [storage.call].
 type lease struct {
 	sim      *Sim
-	observed bool // the checks observe this lease, because it is in the storage of most processes
+	observed bool // true for the lease that the checks observe, which is in the storage of most processes
 	record   *memlease.Storage
 	lease    *memlease.Lease
 }

@@ -13,7 +13,7 @@ type leaseContext struct {
 
 	process *process
 	until   time.Duration
-	expired error // cause of the context's end if the time until has passed
+	expired error // cause of the context's end after the time until
 }
 
 func newLeaseContext(p *process, until time.Duration) *leaseContext {

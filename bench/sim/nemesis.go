@@ -12,7 +12,7 @@ import (
 // fault is one kind of fault that the nemesis can cause in the cluster.
 type fault struct {
 	name string
-	calm bool // the fault also happens in calm scenarios
+	calm bool // true if the fault also happens in calm scenarios
 	do   func(s *Sim)
 }
 
@@ -282,10 +282,10 @@ func (s *Sim) joinOther() {
 	for range s.rng.intBetween(0, 3) {
 		held, err := s.other.lease.acquire(election.Claim{Holder: "gone", LeaseID: "gone"})
 		if err != nil {
-			break // a process that joined the other storage earlier holds the lease
+			break // another process, which joined the other storage earlier, holds the lease
 		}
 		if err := s.other.lease.release(held); err != nil {
-			panic(fmt.Errorf("release the other storage's lease: %w", err)) // storage refuses only a lease that is not held, and this one was just acquired
+			panic(fmt.Errorf("release the other storage's lease: %w", err)) // cannot happen: storage refuses only a lease that is not held, and this lease was just acquired
 		}
 	}
 	s.joinOn(s.other)

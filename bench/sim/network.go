@@ -47,8 +47,7 @@ func (n *network) delay() time.Duration {
 	return d
 }
 
-// send calls deliver once the message has travelled. Sometimes the message is lost, and sometimes
-// it is delivered twice.
+// send delivers a message after a delay. Sometimes the message is lost, and sometimes it is delivered twice.
 func (n *network) send(from, to *process, deliver func()) {
 	s := n.sim
 	if !n.connected(from) || n.faults[[2]*process{from, to}] != 0 || s.lost() {
@@ -126,8 +125,8 @@ func (n *network) registered(p *process) bool {
 	return n.connected(p) && (p.alive || n.sim.now < p.ghostUntil)
 }
 
-// throughWire returns a message as the receiver gets it. In simulations that include
-// the wire format, the message is encoded and decoded.
+// throughWire simulates the transport of a message. In simulations that include the wire format, the message is
+// encoded and decoded.
 func throughWire[T wire.Report | wire.Receipt](s *Sim, message T) T {
 	if !s.scenario.encodes {
 		return message

@@ -16,25 +16,25 @@ type process struct {
 	sim   *Sim
 	name  string
 	alive bool
-	life  uint64 // number that no other process has; 0 after the process has ended
+	life  uint64 // unique number of the process; 0 after the process has ended
 	log   *slog.Logger
 
 	started time.Duration
-	rate    float64       // speed of the monotonic clock; 1: true time
-	offset  time.Duration // error of the wall clock at the start
+	rate    float64       // speed of the monotonic clock; 1 is the true speed
+	offset  time.Duration // error of the wall clock at the process's start
 
 	stalled        bool
 	backlog        []func()      // events that wait for the end of the process's stall
-	connected      bool          // the process believes that it is connected to NATS
+	connected      bool          // true if the process believes that it is connected to NATS
 	ghostUntil     time.Duration // time until which NATS believes that the process is connected, although its host is gone
-	stableFrom     time.Duration // time on the process's clock; silence before it does not show that other processes are dead
+	stableFrom     time.Duration // time on the process's clock; earlier silence does not show that other processes are dead
 	cutFromStorage bool
 	coroutines     []*coroutine
 
 	storage *storage
-	knows   []jobs.Job // versions of the definition that the process knows
+	knows   []jobs.Job // versions of the job definition that the process knows
 	store   *store.Store
-	elector *elector // nil for a client
+	elector *elector // elector of the process; nil for a client
 	worker  *worker
 }
 
@@ -91,8 +91,7 @@ func (p *process) wallClock() time.Time {
 	return time.Unix(1_700_000_000, 0).Add(p.offset + p.started + p.clock())
 }
 
-// timer runs do when the time d has passed on the process's clock, unless the process has ended by
-// then.
+// timer calls a function after the time d on the process's clock, unless the process has ended by then.
 func (p *process) timer(d time.Duration, do func()) {
 	life := p.life
 	if d > 0 {

@@ -9,7 +9,7 @@ import (
 
 // rogue describes how one function of a job misbehaves.
 type rogue struct {
-	function wire.Function // Plan, Merge or Finish; Map: no function misbehaves
+	function wire.Function // the misbehaving function: Plan, Merge or Finish; Map if no function misbehaves
 	how      misdeed
 	left     int // number of times that the function will still misbehave
 	kills    int // number of processes that the function has killed
@@ -20,14 +20,14 @@ type misdeed int
 
 const (
 	behaves misdeed = iota
-	kills           // the process dies
-	hangs           // the call does not return for a long time, even after its context is cancelled
-	lies            // the call returns a damaged result
+	kills           // misdeed: the process dies
+	hangs           // misdeed: the call does not return for a long time, even after its context is cancelled
+	lies            // misdeed: the call returns a damaged result
 )
 
 const (
 	always    = 1000            // stands for "always"; the job of a function that always misbehaves must fail
-	callLimit = 2 * time.Second // time after which the worker reports that a call hangs
+	callLimit = 2 * time.Second // time after which a worker reports that a call hangs
 	mostKills = 5               // maximum number of processes that a function may kill in one term
 )
 
@@ -46,15 +46,14 @@ func (s *Sim) drawRogue() rogue {
 		r.left = c.intBetween(1, 3)
 	}
 	if r.function == wire.Merge && r.how == lies {
-		r.how = kills // a merge that returns a wrong value gives a wrong result, which nobody can detect
+		r.how = kills // a merge that returns a wrong value is excluded, because nobody could detect it
 	}
 	return r
 }
 
-// mustFail reports whether a job cannot complete because one of its functions always misbehaves.
-// For two reasons a job may complete although its Merge misbehaves: a merge that a slot makes
-// within a span does not hang, and a job may have no merge that contains its first and its last
-// partition.
+// mustFail reports whether a job cannot complete because one of its functions always misbehaves. A job may
+// complete although its Merge misbehaves: a merge within a span does not hang, and a job may have no merge that
+// contains its first and its last partition.
 func (j *job) mustFail(m store.Manifest) bool {
 	r := j.rogue
 	if r.function == wire.Merge && (r.how == hangs || j.partitions == 1 || len(m.Skipped) > 0) {
@@ -63,8 +62,8 @@ func (j *job) mustFail(m store.Manifest) bool {
 	return r.left > always/2
 }
 
-// misbehaves is called when a function of the job runs, and returns what the function does instead
-// of its work.
+// misbehaves is called when a function of the job runs. misbehaves returns what the function does instead of
+// its work.
 func (j *job) misbehaves(function wire.Function) misdeed {
 	r := &j.rogue
 	if r.function != function || r.left == 0 {
@@ -83,8 +82,8 @@ func (j *job) misbehaves(function wire.Function) misdeed {
 	return r.how
 }
 
-// merges calls do, which merges partials in a simulated process. merges returns how the merge of a
-// job's root misbehaved, if do made that merge.
+// merges runs the merges of a simulated process. If one of them is the merge of a job's root, merges returns
+// how it misbehaved.
 func (s *Sim) merges(do func()) misdeed {
 	s.merging, s.misdeed = true, behaves
 	do()

@@ -14,7 +14,7 @@ type Report struct {
 	Seeds    uint64 // number of seeds that were run
 	Took     time.Duration
 	Coverage Coverage
-	Failures []Failure // sorted by seed
+	Failures []Failure // broken promises, sorted by seed
 }
 
 // Failure is a promise that was broken in the simulation of a seed.

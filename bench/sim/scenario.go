@@ -10,29 +10,29 @@ import (
 // scenario contains the properties of a simulation that are drawn from the seed before the
 // simulation begins.
 type scenario struct {
-	calm         bool // processes die, stop and join, and nothing else goes wrong
+	calm         bool // true if processes die, stop and join, but nothing else goes wrong
 	processes    int
 	maxProcesses int // maximum number of processes that join during the simulation
 	maxSlots     int
 	jobs         []jobBehaviour
 
-	latency        time.Duration // maximum delay of a message
+	latency        time.Duration // maximum delay of a message between processes
 	storageLatency time.Duration // maximum delay of a storage call, and of its reply
 	lease          time.Duration
-	hideFor        time.Duration // how long the queue hides a submission that a process has received
+	hideFor        time.Duration // time for which the queue hides a received submission
 	skew           float64       // maximum relative error of the speed of a clock
 	faultsUntil    time.Duration // time at which faults stop
 	faultEvery     time.Duration // mean time between faults
-	drainTimeout   time.Duration // drain timeout of each worker
+	drainTimeout   time.Duration // drain timeout of all workers
 
 	oldShare  float64 // share of processes that know only the older version of the definition
-	encodes   bool    // reports and receipts are encoded and decoded in transit
+	encodes   bool    // true if reports and receipts are encoded and decoded in transit
 	ledger    ledger.Config
 	maxActive int
 }
 
-// faultRates contains the probabilities with which a single message fails, a single call to
-// storage, or a single attempt to open a job.
+// faultRates contains probabilities: that a message fails, that a call to storage fails, and that an attempt to
+// open a job fails.
 type faultRates struct {
 	loss, duplicates, slowMessages, fetches   float64
 	storageRefuses, storageLoses, storageSlow float64
@@ -103,16 +103,16 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	case c.chance(0.2): // partials are so large that workers hold them
 		b.pad, b.partitions = 257<<10, uint64(c.intBetween(1, 24))
 		b.each = min(c.logBetween(time.Second, 20*time.Second)/time.Duration(b.partitions), time.Second)
-	case c.chance(0.02): // a few partials fill a report
+	case c.chance(0.02): // partials are so large that a few of them fill a report
 		b.pad, b.partitions = 200<<10, uint64(c.intBetween(8, 24))
-	case c.chance(0.1): // partials are so large that the leader stores them in their own blobs, not in the manifest
+	case c.chance(0.1): // partials are so large that the leader stores them in blobs and not in the manifest
 		b.pad = 5 << 10
 	}
 	if sc.oldShare > 0 {
 		b.version = c.IntN(2)
 	}
 	if c.chance(0.1) {
-		b.data = 9 << 10 // more than a receipt may carry
+		b.data = 9 << 10 // the plan's data is too large for a receipt
 	}
 	if c.chance(0.3) {
 		for range c.intBetween(1, 5) {
@@ -141,7 +141,7 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	if c.chance(0.2) {
 		b.removeIn = c.logBetween(time.Millisecond, 5*time.Second)
 	}
-	if c.chance(0.1) { // so early that a leader may just have begun the job
+	if c.chance(0.1) { // the removal may come when a leader has just begun the job
 		b.cancelAt = b.submitAt + c.logBetween(10*time.Millisecond, time.Second)
 		b.removeIn = c.logBetween(time.Millisecond, 100*time.Millisecond)
 	}

@@ -19,24 +19,24 @@ type Sim struct {
 	rates    faultRates
 	network  *network
 	storage  *storage
-	other    *storage // storage of the processes that use another storage than the rest of the cluster
+	other    *storage // storage of the processes that do not use the storage of the cluster
 	checks   *checks
 	trace    *trace
 	coverage Coverage
 
 	versions []jobs.Job      // versions of the job definition, the older version first
 	jobs     map[string]*job // jobs by ID
-	list     []*job          // the same jobs, by their number
+	list     []*job          // jobs in the order of their numbers
 
 	processes []*process
 	lives     uint64
 	joined    int
 	running   *coroutine // nil: none
-	merging   bool       // a simulated process is merging partials; false: the reference result is being computed
-	guarding  bool       // a leader merges
-	misdeed   misdeed    // how the last merge of a job's root misbehaved
-	healed    bool       // faults have stopped
-	killed    bool       // a process was killed, or left before its finished partitions were durable
+	merging   bool       // true while a simulated process merges partials; false while the reference result is computed
+	guarding  bool       // true while a leader merges
+	misdeed   misdeed    // misbehaviour of the last merge of a job's root
+	healed    bool       // true after faults have stopped
+	killed    bool       // true if a process was killed, or left before its finished partitions were durable
 	failure   error
 }
 
@@ -70,7 +70,7 @@ func (s *Sim) populate() {
 		definition := s.versions[b.version]
 		data, err := definition.Params(nil, "job="+id)
 		if err != nil {
-			panic(err) // opening fails only for invalid parameters, and this package makes valid ones
+			panic(err) // cannot happen: opening fails only for invalid parameters
 		}
 		tree, err := jobs.NewTree(b.partitions)
 		if err != nil {
@@ -154,7 +154,7 @@ func (s *Sim) unended() string {
 		if j.removeIn >= 0 && !j.removed {
 			return fmt.Sprintf("job %s is to be removed", j.spec.ID)
 		}
-		if key := s.storage.remainder(j.spec.ID); key != "" && j.removed { // not yet an error: a leader may be about to delete the blob
+		if key := s.storage.remainder(j.spec.ID); key != "" && j.removed { // this is not an error yet, because a leader may be about to delete the blob
 			return fmt.Sprintf("%s is in storage of job %s, which was removed", key, j.spec.ID)
 		}
 	}

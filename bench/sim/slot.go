@@ -9,20 +9,20 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// slot runs one span at a time. slot replaces the slots of package worker/executor.
+// slot runs one span at a time. In the simulation it replaces the slots of package worker/executor.
 type slot struct {
 	worker *worker
 	span   *session.HeldSpan
 	task   *task
 	stack  jobs.Stack
-	stop   bool // the session has asked for the slot's results
+	stop   bool // true if the session has asked for the slot's results
 
-	began     time.Duration // when the slot began this span
-	next      uint64        // first partition that has not been run
-	clean     bool          // no partition has run since the last delivery
-	claims    uint64        // number of claims so far, which is also the number of the last claim
-	running   bool          // the partitions of the last claim are running
-	cancelled bool          // the running partitions are cancelled
+	began     time.Duration // time at which the slot began its span
+	next      uint64        // first partition that the slot has not run
+	clean     bool          // true if no partition has run since the last delivery
+	claims    uint64        // number of claims so far
+	running   bool          // true while the partitions of the last claim are running
+	cancelled bool          // true if the running partitions are cancelled
 }
 
 // cancelWithin is the maximum time for which partitions continue to run after they are cancelled.
@@ -68,8 +68,8 @@ func (s *slot) goOn() {
 	})
 }
 
-// ran is called when the simulated time that the partitions of a claim take has passed. ran
-// computes the partitions, and then delivers their results or begins the next claim.
+// ran is called when the simulated duration of a claim's partitions has passed. ran computes the partitions,
+// and then delivers their results or begins the next claim.
 func (s *slot) ran(claim jobs.Span) {
 	var err error
 	p := s.worker.process
@@ -92,7 +92,7 @@ func (s *slot) ran(claim jobs.Span) {
 func (s *slot) cancel() {
 	s.cancelled = true
 	if !s.running {
-		return // the slot is delivering, or is idle
+		return // the slot is delivering results, or is idle
 	}
 	number := s.claims
 	p := s.worker.process
@@ -142,7 +142,7 @@ func (s *slot) deliver(hi uint64, failed error, then func()) {
 	s.enter(hi, failed, items, held, then)
 }
 
-// enter passes items and held partials to the session, and then calls the function then.
+// enter passes items and held partials to the session, and then calls a function.
 func (s *slot) enter(hi uint64, failed error, items []wire.Item, held []heldNode, then func()) {
 	w := s.worker
 	p := w.process
@@ -192,7 +192,7 @@ func (s *slot) store(partials []jobs.Partial, items []wire.Item, then func()) {
 			}
 		}
 	}, func() {
-		if ctx.Err() != nil { // the job has ended
+		if ctx.Err() != nil { // the context is done when the job has ended
 			w.dropPartials(id, written)
 			s.release()
 			return

@@ -19,10 +19,10 @@ type leadership struct {
 	process    *process
 	epoch      uint64
 	lease      *leaseContext
-	finish     context.CancelFunc // cancels the context of the tasks that the term has started
+	finish     context.CancelFunc // function that cancels the context of the term's tasks
 	term       *term.Term
 	beatWanted bool
-	tasks      int // number of tasks that have not returned
+	tasks      int // number of tasks that are running
 	waits      []*wait
 	over       bool
 	outcome    election.Returned
@@ -43,7 +43,7 @@ func newTerm(e *elector, lead election.Lead) *leadership {
 		Ledger: p.sim.scenario.ledger, MaxActive: p.sim.scenario.maxActive, ExtendEvery: p.sim.scenario.hideFor / 3,
 	}, lead.Term(p.wallClock(), election.TermControl{Deposed: t.deposed}), t, t)
 	if err != nil {
-		panic(fmt.Errorf("make term: %w", err)) // package term refuses only an invalid configuration, and this package makes valid ones
+		panic(fmt.Errorf("make term: %w", err)) // cannot happen, because the configuration is valid
 	}
 	t.term = made
 	return t
@@ -109,8 +109,7 @@ func (t *leadership) end(outcome election.Returned) {
 
 func (t *leadership) mayReturn() {
 	if t.over && t.tasks == 0 {
-		// The machine is told in a separate event, because the election machine or a task may be
-		// running now.
+		// The machine is told in a separate event, because the machine or a task may be running now.
 		t.process.timer(0, func() {
 			if t.over && t.tasks == 0 && t.elector.term == t {
 				t.elector.term = nil
@@ -140,7 +139,7 @@ func (t *leadership) report(r wire.Report, respond func(wire.Receipt)) {
 	if r.Hello != nil && len(r.Nodes) > 0 {
 		s.cover("seen: new leader told of held nodes")
 	}
-	r.Jobs = slices.Clone(r.Jobs) // the term may change the slice
+	r.Jobs = slices.Clone(r.Jobs) // the term may change the slice, so it gets a copy
 	for i := range r.Jobs {
 		r.Jobs[i].Items = slices.Clone(r.Jobs[i].Items)
 	}

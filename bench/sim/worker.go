@@ -25,11 +25,11 @@ type worker struct {
 	storing  int             // number of held partials that are being written to storage because of stuck
 	ended    map[string]bool // jobs that have ended according to the session
 
-	report   wire.Report   // the last report sent
-	receipt  wire.Receipt  // the last receipt received
-	wakeAt   time.Duration // time at which the current timer fires; never: no timer is set
+	report   wire.Report   // report that was sent last
+	receipt  wire.Receipt  // receipt that was received last
+	wakeAt   time.Duration // time at which the current timer fires; never if there is no timer
 	stepping bool
-	left     bool // the session has ended
+	left     bool // true if the session has ended
 }
 
 const never = time.Duration(math.MaxInt64)
@@ -41,7 +41,7 @@ func newWorker(p *process, slots int) *worker {
 	}
 	s, err := session.New(session.Config{Worker: p.name, Hello: hello, Timing: session.Timing{DrainTimeout: p.sim.scenario.drainTimeout}})
 	if err != nil {
-		panic(fmt.Errorf("make session: %w", err)) // package session refuses only an invalid configuration, and this package makes valid ones
+		panic(fmt.Errorf("make session: %w", err)) // cannot happen, because the configuration is valid
 	}
 	w := &worker{process: p, session: s, tasks: map[string]*task{}, holdings: holdings{}, ended: map[string]bool{}, wakeAt: never}
 	for range slots {
@@ -64,7 +64,7 @@ func (w *worker) step(in session.Input) {
 	if w.left {
 		return
 	}
-	if w.stepping { // the call of step that is already running performs the actions that this input makes due
+	if w.stepping { // the running call of step performs the actions that this input makes due
 		if in != session.Input(session.Tick{}) {
 			panic(fmt.Sprintf("%s: input %T during a step", w.process.name, in))
 		}
@@ -171,7 +171,7 @@ func (w *worker) perform(action session.Action) {
 		}
 		p.elector.stop()
 	case session.ReportAnswered:
-		s.checks.answered(p, w.receipt) // must come before the slots run the spans that the receipt assigns
+		s.checks.answered(p, w.receipt) // this must happen before the slots run the spans that the receipt assigns
 	case session.ReportRefused:
 		s.cover("seen: report refused")
 	case session.ReceiptDropped:
@@ -251,7 +251,7 @@ func (w *worker) dropPartials(job string, blobs []string) {
 				continue
 			}
 			if o, ok := p.storage.origins["partial/"+job+"/"+blob]; ok {
-				o.late = true // the blob was not removed
+				o.late = true // the blob was not removed, so it counts as stored late
 				p.storage.origins["partial/"+job+"/"+blob] = o
 			}
 		}

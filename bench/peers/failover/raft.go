@@ -86,7 +86,7 @@ func beRaft(ctx context.Context, config []byte, tell func(any)) error {
 				continue
 			}
 			if err := r.Apply([]byte("act"), raftTimeout).Error(); err != nil {
-				continue // the node was deposed before it could act
+				continue // the node was deposed before it acted
 			}
 			tell(told{Leads: true})
 		case <-ctx.Done():
@@ -138,17 +138,17 @@ func (n raftNode) open() (*raft.Raft, error) {
 // nothing is a state machine that ignores its entries: only the election is measured.
 type nothing struct{}
 
-// Apply is called for each entry.
+// Apply implements raft.FSM.
 func (nothing) Apply(*raft.Log) any { return nil }
 
-// Snapshot returns an empty snapshot.
+// Snapshot implements raft.FSM.
 func (nothing) Snapshot() (raft.FSMSnapshot, error) { return nothing{}, nil }
 
-// Restore reads a snapshot.
+// Restore implements raft.FSM.
 func (nothing) Restore(r io.ReadCloser) error { return r.Close() }
 
-// Persist writes a snapshot.
+// Persist implements raft.FSMSnapshot.
 func (nothing) Persist(s raft.SnapshotSink) error { return s.Close() }
 
-// Release does nothing.
+// Release implements raft.FSMSnapshot.
 func (nothing) Release() {}

@@ -31,7 +31,7 @@ func Main(roles map[string]Role) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(1) // the parent process has ended
+		os.Exit(1) // the parent process has already ended
 	}()
 	var mu sync.Mutex
 	out := json.NewEncoder(os.Stdout)

@@ -10,8 +10,8 @@ import (
 // Watch guards state that messages from processes change, and waits for conditions on that state.
 type Watch struct {
 	mu      sync.Mutex
-	err     error         // the first failure
-	changed chan struct{} // capacity 1: the state has changed
+	err     error         // the first failure, or nil
+	changed chan struct{} // a value means that the state has changed; the capacity is 1
 }
 
 // NewWatch returns a watch.
@@ -28,7 +28,7 @@ func (w *Watch) Change(do func()) {
 	}
 }
 
-// Fail makes all waits return err. If Fail is called again, the first error is kept.
+// Fail makes all waits return err. If Fail is called again, the first error remains.
 func (w *Watch) Fail(err error) {
 	w.Change(func() {
 		if w.err == nil {

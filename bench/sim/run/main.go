@@ -22,7 +22,7 @@ func main() {
 		one   = flag.Uint64("seed", 0, "run only this seed, and trace what happens")
 	)
 	flag.Parse()
-	debug.SetGCPercent(1000) // a simulation uses little memory, but allocates much that it soon no longer needs
+	debug.SetGCPercent(1000) // a simulation uses little memory at a time but allocates much
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "got %q, want flags only: see -help\n", flag.Args())
 		os.Exit(2)
