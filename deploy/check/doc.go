@@ -15,7 +15,7 @@
 // downloads its schemas, promtool can read neither dashboards nor KEDA's queries, and docker
 // compose needs an installed plugin.
 //
-// The folder containers has a script that runs compose.yaml on a container engine.
+// The shell script in the folder containers runs compose.yaml on a container engine.
 //
 //	make deploy-check container-check
 package check

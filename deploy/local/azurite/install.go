@@ -36,8 +36,8 @@ func install(ctx context.Context, log *slog.Logger) (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		// There is no home directory. Each user gets a separate directory within the temporary
-		// directory.
+		// Without a home directory, Azurite is installed in the temporary directory. Each user then has a
+		// separate directory there.
 		cache = filepath.Join(os.TempDir(), fmt.Sprintf("cache-%d", os.Getuid()))
 	}
 	cache = filepath.Join(cache, "bellwether")
@@ -65,7 +65,7 @@ func install(ctx context.Context, log *slog.Logger) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(building) }() // without an error the directory was renamed, so nothing is removed
+	defer func() { _ = os.RemoveAll(building) }() // after a successful rename there is nothing to remove
 	if err := build(ctx, building); err != nil {
 		return "", err
 	}

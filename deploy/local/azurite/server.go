@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// The account name and the public account key of every Azurite.
+// Every Azurite has the same account name and the same public account key.
 const (
 	AccountName = "devstoreaccount1"
 	AccountKey  = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -32,8 +32,7 @@ const (
 // Config is the configuration of a [Server]. With the zero Config, the server keeps its data in
 // memory and listens on free ports.
 type Config struct {
-	// Dir is the data directory. If it is empty, data is kept in memory and lost when the
-	// server stops.
+	// Dir is the data directory. If Dir is empty, data is kept in memory and lost when the server stops.
 	Dir string
 	// BlobPort, QueuePort and TablePort are ports on 127.0.0.1; 0 means any free port. Azurite
 	// always serves tables too, although Bellwether does not use them.
@@ -49,9 +48,9 @@ type Config struct {
 type Server struct {
 	cmd     *exec.Cmd
 	stdin   io.Closer
-	address map[string]string // URL by service: Blob, Queue, Table
+	address map[string]string // URL of each service: Blob, Queue, Table
 
-	done   chan struct{} // closed when the process has ended
+	done   chan struct{} // the channel is closed when the process has ended
 	err    error         // error of the process; set before done is closed
 	stop   sync.Once
 	output tail
@@ -114,7 +113,7 @@ func start(ctx context.Context, dir string, cfg Config) (*Server, error) {
 }
 
 func arguments(cfg Config) []string {
-	const keepAlive = "600" // seconds, so that idle connections of tests stay open
+	const keepAlive = "600" // idle connections of tests stay open for this number of seconds
 	args := []string{"--silent", "--skipApiVersionCheck", "--disableTelemetry"}
 	for _, service := range []struct {
 		name string
@@ -152,7 +151,7 @@ func (s *Server) watch(stdout io.Reader, ready chan<- struct{}) {
 			close(ready)
 		}
 	}
-	_, _ = io.Copy(io.Discard, stdout) // read the rest, because the scanner stops at a line that is too long
+	_, _ = io.Copy(io.Discard, stdout) // read the remaining output, because the scanner stops at a line that is too long
 }
 
 // BlobURL returns the account's blob endpoint.
@@ -183,7 +182,7 @@ func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Stop stops the process and waits until it has ended. Stop may be called more than once.
 func (s *Server) Stop() error {
-	s.stop.Do(func() { _ = s.stdin.Close() }) // fails only if the process has ended
+	s.stop.Do(func() { _ = s.stdin.Close() }) // Close fails only if the process has ended
 	select {
 	case <-s.done:
 		return nil

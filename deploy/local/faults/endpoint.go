@@ -16,7 +16,7 @@ import (
 // answer contains the whole request.
 type Endpoint struct {
 	Name string
-	URL  string // without a path
+	URL  string // URL of the endpoint without a path
 }
 
 // BadEndpoints starts an [Endpoint] for each kind of failure. The caller must call the function
@@ -54,7 +54,7 @@ func BadEndpoints() (list []Endpoint, stop func(), err error) {
 	}{
 		{"closes", func(net.Conn) {}},
 		{"no HTTP", func(c net.Conn) {
-			line, _ := bufio.NewReader(c).ReadString('\n') // after an error the line is empty
+			line, _ := bufio.NewReader(c).ReadString('\n') // after an error the line is empty, which does not matter
 			_, _ = io.WriteString(c, line+"\r\n\r\n")
 		}},
 		{"no answer", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }},
@@ -68,15 +68,15 @@ func BadEndpoints() (list []Endpoint, stop func(), err error) {
 	}
 	list = append(list,
 		Endpoint{"unreachable", "http://127.0.0.1:1"},
-		// A label of 64 bytes is not a valid host name (RFC 1035, section 2.3.4), so no name server
-		// is asked.
+		// A label of 64 bytes is not valid in a host name (RFC 1035, section 2.3.4), so no name server is asked
+		// for it.
 		Endpoint{"unknown host", "http://" + strings.Repeat("x", 64)},
 		Endpoint{"no TLS", strings.Replace(list[0].URL, "http://", "https://", 1)},
 	)
 	return list, stop, nil
 }
 
-// echo answers with an error in Azure's form that quotes the request.
+// echo answers with an error in Azure's form that contains the whole request.
 func echo(w http.ResponseWriter, r *http.Request, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.Header().Set("x-ms-error-code", code)
@@ -88,7 +88,8 @@ func requestText(r *http.Request) string {
 	return fmt.Sprintf("%s http://%s%s %v", r.Method, r.Host, r.URL, r.Header)
 }
 
-// listen accepts connections. When stop is called, it closes them and waits for handle.
+// listen accepts connections, and passes each one to the function handle. The function stop closes the
+// connections and waits until handle has returned.
 func listen(handle func(net.Conn)) (url string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

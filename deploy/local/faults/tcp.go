@@ -17,7 +17,7 @@ type TCPProxy struct {
 
 	mu      sync.Mutex
 	delay   time.Duration
-	flowing chan struct{} // closed while bytes flow
+	flowing chan struct{} // the channel is closed while bytes are forwarded
 	closed  bool
 	conns   map[net.Conn]bool
 }
@@ -78,9 +78,9 @@ func (p *TCPProxy) Reset() {
 func (p *TCPProxy) reset() {
 	for conn := range p.conns {
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // makes Close send a reset
+			_ = tcp.SetLinger(0) // without lingering, Close sends a reset
 		}
-		_ = conn.Close() // the connection may be closed already
+		_ = conn.Close() // errors are ignored, because the connection may be closed already
 	}
 	clear(p.conns)
 }
@@ -155,7 +155,7 @@ func (p *TCPProxy) forward(to, from net.Conn) {
 	}
 }
 
-// await waits for the delay, and then until the proxy is not stalled.
+// await waits for the delay, and then until the proxy forwards bytes again.
 func (p *TCPProxy) await() {
 	p.mu.Lock()
 	delay, flowing := p.delay, p.flowing

@@ -30,19 +30,18 @@ import (
 
 // Fault describes a fault in one request. The zero Fault does nothing.
 type Fault struct {
-	Delay time.Duration // before the request is forwarded
-	Late  time.Duration // before the answer is delivered
+	Delay time.Duration // time before the request is forwarded
+	Late  time.Duration // time before the answer is delivered
 
-	// Status, if not 0, is the HTTP status of an error answer that replaces storage's answer; the
-	// request has no effect. Code is the error code of that answer. RetryAfter, if not 0, is the
-	// answer's Retry-After header in seconds.
+	// Status, if not 0, is the HTTP status of an error answer; storage does not get the request. Code is the
+	// error code of the error answer. RetryAfter, if not 0, is the answer's Retry-After header in seconds.
 	Status     int
 	Code       string
 	RetryAfter int
 
-	Reset      bool // the connection is reset, and the request has no effect
-	LoseAnswer bool // the request takes effect, then the connection is reset
-	CutAnswer  bool // the request takes effect, and half of the answer's body is delivered
+	Reset      bool // if true, the connection is reset, and the request has no effect
+	LoseAnswer bool // if true, the request takes effect, and then the connection is reset
+	CutAnswer  bool // if true, the request takes effect, but only half of the answer's body is delivered
 }
 
 // Decide returns the fault for a request. A Decide may be called from several
@@ -202,7 +201,7 @@ func reset(when string) error { return fmt.Errorf("%s: %w", when, syscall.ECONNR
 
 func closeBody(r *http.Request) {
 	if r.Body != nil {
-		_ = r.Body.Close() // a transport must close the body; the error is ignored because the body was only read
+		_ = r.Body.Close() // a transport must close the body; errors of Close do not matter after reading
 	}
 }
 
@@ -247,7 +246,7 @@ func (t *Transport) Handler(endpoint string) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a faulty proxy: %w", err)
 	}
-	target.Path = "" // the account is removed here, because the path of each request contains it
+	target.Path = "" // the path of each request already contains the account, so it is removed here
 	return &httputil.ReverseProxy{
 		Transport:    t,
 		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(target) },

@@ -38,8 +38,8 @@ type Rules struct {
 	// NoMaps forbids map types, because their iteration order is random.
 	NoMaps bool
 
-	// Files is the minimum number of files to check. So the check fails if the package's files are
-	// moved elsewhere, instead of passing because there is nothing to check.
+	// Files is the minimum number of files to check. So if the package's files are moved, the check fails
+	// instead of passing because there is nothing to check.
 	Files int
 }
 
@@ -105,9 +105,9 @@ func (c *checker) violation(at ast.Node, format string, args ...any) {
 }
 
 func (c *checker) file(file *ast.File) {
-	uses := map[string][]string{} // the allowed names, by the name of the imported package
+	uses := map[string][]string{} // for each imported package, the allowed names
 	for _, spec := range file.Imports {
-		path, _ := strconv.Unquote(spec.Path.Value) // the parser has checked the literal
+		path, _ := strconv.Unquote(spec.Path.Value) // the parser has already checked the literal
 		names, ok := c.rules.Allowed[path]
 		if !ok || spec.Name != nil {
 			c.violation(spec, "imports %s", spec.Path.Value)
@@ -115,7 +115,7 @@ func (c *checker) file(file *ast.File) {
 		base := strings.TrimSuffix(path, "/v2")
 		uses[base[strings.LastIndex(base, "/")+1:]] = names
 	}
-	members := map[*ast.Ident]bool{} // fields and methods, which may have the same name as a declaration
+	members := map[*ast.Ident]bool{} // identifiers of fields and methods, which may have the same name as a declaration
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GoStmt:

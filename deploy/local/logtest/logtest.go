@@ -24,7 +24,6 @@ type Log struct {
 // Logger returns a logger that writes text lines at level info and above.
 func (l *Log) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-// Write appends p to the kept text.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,11 +44,10 @@ func (l *Log) Reset() {
 	l.text.Reset()
 }
 
-// Count returns how many times the text was written.
+// Count returns how many times a text occurs in the log.
 func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }
 
-// Await waits until the text was written at least n times. If this takes longer than 20 s, the test
-// fails.
+// Await waits until a text occurs in the log at least n times. If this takes longer than 20 s, the test fails.
 func (l *Log) Await(t testing.TB, n int, text string) {
 	t.Helper()
 	for end := time.Now().Add(timeout); l.Count(text) < n; time.Sleep(5 * time.Millisecond) {

@@ -44,13 +44,13 @@ const (
 
 // Server is a running NATS server.
 type Server struct {
-	cfg  Config // Port is the actual port of the server
+	cfg  Config // configuration; Port is the actual port of the server
 	url  string
 	lock *os.File
 	stop chan struct{}
-	done chan struct{} // closed when watch has returned
+	done chan struct{} // the channel is closed when watch has returned
 
-	nats *server.Server // used by watch until done is closed
+	nats *server.Server // only watch uses the field until done is closed
 }
 
 // Start starts a server and returns once clients can connect and use JetStream.
@@ -132,7 +132,7 @@ func run(cfg Config) (*server.Server, error) {
 func publishLimit(s *server.Server) error {
 	const unlimited = -1
 	err := s.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": {
-		MaxStore:  s.JetStreamConfig().MaxStore - 1, // minus 1, because the server adds the change from -1, its value for unlimited
+		MaxStore:  s.JetStreamConfig().MaxStore - 1, // the server adds the difference from -1, its value for unlimited
 		MaxMemory: unlimited, MaxStreams: unlimited, MaxConsumers: unlimited,
 		MaxAckPending: unlimited, MemoryMaxStreamBytes: unlimited, StoreMaxStreamBytes: unlimited,
 	}})
@@ -163,5 +163,5 @@ func (s *Server) Shutdown() {
 	if s.nats != nil {
 		stop(s.nats)
 	}
-	_ = s.lock.Close() // ignore errors, because the file has no data
+	_ = s.lock.Close() // errors are ignored, because the file has no data
 }

@@ -9,7 +9,7 @@ import (
 
 const (
 	watchEvery = time.Second
-	// enoughRoom is the free space in bytes after which the server is started again.
+	// After a failed write, the server is restarted when this number of bytes is free on the disk.
 	enoughRoom = 4 << 20
 )
 

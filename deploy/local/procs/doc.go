@@ -1,5 +1,5 @@
-// Package procs starts and supervises child processes of one program on this machine. The commands
-// dev, demo and bench use it to run their workers, and so do the tests that kill processes.
+// Package procs starts and supervises child processes of one program on this machine. The commands dev, demo
+// and bench run their workers with package procs; tests that kill processes use it too.
 //
 // Each child has its own process group, so that an interrupt typed at a terminal reaches only the
 // parent, which then stops the children in order. A child's standard input is a pipe to which the

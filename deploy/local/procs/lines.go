@@ -15,7 +15,7 @@ type lines struct {
 // maxLine is the length in bytes above which a line is split.
 const maxLine = 64 << 10
 
-// from returns the writer for the output of one process.
+// from returns a writer for the output of one process.
 func (l *lines) from(name string) io.Writer {
 	return &lineWriter{lines: l, prefix: []byte(name + " | ")}
 }
@@ -24,7 +24,7 @@ func (l *lines) from(name string) io.Writer {
 type lineWriter struct {
 	lines  *lines
 	prefix []byte
-	rest   []byte // the beginning of a line that is not complete yet
+	rest   []byte // beginning of a line that is not complete yet
 }
 
 // Write never returns an error, because a process must not end when its log cannot be written.

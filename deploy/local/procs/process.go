@@ -13,7 +13,7 @@ type Process struct {
 	cmd   *exec.Cmd
 	since time.Time
 	ended chan struct{}
-	err   error // how the process ended; set before the channel ended is closed
+	err   error // describes how the process ended; set before the channel ended is closed
 }
 
 // A process may leave children that have inherited its output. outputDelay is how long to wait for
@@ -24,10 +24,10 @@ func start(cfg Config, name string, output *lines) (*Process, error) {
 	cmd := exec.Command(cfg.Program, cfg.Args...)
 	cmd.Env = append(os.Environ(), cfg.Env...)
 	out := output.from(name)
-	cmd.Stdout, cmd.Stderr = out, out // if both are the same writer, os/exec uses one pipe
+	cmd.Stdout, cmd.Stderr = out, out // if both are the same writer, os/exec uses only one pipe
 	cmd.SysProcAttr = ownGroup()
 	cmd.WaitDelay = outputDelay
-	if _, err := cmd.StdinPipe(); err != nil { // the pipe is closed by Wait, or when this process ends
+	if _, err := cmd.StdinPipe(); err != nil { // Wait closes the pipe, and so does the end of this process
 		return nil, err
 	}
 	if err := cmd.Start(); err != nil {

@@ -15,10 +15,10 @@ import (
 type Config struct {
 	Program string       // path of the program
 	Args    []string     // arguments of the program
-	Env     []string     // name=value, added to this process's environment
-	Output  io.Writer    // receives the output of all processes, each line prefixed with the process's name; nil discards it
-	Restart bool         // start another process when one ends before Stop
-	Logger  *slog.Logger // logs when processes end; nil: nothing is logged
+	Env     []string     // variables in the form name=value, which are added to this process's environment
+	Output  io.Writer    // writer for the output of all processes, each line prefixed with the process's name; if nil, the output is discarded
+	Restart bool         // true if a process that ends before Stop is restarted
+	Logger  *slog.Logger // logger for the ends of processes; if nil, nothing is logged
 }
 
 const (
@@ -33,12 +33,12 @@ const (
 type Supervisor struct {
 	cfg    Config
 	output *lines
-	stop   chan struct{} // closed by Stop
+	stop   chan struct{} // the channel is closed by Stop
 	wg     sync.WaitGroup
 
 	mu      sync.Mutex
 	stopped bool
-	started int // number of process names given so far
+	started int // number of names that were given to processes so far
 	running []*Process
 }
 

@@ -1,4 +1,5 @@
-// Package secrettest contains marked secrets. Tests use them and then search all output for them.
+// Package secrettest contains marked secrets. Tests use the marked secrets, and then search all output for
+// them.
 package secrettest
 
 import (
@@ -13,11 +14,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// These are the marked secrets. Each has a valid form for its purpose.
 const (
 	AccountKey = "bWFya2VkLWFjY291bnQta2V5LW9mLXRlc3Rz" // base64
-	Signature  = "bWFya2VkLXNpZ25hdHVyZQ/+0"            // of a SAS, before it is escaped
-	Password   = "marked-password-of-tests"             // of a NATS user
+	Signature  = "bWFya2VkLXNpZ25hdHVyZQ/+0"            // signature of a SAS, before it is escaped
+	Password   = "marked-password-of-tests"             // password of a NATS user
 	Token      = "marked-token-of-tests"                // of NATS
 )
 
@@ -36,10 +36,10 @@ func Find(text string) string {
 	return ""
 }
 
-// Account is a way to configure a storage account at an endpoint.
+// Account is a configuration of a storage account at an endpoint.
 type Account struct {
 	Name                  string
-	ConnectionString, URL string // exactly one of them is set
+	ConnectionString, URL string // exactly one of these fields is set
 }
 
 // Accounts returns each way to configure an account with a marked secret at an endpoint.

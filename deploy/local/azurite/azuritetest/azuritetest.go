@@ -30,8 +30,8 @@ var shared struct {
 	err    error
 }
 
-// Server returns the package's Azurite. The first call starts it. If TestMain calls [Main], Azurite
-// runs until the tests of the package have ended.
+// Server returns the package's Azurite. The first call of Server starts Azurite. If TestMain calls [Main],
+// Azurite runs until the tests of the package have ended.
 func Server(t testing.TB) *azurite.Server {
 	t.Helper()
 	shared.once.Do(func() {
@@ -54,7 +54,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// Wanted reports whether tests that use Azurite are run (and not skipped).
+// Wanted reports whether tests that use Azurite are run.
 func Wanted() bool {
 	_, noNode := exec.LookPath("node")
 	_, noNPM := exec.LookPath("npm")
