@@ -92,9 +92,9 @@ func (c FailoverConfig) validate() error {
 // joined.
 const settling = 250 * time.Millisecond
 
-// calm returns the length of the undisturbed time before each failover, and steady returns the
-// length of the undisturbed time after Watch. Throughput is compared with the rate during the
-// steady time. Both lengths are whole numbers of windows, and their sum is at least Watch.
+// calm returns the length of the undisturbed time before each failover, and steady returns the length of the
+// undisturbed time after Watch. Throughput is compared with the rate during the steady time. The lengths of
+// calm and steady are whole numbers of windows, and their sum is at least Watch.
 func (c FailoverConfig) calm() time.Duration {
 	return max(steadyBefore, (c.Watch - c.steady()).Truncate(window))
 }

@@ -123,13 +123,13 @@ func newShares(lost time.Time, done completed, calm, watch, steady time.Duration
 	return r
 }
 
-// rate returns the number of partitions completed per second during a time d that begins at from.
+// rate returns the number of partitions completed per second during an interval.
 func (done completed) rate(from time.Time, d time.Duration) float64 {
 	return done(from, from.Add(d)) / d.Seconds()
 }
 
-// shares divides a time d that begins at from into pieces. For each piece shares returns the piece's rate
-// divided by the rate in the parameter of. If the parameter of is 0, all shares are 0.
+// shares divides an interval into pieces and returns each piece's rate as a share of a reference rate. If the
+// reference rate is 0, all shares are 0.
 func (done completed) shares(from time.Time, d, piece time.Duration, of float64) []float64 {
 	shares := make([]float64, d/piece)
 	for i := range shares {

@@ -35,9 +35,8 @@ type ScaleConfig struct {
 
 	Slots int // number of slots of each worker
 
-	// Viewers is the number of browsers that look at the job of each point. If it is above 0,
-	// the cost of the viewers is measured during the third quarter of each job, and the other
-	// costs during the second quarter.
+	// Viewers is the number of browsers that look at the job of each point. If there are viewers, their cost is
+	// measured during the third quarter of each job, and the other costs during the second quarter.
 	Viewers int
 
 	// Lasts is the approximate duration of each job, at least 1 s. The middle half of each job is

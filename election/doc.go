@@ -122,9 +122,9 @@
 //     leader's beacon and follow it.
 //   - Silence: the leader's process lives but does not answer for [Config.SilentAfter], so it is
 //     stalled or cut off. Followers then act in the same way as after "no responders".
-//   - Expiry: the leader is silent and this follower has never heard from it, so the follower
-//     itself may be cut off. The follower claims the lease only after the lease has expired.
-//     Otherwise two processes that cannot hear each other would depose each other for ever.
+//   - Expiry: the leader is silent and this follower has never heard from it, so the follower itself may be cut
+//     off. The follower claims the lease only after the lease has expired. Without this rule, two processes
+//     that cannot hear each other would depose each other for ever.
 //
 // With [Config.Exclusive] the lease is a mutex. Then a follower claims the lease only after an
 // offer, after a release or after the lease's expiry. A holder that is cut off or suspended keeps
@@ -155,11 +155,11 @@
 //   - Leading: a renewal is lost, takes too long or is refused. The term ends at its deadline in any case. The
 //     lease is handed over only after the renewal's answer, so a late renewal cannot take a lease that is
 //     already free.
-//   - Transferring: the leader has stopped answering pings. Its last beacon says so, and followers then wait
-//     half a second for the next leader before they ping again; a follower that missed the beacon may take
-//     over, and the transfer fails. If the process dies in this state or the answer is lost, the lease has a
-//     new ID that no other process knows. The others notice that no process answers pings, read the new ID in
-//     the record, and replace it with their claim.
+//   - Transferring: the leader has stopped answering pings. The leader's last beacon says so, and followers
+//     then wait half a second for the next leader before they ping again; if a follower missed the beacon, it
+//     may take over, and the transfer fails. If the process dies in this state or the answer is lost, the lease
+//     has a new ID that no other process knows. The other processes notice that no process answers pings, read
+//     the new ID in the record, and claim the lease in place of this ID.
 //   - Offering: the offer arrives twice, or late. A second claim that replaces the offered ID fails, because
 //     the first claim has changed the lease's ID. An offer from a leader that was replaced is ignored.
 //   - Releasing: the call to storage is lost. In this case another process replaces the lease ID with its
@@ -177,8 +177,8 @@
 //   - The answer to a claim is lost: the process repeats the claim, and gets the same
 //     epoch if the first try took effect. If the process gives up instead, the record
 //     names a leader that does not answer, and others take over.
-//   - The answer to a renewal is lost: the driver recognizes its own write. If it
-//     cannot, the leader steps down, which is safe.
+//   - The answer to a renewal is lost: the driver recognizes its own write. If the driver cannot recognize the
+//     write, the leader steps down, which is safe.
 //   - A follower suspects a leader that works: the other followers ping the leader, get an answer and continue.
 //     If the follower does take over, the old leader stops when it hears the new leader's beacon, when its next
 //     renewal fails, or when a write is refused.

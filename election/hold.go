@@ -29,11 +29,10 @@ const holdPingRate = 5
 // the lease was lost ([context.Cause] wraps ErrDeposed), Hold waits for the lease
 // again. If ctx is done before work has begun, Hold returns the cause of ctx.
 //
-// The lease is renewed as long as the process runs, even if work hangs. With cfg.Exclusive or
-// without peers, work that returns before its context's deadline never overlaps with the next
-// holder's work. Otherwise a holder that is cut off from its peers may overlap with its successor
-// until its next renewal. To be safe in that case, work should send term.Epoch as a fencing token
-// with every write.
+// The lease is renewed as long as the process runs, even if work hangs. With cfg.Exclusive or without peers,
+// work that returns before its context's deadline never overlaps with the next holder's work. With peers and
+// without Exclusive, a holder that is cut off may overlap with its successor until its next renewal. To be safe
+// in that case, work should send term.Epoch as a fencing token with every write.
 //
 // The parameter peers may be nil, see [Run]. If peers is not nil, it must implement [Announcer],
 // because otherwise the other processes would believe that this process is dead.

@@ -44,7 +44,7 @@ func NewAttachment(name string, data []byte) Attachment {
 // Name returns the attachment's name, which is empty for the zero Attachment.
 func (a Attachment) Name() string { return a.name }
 
-// Size returns the number of bytes.
+// Size returns the attachment's size in bytes.
 func (a Attachment) Size() int64 { return a.size }
 
 // SHA256 returns the SHA-256 of the bytes in hexadecimal.

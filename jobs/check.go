@@ -24,8 +24,8 @@ type Check struct {
 	Slots    int // maximum number of slots of a run; less than 4 means 4
 	Attempts int // number of attempts per partition, without pauses; at least 1
 
-	// Progress, if not nil, is called with the number of finished partitions and the number of all
-	// partitions. Both numbers are sums over all runs. Progress is called from several goroutines.
+	// Progress, if not nil, is called with the number of finished partitions and the number of all partitions.
+	// The two numbers are sums over all runs. Progress is called from several goroutines.
 	Progress func(done, all uint64)
 }
 

@@ -127,8 +127,8 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 	return root, nil
 }
 
-// each runs n spans in the slots. After each span, each calls the function done with the stack that contains
-// the span's nodes. The function done must empty the stack, and is called from several goroutines.
+// each runs n spans in the slots. After each span, a callback gets the stack that contains the span's nodes.
+// The function done must empty the stack, and is called from several goroutines.
 func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint64) Span, done func(i uint64, s Stack) error) error {
 	var next atomic.Uint64
 	var stop atomic.Bool

@@ -135,8 +135,8 @@ func (p Parameter) takes() string {
 	return ""
 }
 
-// errGot returns the error for a value that the parameter does not allow. The error quotes only the beginning
-// of a long value.
+// errGot returns the error for a value that is not allowed for the parameter. The error quotes only the
+// beginning of a long value.
 func (p Parameter) errGot(got string) error {
 	const most = 100
 	if len(got) > most {

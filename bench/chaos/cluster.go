@@ -183,8 +183,8 @@ func (c *cluster) at(nats, name, connectionString string) ([]string, error) {
 
 const clusterName = "chaos"
 
-// environment returns additional environment variables of the cluster's processes. One of these
-// variables makes a process exit at its first data race.
+// environment returns additional environment variables of the cluster's processes. A variable of the race
+// detector makes a process exit at its first data race.
 func (c *cluster) environment() []string {
 	return []string{"TMPDIR=" + c.dir.temporary, "GORACE=halt_on_error=1"}
 }

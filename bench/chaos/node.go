@@ -110,7 +110,7 @@ func (m *node) link(target string) (link *faults.TCPProxy, err error) {
 	return link, m.network.name(port)
 }
 
-// inside calls the function do in the network of the node.
+// inside calls a function in the network of the node.
 func (m *node) inside(do func()) {
 	if m.network == nil {
 		do()
@@ -178,8 +178,8 @@ func (m *node) watch(l *instance) {
 	}
 }
 
-// killedAtStart reports whether SIGTERM killed a process soon after its start. This is allowed,
-// because the process may not have installed its signal handler yet.
+// killedAtStart reports whether SIGTERM killed a process soon after its start. Such an end is allowed, because
+// the process may not have installed its signal handler yet.
 func (l *instance) killedAtStart() bool {
 	const soon = 10 * time.Second
 	var exit *exec.ExitError

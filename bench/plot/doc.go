@@ -7,7 +7,7 @@
 // NaN, infinities, and values that a logarithmic axis cannot show are not drawn. Only WriteSVG returns an
 // error.
 //
-// gonum.org/v1/plot was tried on the same figures. It needed its own plotters for bars, marks
-// and legends, let long labels of axes overlap, chose ticks such as 0.4 and 1.6, and adds the
-// Liberation fonts to the program.
+// gonum.org/v1/plot was tried on the same figures. With gonum, bars, marks and legends needed their own
+// plotters, long labels of axes overlapped, ticks had values such as 0.4 and 1.6, and the Liberation fonts were
+// added to the program.
 package plot

@@ -10,9 +10,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// written is called when a blob is stored. If the blob is a manifest, written checks that the
-// manifest's epoch is not lower than that of the job's last manifest, that durable partitions stay
-// durable, and that a job that has ended does not change.
+// The simulation calls written when a blob is stored. If the blob is a manifest, written checks that the
+// manifest's epoch is not lower than that of the job's last manifest, that durable partitions stay durable, and
+// that a job that has ended does not change.
 func (c *checks) written(by, key string) {
 	id, isManifest := strings.CutPrefix(key, "manifest/")
 	if !isManifest {

@@ -19,7 +19,7 @@ type event struct {
 	do    func()
 }
 
-// after adds an event that calls do when the time d has passed.
+// after adds an event that calls a function when the time d has passed.
 func (q *eventQueue) after(d time.Duration, do func()) {
 	q.added++
 	heap.Push(&q.events, event{q.now + max(0, d), q.added, do})

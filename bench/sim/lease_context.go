@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// leaseContext is the context of a leadership. The context ends when the process's clock reaches
-// the time until. A renewal of the lease sets until to a later time.
+// leaseContext is the context of a leadership. The context ends when the process's clock reaches the time
+// until. Each renewal of the lease extends the context.
 type leaseContext struct {
 	context.Context
 	cancel context.CancelCauseFunc

@@ -275,9 +275,9 @@ func (s *Sim) reconnect(p *process) {
 	}
 }
 
-// joinOther starts a process that uses another storage than the rest of the cluster. The process
-// stays until the simulation ends, and leads there. Its epoch is unrelated to the epochs of the
-// cluster's leaders, and may be equal to one of them.
+// joinOther starts a process that uses another storage than the rest of the cluster. The process stays until
+// the simulation ends, and leads there. The process's epoch is unrelated to the epochs of the cluster's
+// leaders, and may be equal to one of them.
 func (s *Sim) joinOther() {
 	for range s.rng.intBetween(0, 3) {
 		held, err := s.other.lease.acquire(election.Claim{Holder: "gone", LeaseID: "gone"})

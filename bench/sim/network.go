@@ -90,8 +90,8 @@ func (n *network) broadcast(from *process, deliver func(to *process)) {
 	}
 }
 
-// request carries a request to the processes for which subscribes returns true: it calls deliver
-// for each of them, with a function that sends a reply. If NATS knows no subscriber, request calls
+// request carries a request to the processes for which subscribes returns true: it calls deliver for each of
+// them, with a function that sends a reply. If NATS knows no subscriber, the request fails: request calls
 // noResponders.
 func (n *network) request(from *process, subscribes func(*process) bool, deliver func(to *process, reply func(func())), noResponders func()) {
 	if !n.connected(from) {

@@ -188,7 +188,7 @@ func (l *Ledger) anotherTakesCalls(w *worker, j *job, c *call) bool {
 	return slices.ContainsFunc(l.workers, func(o *worker) bool { return o != w && l.takesCalls(o, j) && o.fetches(j, c) })
 }
 
-// nudgeForCalls nudges workers that can begin a call at once, one for each queued call of the job.
+// For each queued call of a job, nudgeForCalls asks one worker that can begin the call at once for a report.
 // Other workers need no nudge, because they report when one of their calls returns.
 func (l *Ledger) nudgeForCalls(j *job) {
 	if !slices.ContainsFunc(j.calls.list, l.mayAssign) {

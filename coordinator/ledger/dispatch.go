@@ -147,7 +147,7 @@ func (l *Ledger) leavesToIdle(w *worker, j *job) bool {
 	return false
 }
 
-// hasWork reports whether takePiece would find a piece of a job for a worker.
+// hasWork reports whether a job's queue has partitions that a worker may run now.
 func (l *Ledger) hasWork(w *worker, j *job) bool {
 	return j.queue.size() > 0 && l.canRun(w, j) && !l.heldBack(w, j) &&
 		(len(j.queue.fresh.spans) > 0 || l.hasSuspect(w, j) || l.dueRetry(w, j) != nil)

@@ -78,7 +78,7 @@
 //	   └─ holder died, or │
 //	      lost the node ──┘
 //
-// These are the states:
+// A held node is in one of these states:
 //
 //   - held: a worker holds the partial, and the caller does not have it. The ledger keeps the finished nodes
 //     below this node whose partials another worker or the caller has. If the holder dies, these nodes are used
@@ -204,18 +204,18 @@
 //
 //   - Config.MaxWorkers workers, each with at most what [wire.Report]'s Validate allows. A worker
 //     that becomes silent is removed.
-//   - The item numbers of about 10,000 workers that have left, for ten minutes each.
+//   - For about 10,000 workers that have left: their item numbers, for ten minutes each.
 //   - For each job: Config.MaxTreeNodes tree nodes; Config.MaxSkipped skipped partitions; and Config.MaxFailing
 //     failed partitions, or the number of partitions that may be skipped if that number is higher. A job that
 //     exceeds a limit fails.
 //   - For each worker, [wire.MaxNodes] held nodes, which count as tree nodes of their jobs.
-//   - For each job, the names of 16 builds of workers.
-//   - For each job, the first KiB of at most ten errors; other errors are only counted.
+//   - For each job: the names of 16 builds of workers.
+//   - For each job: the first KiB of at most ten errors; other errors are only counted.
 //   - For each job, one call of Plan, one of Finish, and at most one of Merge for each pair
 //     of finished siblings. A worker has at most 48 calls, and a receipt at most 512 KiB of
 //     their operands, unless it has only one call.
-//   - For unknown jobs, 100 lookups at a time, and the IDs of the last 4,096 jobs that
-//     ended. The caller bounds the numbers of parked and of active jobs.
+//   - For unknown jobs: at most 100 lookups at a time, and the IDs of the last 4,096 jobs that ended. The
+//     caller bounds the numbers of parked and of active jobs.
 //
 // The memory that a step allocates is proportional to its event. The worst possible report makes a
 // step allocate about 100 MB: each of its items begins a new path in the deepest possible tree.

@@ -95,7 +95,7 @@ func (f *forest) grow(path []*treeNode, n jobs.Node) []*treeNode {
 // insert adds a finished node and returns the refs that the caller must drop: either the new node's own ref, if
 // the forest does not need the node, or the refs of the finished nodes that the new node covers. If only a
 // worker holds the partial of a finished node, insert keeps nodes below it, which are needed if the worker
-// loses the partial. The result added is false if a finished node already covers the new node.
+// loses the partial. The result added is false if an earlier node already covers the new node.
 func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 	n := f.tree.Lift(finished.Node)
 	path := f.walk(n, func(at *treeNode) bool { return !at.finished || at.fragile() })
@@ -147,8 +147,8 @@ func (f *forest) strip(p *treeNode, refs []Ref) []Ref {
 	return refs
 }
 
-// prune removes the i-th child of p if it is neither finished nor above a finished node. Otherwise
-// prune updates the child's number of finished partitions.
+// prune removes the i-th child of p if it is neither finished nor above a finished node. If the child stays,
+// prune updates its number of finished partitions.
 func (f *forest) prune(p *treeNode, i int) {
 	switch child := p.child[i]; {
 	case child.finished:
@@ -330,8 +330,8 @@ func (f *forest) holdingOf(worker string, node jobs.Node) *treeNode {
 	return nil
 }
 
-// heldNear returns the number of partitions in the partials that a worker holds of a node's sibling and of
-// nodes a few levels below the sibling.
+// heldNear measures how much of the neighbourhood of a node a worker holds: it returns the number of partitions
+// in the held partials of the node's sibling and of the sibling's near descendants.
 func (f *forest) heldNear(worker string, n jobs.Node) uint64 {
 	if n = f.tree.Lift(n); n == f.tree.Root() {
 		return 0

@@ -80,7 +80,7 @@ const (
 // ending reports whether the job's end has been decided.
 func (j *job) ending() bool { return j.state >= jobEnding }
 
-// contributor contains the item numbers of a worker that holds or held partitions of a job.
+// contributor records up to which number a worker's items for a job were received and made durable.
 type contributor struct {
 	received      uint64 // number of the last received item
 	checkpointing uint64 // number of the last item that the checkpoint in flight contains

@@ -71,7 +71,7 @@ func (w *worker) build() string { return cmp.Or(w.hello.Build, wire.UnknownBuild
 func (w *worker) holdsNothing() bool { return len(w.assignments) == 0 && w.unknownSpans == 0 }
 
 // register adds a worker that begins a conversation. The assignments of an earlier conversation are queued. If
-// the worker still holds some of these assignments, its report lists them.
+// the worker still holds one of these assignments, its report lists the assignment.
 func (l *Ledger) register(r wire.Report) *worker {
 	var nodes []heldNode
 	if old := l.worker(r.Worker); old != nil {

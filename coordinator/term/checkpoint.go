@@ -82,9 +82,9 @@ func addSnapshot(j *activeJob, m *store.Manifest, s ledger.Snapshot) {
 func (t *Term) addSample(m *store.Manifest) { m.AddSample(t.since(m.Started)) }
 
 // writeManifest replaces the job's manifest. The function change turns a copy of the last manifest into the
-// next manifest. When that manifest is durable, writeManifest calls the function then. Only one write of a
-// job's manifest is in flight at a time, and each is conditional on the previous write. Nothing is written
-// after a final manifest.
+// next manifest. When the new manifest is durable, writeManifest calls the callback. Only one write of a job's
+// manifest is in flight at a time, and each is conditional on the previous write. Nothing is written after a
+// final manifest.
 func (t *Term) writeManifest(j *activeJob, change func(*store.Manifest), then func()) {
 	j.manifest.writes.acquire(func() {
 		next, version := j.manifest.last, j.manifest.version

@@ -128,11 +128,10 @@
 //   - A job without a manifest is begun only because of a submission, and only if its spec has the
 //     submission's version. If the version differs, the submission is dropped. An index entry is no
 //     reason to begin a job, because the entry has no version.
-//   - After the write of a first manifest, the spec is read again. If the spec still has the same
-//     version as before the write, a possible removal has not reached the manifest yet and will
-//     delete it. Otherwise the leader deletes its manifest and plan. The manifest contains the
-//     spec's version, so that another leader can do the same if the writer dies before that, or if
-//     the write takes effect later.
+//   - After the write of a first manifest, the spec is read again. If the spec still has the same version as
+//     before the write, a possible removal has not reached the manifest yet and will delete it. If the spec has
+//     changed, the leader deletes its manifest and plan. The manifest contains the spec's version, so that
+//     another leader can do the same if the writer dies before that, or if the write takes effect later.
 //
 // The following table shows that the rules work for each order of events:
 //
@@ -166,17 +165,16 @@
 //     has this leader's epoch and the expected sequence number, this leader wrote the manifest and
 //     the reply was lost. If the manifest has a higher epoch, the term is over, and the task tells
 //     the loop. No other manifest is possible; if there is one, the leader steps down.
-//   - A write that the leader has given up takes effect later: if there was another write in
-//     between, the condition of the late write fails. Otherwise the late write is treated like any
-//     other write of this leader.
-//   - The manifest of a job that a worker reports is not found: the job was removed, or
-//     the storage was replaced while this process ran. If the storage still has the
-//     identity that it had when the process started, the worker is told that the job has
-//     ended. Otherwise the leader steps down.
+//   - A write that the leader has given up takes effect later: if there was another write in between, the
+//     condition of the late write fails. If there was no other write, the late write is treated like any other
+//     write of this leader.
+//   - The manifest of a job that a worker reports is not found: the job was removed, or the storage was
+//     replaced while this process ran. If the storage still has the identity that it had when the process
+//     started, the worker is told that the job has ended. If the identity has changed, the leader steps down.
 //   - Not found, or damaged: if a spec, plan or manifest is damaged, the job is parked. If a
 //     partial is damaged, the job fails, because no leader could finish the job without the
 //     partial. The job also fails if the blob of a plan or a result is damaged, or if it is too
 //     large for storage. The leader continues with the other jobs.
-//   - Any other error: this process cannot lead. It steps down, so that another process can try to
+//   - Any other error: this process cannot lead. The leader steps down, so that another process can try to
 //     lead.
 package term

@@ -29,8 +29,8 @@ func (t *Term) fail(err error) {
 	}
 }
 
-// failJob handles an error of a merge, or of writing partials. If the error is a *jobFault, the job
-// fails. Otherwise the leader cannot lead.
+// failJob handles an error of a merge, or of writing partials. If the error is a *jobFault, the job fails.
+// After any other error the leader cannot lead.
 func (t *Term) failJob(j *activeJob, err error) {
 	var fault *jobFault
 	if errors.As(err, &fault) {

@@ -326,7 +326,7 @@ func (t *Term) leave(loaded loadedJob, submission *store.Submission) {
 }
 
 // unpark admits parked jobs whose definitions a worker knows, as long as the limit on active jobs allows a job
-// of any priority to begin. The other jobs are admitted when their submissions are delivered again.
+// of any priority to begin. The remaining parked jobs are admitted when their submissions are delivered again.
 func (t *Term) unpark(known []wire.JobKind) {
 	for _, id := range slices.Sorted(maps.Keys(t.jobs.parked)) {
 		parked := t.jobs.parked[id]

@@ -86,8 +86,8 @@ type nodePartial struct {
 }
 
 // writeBlobs writes the partials that are larger than limit bytes and have no blob into blobs, and then calls
-// the function then. If the job is ending, writeBlobs writes nothing, because the job's blobs are removed as
-// soon as the tasks that write blobs have returned.
+// its callback. If the job is ending, writeBlobs writes nothing, because the job's blobs are removed as soon as
+// the tasks that write blobs have returned.
 func (t *Term) writeBlobs(j *activeJob, list []nodePartial, limit int, then func(err error)) {
 	large := func(p nodePartial) bool { return p.blob == "" && len(p.data) > limit }
 	if !slices.ContainsFunc(list, large) || j.ending.Load() {

@@ -50,9 +50,9 @@ type times struct {
 	stopping   time.Time // when the term was told to stop
 }
 
-// New returns a term that has not begun. The context must end with the leadership, or earlier, when
-// the term has handed over (see [Term.Left]). Tasks end with ctx. After ctx is done, the loop must
-// not call the term.
+// New returns a term that has not begun. The context must end with the leadership, or earlier, when the term
+// has handed over (see [Term.Left]). Tasks end when ctx is done. After ctx is done, the loop must not call the
+// term.
 func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, transport Transport) (*Term, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {

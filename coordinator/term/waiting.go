@@ -10,8 +10,8 @@ import (
 )
 
 // The code in this file decides which submitted jobs begin, and when. The queue delivers submissions in the
-// order of their arrival. The leader therefore receives more submissions than it can begin jobs. It begins jobs
-// of higher priority first, and among jobs of equal priority the oldest.
+// order of their arrival. The leader therefore receives more submissions than it can begin jobs. Jobs of higher
+// priority begin first, and among jobs of equal priority the oldest.
 
 const (
 	// maxWaiting is the largest number of jobs that wait because there are too many active jobs.
@@ -66,8 +66,8 @@ func (t *Term) mayBegin(priority int) bool {
 	return ahead < t.cfg.MaxActive && total < min(maxActiveShare*t.cfg.MaxActive, maxActive)
 }
 
-// schedule begins a submitted job at once if even a job of the lowest priority may begin. Otherwise
-// schedule first reads the job's priority from the spec.
+// schedule begins a submitted job at once if even a job of the lowest priority may begin. If not, schedule
+// first reads the job's priority from the spec.
 func (t *Term) schedule(id string, p *pendingJob) {
 	if len(t.jobs.waiting) == 0 && t.mayBegin(-store.MaxPriority) {
 		t.admit(id, p)

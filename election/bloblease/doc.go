@@ -47,8 +47,8 @@
 //   - An operator deletes the blob. The holder loses the lease, and processes that have seen the record refuse
 //     to continue. If such a process created a new blob, epochs would begin again at 1, and the fences in
 //     storage would refuse the new leader's writes. Never delete the blob, and exclude it from lifecycle rules.
-//   - Azurite renews an expired lease for any caller, so the driver checks the lease ID in the response. It is
-//     unknown whether Azure does the same.
+//   - Azurite renews an expired lease for any caller, so the driver checks the lease ID in the response.
+//     Whether Azure also renews expired leases is unknown.
 //
 // # Tested on Azurite, not on Azure
 //

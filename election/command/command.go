@@ -15,8 +15,8 @@ type Config struct {
 	Env   []string      // variables in the form name=value, which are added to this process's environment
 	Grace time.Duration // time from SIGTERM to SIGKILL
 
-	// Watchdog is the command line that starts the watchdog: a program and its first arguments, to
-	// which Run appends Args. That program must call [Watchdog] with Args and Grace.
+	// Watchdog is the command line that starts the watchdog: a program and its first arguments, to which Run
+	// appends Args. The watchdog program must call [Watchdog] with Args and Grace.
 	Watchdog []string
 
 	Logger *slog.Logger

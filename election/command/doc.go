@@ -25,8 +25,8 @@
 //     deadline.
 //   - The lease is lost before its deadline, because an operator broke it: the elector tells the
 //     watchdog to send SIGKILL immediately.
-//   - The watchdog dies: on Linux the kernel kills the command. The elector kills the
-//     command's process group as well.
+//   - The watchdog dies: on Linux the kernel kills the command. The elector also kills the command's process
+//     group.
 //   - The watchdog is suspended (SIGSTOP): the elector itself kills the command's process group at
 //     the deadline.
 //   - The elector and the watchdog are suspended together but the command is not, or the whole machine is

@@ -121,7 +121,7 @@ func (s Status) MixedBuilds() bool { return len(s.Builds) > 1 }
 // cancelled, because the checkpoint of such a job does not contain which partitions were done.
 func (s Status) DoneKnown() bool { return !s.State.Final() || s.State == Completed }
 
-// Err returns nil if the job completed. Otherwise it returns a *[JobError] that wraps
+// Err returns nil if the job completed. If the job did not complete, Err returns a *[JobError] that wraps
 // [ErrFailed], [ErrCancelled] or [ErrNotEnded].
 func (s Status) Err() error {
 	err := &JobError{ID: s.ID, State: s.State, Message: s.Error, Err: ErrNotEnded}

@@ -38,8 +38,8 @@ type Storage struct {
 }
 
 // OpenStorage opens the cluster's storage. On JetStream it creates missing streams, and fails with
-// [ErrUnavailable] if JetStream does not answer. On Azure, OpenStorage sends no request, so errors
-// show only in [Storage.Check] or later calls. The caller remains responsible for closing nc.
+// [ErrUnavailable] if JetStream does not answer. On Azure, OpenStorage sends no request, so errors show only in
+// [Storage.Check] or later calls. The caller must close the connection nc.
 func (c Config) OpenStorage(ctx context.Context, nc *nats.Conn) (*Storage, error) {
 	c, err := c.Resolve()
 	if err != nil {

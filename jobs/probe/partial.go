@@ -16,8 +16,8 @@ type partial struct {
 	Block *block `cbor:"4,keyasint,omitempty"` // exclusive or of the partitions' blocks; nil if there are none
 }
 
-// block has its own encoding methods. Without them, a pointer to an empty []byte would be decoded
-// as a nil pointer.
+// block has its own encoding methods. Without these methods, a pointer to an empty []byte would be decoded as a
+// nil pointer.
 type block []byte
 
 func (b block) MarshalBinary() ([]byte, error) { return b, nil }
@@ -58,9 +58,9 @@ func merge(left, right partial) (partial, error) {
 	return left, nil
 }
 
-// hash applies the output function of the random number generator SplitMix64 (Steele, Lea, Flood:
-// Fast splittable pseudorandom number generators, 2014). It first adds the increment of SplitMix64
-// to n, so that the hash of 0 is not 0.
+// hash applies the output function of the random number generator SplitMix64 (Steele, Lea, Flood: Fast
+// splittable pseudorandom number generators, 2014). hash first adds the increment of SplitMix64 to n, so that
+// the hash of 0 is not 0.
 func hash(n uint64) uint64 {
 	n += 0x9e3779b97f4a7c15
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9

@@ -135,8 +135,8 @@ type JobQuery struct {
 	Recent bool `cbor:"3,keyasint,omitempty"`
 }
 
-// Window requests a map of the partitions from the partition Lo on. The map divides them into cells of Step
-// partitions each. The last cell is shorter if it would reach beyond the last partition.
+// Window requests a map of the partitions from the partition Lo on. The map divides these partitions into cells
+// of Step partitions each. The last cell is shorter if it would reach beyond the last partition.
 type Window struct {
 	Lo    uint64 `cbor:"1,keyasint,omitempty"`
 	Step  uint64 `cbor:"2,keyasint"`

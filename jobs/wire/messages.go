@@ -168,10 +168,9 @@ type Output struct {
 	Epoch      uint64   `cbor:"6,keyasint"`
 }
 
-// Partial is a finished node with its encoded value. If the value is too large for a
-// message, Blob is the name of the blob that contains the value. MergedFor is 0 if the
-// worker computed the node from its partitions. Otherwise a call of Merge returned the
-// value, and MergedFor is the epoch of the leader that chose the operands.
+// Partial is a finished node with its encoded value. If the value is too large for a message, Blob is the name
+// of the blob that contains the value. MergedFor is 0 if the worker computed the node from its partitions. If a
+// call of Merge returned the value, MergedFor is the epoch of the leader that chose the operands.
 type Partial struct {
 	Node jobs.Node `cbor:"1,keyasint"`
 	Data []byte    `cbor:"2,keyasint,omitempty"`

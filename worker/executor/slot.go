@@ -65,7 +65,7 @@ func (s *slot) release(span *session.HeldSpan, t *task) {
 	t.users.Done()
 }
 
-// handedOver is called after each delivery and each release. The caller must hold
+// After each delivery and each release of a span, handedOver updates the slot's state. The caller must hold
 // Worker.mu.
 func (s *slot) handedOver() {
 	s.stop.Store(false)

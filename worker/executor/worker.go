@@ -21,7 +21,7 @@ import (
 // Store has the methods of the cluster's storage that a worker needs. The methods of a
 // Store are called from several goroutines.
 type Store interface {
-	// Spec reads the spec of a job.
+	// Spec reads the spec of a submitted job.
 	Spec(ctx context.Context, job string) (store.StoredSpec, error)
 	// Plan reads the plan of a job.
 	Plan(ctx context.Context, job string) (jobs.Plan, error)

@@ -28,9 +28,8 @@ type Config struct {
 	// then read this page.
 	Hosts []string
 
-	// Token is a secret: a client that sends it may perform actions, such as cancelling a
-	// job. If the token is empty, the page is read-only. Otherwise the token has at least
-	// 16 bytes.
+	// Token is a secret: a client that sends it may perform actions, such as cancelling a job. If the token is
+	// empty, the page is read-only. A token has at least 16 bytes.
 	Token string
 
 	// Logger logs each action. The default is [slog.Default].
@@ -130,7 +129,7 @@ func (p *Page) Handler() http.Handler {
 	return p.guard(mux)
 }
 
-// enter counts a request, unless the page is closed.
+// enter counts a request as running. If the page is closed, enter refuses the request.
 func (p *Page) enter() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -107,7 +107,7 @@ const (
 	pollInterval = 20 * time.Millisecond
 )
 
-// Until calls holds repeatedly until holds returns nil.
+// Until calls a function repeatedly until the function returns nil.
 func (f *Fleet) Until(ctx context.Context, what string, holds func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -17,7 +17,7 @@ type Watch struct {
 // NewWatch returns a watch.
 func NewWatch() *Watch { return &Watch{changed: make(chan struct{}, 1)} }
 
-// Change calls do while no other function has access to the state.
+// Change calls a function that has exclusive access to the state.
 func (w *Watch) Change(do func()) {
 	w.mu.Lock()
 	do()
@@ -40,8 +40,8 @@ func (w *Watch) Fail(err error) {
 // stallAfter is the time without a change after which a wait fails.
 const stallAfter = time.Minute
 
-// Await waits until holds returns true. Await calls holds with exclusive access to the state. Only
-// one goroutine at a time may wait.
+// Await waits until a function returns true. The function has exclusive access to the state. Only one goroutine
+// at a time may wait.
 func (w *Watch) Await(ctx context.Context, what string, holds func() bool) error {
 	stalled := time.NewTimer(stallAfter)
 	defer stalled.Stop()

@@ -65,7 +65,7 @@ func (b *bench) rightSum(ctx context.Context, w work.Work, tasks uint64) (work.S
 	return sum, err
 }
 
-// with opens a system in a new folder, warms the system up, calls do and closes the system.
+// with opens a system in a new folder, warms the system up, calls a function and closes the system.
 func (b *bench) with(ctx context.Context, s System, w work.Work, setting Setting, do func(session) error) (err error) {
 	b.runs++
 	dir := filepath.Join(b.Dir, fmt.Sprint("run-", b.runs))

@@ -61,8 +61,8 @@ func (s Setting) env() []string {
 	return []string{fmt.Sprint("GOMAXPROCS=", s.Procs)}
 }
 
-// settings returns two settings for each number in hands: one with all cores per process, and one
-// with one core per process.
+// For each number of tasks that a process may hold, settings returns two settings: one with all cores per
+// process, and one with one core per process.
 func settings(hands ...int) (all []Setting) {
 	for _, hand := range hands {
 		all = append(all, Setting{Hand: hand}, Setting{Hand: hand, Procs: 1})

@@ -246,7 +246,7 @@ func (t *Transport) Handler(endpoint string) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a faulty proxy: %w", err)
 	}
-	target.Path = "" // the path of each request already contains the account, so it is removed here
+	target.Path = "" // paths of requests already contain the account, so remove the account from the target
 	return &httputil.ReverseProxy{
 		Transport:    t,
 		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(target) },

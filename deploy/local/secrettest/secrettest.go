@@ -100,7 +100,7 @@ func EachAccount(t *testing.T, test func(t *testing.T, a *account.Account)) {
 	}
 }
 
-// WantErrors makes the given calls, which use a bad endpoint. The map's keys are the names of the
+// WantErrors makes the given calls, which use a bad endpoint. The keys of the map calls are the names of the
 // calls. Each call must fail, with an error that contains no secret.
 func WantErrors(t *testing.T, calls map[string]func(context.Context) error) {
 	t.Helper()

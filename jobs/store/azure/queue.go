@@ -41,8 +41,8 @@ func (d *Driver) Send(ctx context.Context, body []byte) error {
 	})
 }
 
-// orCreateQueue calls the function do. If the queue does not exist, orCreateQueue creates the queue and calls
-// do again.
+// orCreateQueue calls a function that needs the queue. If the queue does not exist, orCreateQueue creates the
+// queue and calls the function again.
 func (d *Driver) orCreateQueue(ctx context.Context, do func() error) error {
 	err := do()
 	if !queueerror.HasCode(err, queueerror.QueueNotFound) {

@@ -120,7 +120,8 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 var errNothingYet = errors.New("no message yet")
 
 func (d *Driver) receive(ctx context.Context) (store.Message, error) {
-	// The deadline of ctx applies to the wait for a message. The other calls have a shorter deadline.
+	// The deadline of ctx applies to the wait for a message. Calls that do not wait for a message have a
+	// shorter deadline.
 	call, cancelCall := context.WithTimeout(ctx, d.cfg.CallTimeout)
 	defer cancelCall()
 	if err := d.connected(call); err != nil {

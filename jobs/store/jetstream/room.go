@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// One reservedPart-th of the account's storage limit is reserved, but at most maxReserved bytes. New large
-	// values and new submissions may not use the reserved space. The reserved space is for renewing the lease,
-	// for ending and cancelling jobs, and for deleting values.
+	// A part of the account's storage limit is reserved: the limit divided by reservedPart, but at most
+	// maxReserved bytes. New large values and new submissions may not use the reserved space. The reserved
+	// space is for renewing the lease, for ending and cancelling jobs, and for deleting values.
 	reservedPart = 8
 	maxReserved  = 1 << 30
 	// smallValue is the largest size in bytes of a new value that may use the reserved space, such as the
