@@ -35,8 +35,8 @@ type Outage struct {
 	FirstResult     *float64 `json:"first_result_ms,omitempty"` // 0 if the first result arrived no later than the first assignment
 
 	// The following times are in milliseconds since the loss of the leader.
-	Ready    float64  `json:"until_ready_ms"`              // time until the next leader could assign work
-	Assigned *float64 `json:"until_assigned_ms,omitempty"` // time until the next leader assigned work
+	Ready    float64  `json:"until_ready_ms"`              // time from the loss of the leader until the next leader could assign work
+	Assigned *float64 `json:"until_assigned_ms,omitempty"` // time from the loss of the leader until the next leader assigned work
 
 	*Shares
 	*Repeats

@@ -115,11 +115,10 @@
 //
 //   - The leader chose a successor and offers it the lease: the successor claims at
 //     once.
-//   - No responders: NATS says that no process listens on the subject, so the leader's process is
-//     gone. The follower tells the other followers, which also ping. Each follower waits for a
-//     random time, checks again, and claims the lease with a claim that replaces the dead holder's
-//     lease ID. One claim succeeds. The other claims are refused, and their processes hear the new
-//     leader's beacon and follow it.
+//   - No responders: NATS says that no process listens on the subject, so the leader's process is gone. The
+//     follower tells the other followers, which then ping the leader too. Each follower waits for a random
+//     time, checks again, and claims the lease with a claim that replaces the dead holder's lease ID. One claim
+//     succeeds. The other claims are refused, and their processes hear the new leader's beacon and follow it.
 //   - Silence: the leader's process lives but does not answer for [Config.SilentAfter], so it is
 //     stalled or cut off. Followers then act in the same way as after "no responders".
 //   - Expiry: the leader is silent and this follower has never heard from it, so the follower itself may be cut

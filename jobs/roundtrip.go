@@ -26,7 +26,7 @@ type numbers uint8
 const (
 	zeros numbers = iota
 	ordinary
-	lowest // numbers are the lowest of their type, or negative zero
+	lowest // in the test value, numbers are the lowest of their type, or negative zero
 	highest
 	strange // all floats are NaN
 )

@@ -136,7 +136,7 @@ func slicesShare(a, b unsafe.Pointer, size uintptr) bool {
 	return begin < other+uintptr(cap(y))*size && other < begin+uintptr(cap(x))*size
 }
 
-// spares is a pool of values that merges no longer need. All stacks of a task share it.
+// spares is a pool of values that merges no longer need. All stacks of a task share the pool.
 type spares[T any] struct {
 	share func(a, b T) bool // reports whether two values share memory; nil unless the mapper is a Filler
 	more  func() (T, bool)  // function that returns spare memory; set by Task.Spares, nil if the caller has none

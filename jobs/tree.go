@@ -135,9 +135,8 @@ func (t Tree) Children(n Node) (left, right Node) {
 	return n.Left(), n.Right()
 }
 
-// Cover returns the fewest nodes that cover exactly the span s, in order and under their
-// highest names. Cover returns at most two nodes per level. Cover ignores the part of s
-// past the last partition.
+// Cover returns the fewest nodes that cover exactly the span s, in order and under their highest names. Cover
+// returns at most two nodes per level. Cover ignores the part of the span past the last partition.
 func (t Tree) Cover(s Span) []Node {
 	var nodes []Node
 	root, hi := t.Root(), min(s.Hi, t.partitions)

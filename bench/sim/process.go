@@ -100,8 +100,8 @@ func (p *process) timer(d time.Duration, do func()) {
 	p.sim.after(d, func() { p.run(life, do) })
 }
 
-// run runs an event of a process at once. If the process is stalled, the event runs at the end of
-// the stall. If the process has ended, the event does not run.
+// run runs an event of a process at once, if the process is alive and not stalled. If the process is stalled,
+// the event runs at the end of the stall. If the process has ended, the event does not run.
 func (p *process) run(life uint64, do func()) {
 	switch {
 	case !p.alive || p.life != life:

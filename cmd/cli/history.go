@@ -22,7 +22,7 @@ type change struct {
 	Elect           float64   `json:"elect_ms"`            // time from the decision to the acquisition of the lease
 	Fence           float64   `json:"fence_ms"`            // time from the acquisition of the lease until no earlier leader could write
 	Resume          float64   `json:"resume_ms"`           // time from the end of fencing until work could be assigned
-	FirstAssignment *float64  `json:"first_assignment_ms"` // time from then until work was assigned to a worker
+	FirstAssignment *float64  `json:"first_assignment_ms"` // time from the end of the step resume until work was assigned to a worker
 	FirstResult     *float64  `json:"first_result_ms"`     // time from the first assignment until a worker reported a new result
 }
 

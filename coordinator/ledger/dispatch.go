@@ -74,10 +74,10 @@ func (l *Ledger) assignNext(w *worker) bool {
 	return true
 }
 
-// wantsMore reports whether a worker should get more work of a priority. The worker wants more until each of
-// its slots has enough work of this priority or higher priorities. Enough work means work for the horizon, or
-// the worker's fair share of the queues if that is less. If a worker had more than its fair share, it would
-// still be busy when other workers have nothing left to do.
+// wantsMore reports whether a worker should get more work of a priority. The worker should get more work until
+// each of its slots has enough work of this priority or higher priorities. Enough work means work for the
+// horizon, or the worker's fair share of the queues if that is less. If a worker had more than its fair share,
+// it would still be busy when other workers have nothing left to do.
 func (l *Ledger) wantsMore(w *worker, priority int) bool {
 	if len(w.assignments)-w.calls >= maxPerWorker {
 		return false

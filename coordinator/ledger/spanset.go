@@ -47,7 +47,7 @@ func (s *spanSet) remove(span jobs.Span) {
 	s.replace(i, j, rest...)
 }
 
-// prefix returns the longest prefix of a span that is in the set.
+// prefix returns the longest prefix of a span whose partitions are all in the set.
 func (s *spanSet) prefix(span jobs.Span) jobs.Span {
 	i := s.search(span.Lo)
 	if i == len(s.spans) || s.spans[i].Lo > span.Lo {

@@ -175,6 +175,6 @@
 //     partial is damaged, the job fails, because no leader could finish the job without the
 //     partial. The job also fails if the blob of a plan or a result is damaged, or if it is too
 //     large for storage. The leader continues with the other jobs.
-//   - Any other error: this process cannot lead. The leader steps down, so that another process can try to
-//     lead.
+//   - Storage returns any other error: this process cannot lead. The leader steps down, so that another process
+//     can try to lead.
 package term

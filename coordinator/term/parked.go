@@ -10,7 +10,7 @@ import (
 
 // parkedJob is a job that this leader cannot work on. The next leader loads a parked job again.
 type parkedJob struct {
-	kind   wire.JobKind // name and version of the definition, which no worker knows; zero if the job is damaged
+	kind   wire.JobKind // name and version of the job's definition, if no worker knows it; zero if the job is damaged
 	reason string
 
 	submission *store.Submission // last delivery of the job's submission; nil if this leader has not received the submission

@@ -36,7 +36,7 @@ const (
 
 // StartError is the error for a command that could not be started.
 type StartError struct {
-	Status int // StatusNotExecutable or StatusNotFound
+	Status int // exit status of the command: StatusNotExecutable or StatusNotFound
 	Reason string
 }
 

@@ -22,7 +22,7 @@ type ownStorage struct {
 
 const (
 	identityTimeout = 2 * time.Second  // timeout of reading the storage's identity
-	matchLasts      = 10 * time.Second // time after such an answer during which Submit does not check the leader's storage again
+	matchLasts      = 10 * time.Second // for this time after a leader's answer, Submit does not check the leader's storage again
 	electionTakes   = 2 * time.Second  // maximum duration of an election; until it ends, only a leader on another storage may answer
 )
 

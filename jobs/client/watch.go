@@ -115,7 +115,7 @@ type activeJobs struct {
 
 func newActiveJobs() activeJobs { return activeJobs{turn: make(chan struct{}, 1)} }
 
-// has reports whether the leader lists the job. The list is at most waitInterval old. If the only
+// has reports whether the leader lists the job. The leader's list is at most waitInterval old. If the only
 // leaders that answer use another storage, has returns [ErrOtherStorage].
 func (a *activeJobs) has(ctx context.Context, c *Client, id string) (bool, error) {
 	select {

@@ -179,9 +179,9 @@ type Partial struct {
 
 	MergedFor uint64 `cbor:"5,keyasint,omitempty"`
 
-	// Size is the size of the value in bytes, if the value is in a blob or is held by the worker
-	// Holder. Only operands have a Holder. In that case Sum is the value's checksum, and Node is
-	// the node that the holder has reported.
+	// Size is the size of the value in bytes, if the value is in a blob or is held by the worker Holder. Only
+	// operands have a Holder. For an operand with a Holder, Sum is the value's checksum, and Node is the node
+	// that the holder has reported.
 	Size   uint64 `cbor:"6,keyasint,omitempty"`
 	Holder string `cbor:"7,keyasint,omitempty"`
 
@@ -199,8 +199,8 @@ type Failure struct {
 	Function  Function  `cbor:"5,keyasint,omitempty"` // the function that failed; Map if a merge within a span failed
 	Node      jobs.Node `cbor:"6,keyasint,omitzero"`  // node for which Merge failed
 
-	// If an operand of a call could not be fetched, Holder is the worker that holds the operand. In that case
-	// the call has not begun.
+	// If an operand of a call could not be fetched, Holder is the worker that holds the operand. If Holder is
+	// set, the call has not begun.
 	Holder string `cbor:"7,keyasint,omitempty"`
 }
 

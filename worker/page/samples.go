@@ -17,7 +17,7 @@ type samplesAnswer struct {
 	Started    *time.Time     `json:"started"`
 	Step       uint64         `json:"step"` // number of partitions per cell
 	Samples    []sampleAnswer `json:"samples"`
-	Retried    [][2]uint64    `json:"retried"` // ranges of partitions, first and last plus 1, of which some ran again after a failure or the death of a worker
+	Retried    [][2]uint64    `json:"retried"` // ranges that contain partitions that ran again after a failure or the death of a worker; each range is its first partition and its last partition plus 1
 }
 
 // sampleAnswer is the progress at one checkpoint.

@@ -140,9 +140,9 @@ func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 }
 
 // Deliver accepts a slot's results since the slot's last delivery: items, in order, that cover exactly the
-// partitions from the last delivery to hi. The slot keeps the results of the partitions from hi to next.
-// Claimed partitions from next on can be claimed again. If Deliver returns an error, it has not accepted any
-// item.
+// partitions from the last delivery to hi. The slot keeps the results of the partitions from hi to next. The
+// slot has not run claimed partitions from next on, so these can be claimed again. If Deliver returns an error,
+// it has not accepted any item.
 //
 // A node whose partial is large is delivered as an item with Held, together with a HeldNode in
 // held, if [Session.MayHold] allows it. The caller keeps the partial until [DropNode] or [EndJob].

@@ -34,9 +34,8 @@ type member struct {
 	stands  bool
 }
 
-// startParty starts a candidate for each config. The function under closes the server that the
-// candidates use. The function under is called after the candidates have ended, even if startParty
-// fails.
+// startParty starts a candidate for each config. A callback closes the server that the candidates use. The
+// server is closed after the candidates have ended, even if startParty fails.
 func startParty(ctx context.Context, role string, configs []any, under func() error) (_ cluster, err error) {
 	p := &party{Watch: processes.NewWatch(), close: under, leader: -1}
 	defer func() {

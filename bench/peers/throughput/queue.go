@@ -36,7 +36,7 @@ type consumption struct {
 // so that tasks inserted afterwards reach the process.
 type consume func(ctx context.Context, c consumption, do func(context.Context, uint64) error, ready func()) error
 
-// queue sets the function of s that opens the system, and returns s. The parameter kind selects the
+// queue adds the function that opens a queue to the description of a system. The parameter kind selects the
 // consume function of the worker processes.
 func queue(s System, kind string, serve func(context.Context, Place, Setting) (broker, error)) System {
 	s.open = func(ctx context.Context, p Place, w work.Work, setting Setting) (session, error) {

@@ -94,7 +94,7 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 	return version, err
 }
 
-// etagForm is the form of an entity tag (RFC 9110). Azure refuses other forms.
+// etagForm is the form of an entity tag (RFC 9110). Azure refuses entity tags in other forms.
 var etagForm = regexp.MustCompile(`^"[!#-~]+"$`)
 
 func conditions(cond store.Condition) (*blob.ModifiedAccessConditions, error) {

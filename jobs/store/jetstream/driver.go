@@ -153,11 +153,10 @@ func (d *Driver) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstr
 	return stream, err
 }
 
-// bucketConfig returns the configuration of the stream for values. The stream is a key-value
-// bucket, so that NATS tools can read it. Unlike usual buckets, it allows direct reads only if it
-// has one replica, because a lagging replica may answer a direct read with an old value. The bucket
-// does not allow roll-ups, because a user with permission to write one key could delete all other
-// keys by a roll-up.
+// bucketConfig returns the configuration of the stream for values. The stream is a key-value bucket, so that
+// NATS tools can read it. Unlike usual buckets, this bucket allows direct reads only if it has one replica,
+// because a lagging replica may answer a direct read with an old value. The bucket does not allow roll-ups,
+// because a user with permission to write one key could delete all other keys by a roll-up.
 func (d *Driver) bucketConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              d.names.bucketStream,

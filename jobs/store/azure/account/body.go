@@ -8,9 +8,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// Body is the body of a request. A new reader is needed because busy storage may answer before it has read the
-// whole request. The bodies of the SDK use the same reader for all tries. So a second try would rewind the
-// reader while the first try is still reading from it, and storage might receive wrong bytes.
+// Body is the body of an HTTP request to storage. A new reader is needed because busy storage may answer before
+// it has read the whole request. The bodies of the SDK use the same reader for all tries. So a second try would
+// rewind the reader while the first try is still reading from it, and storage might receive wrong bytes.
 type Body struct {
 	*bytes.Reader // the SDK seeks to the end of the reader to determine the size
 	value         []byte
