@@ -138,7 +138,7 @@ func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uin
 		return r, err
 	}
 	r.loop = time.Since(began).Seconds()
-	debug.FreeOSMemory() // the memory of this process is measured during the cluster's run, so it must be small at the start
+	debug.FreeOSMemory() // free memory now, because the memory of this process is measured during the cluster's run
 
 	a.Progress(fmt.Sprintf("%v: in one process", s), done, all)
 	began = time.Now()

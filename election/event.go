@@ -19,8 +19,8 @@ type SuspicionHeard struct{ wire.Suspicion }
 // OfferReceived means that a stopping leader offers the lease to this worker.
 type OfferReceived struct{ wire.Offer }
 
-// Disconnected means that this process has lost its connection to its peers. From then until
-// Reconnected a missing message is no evidence that its sender is dead.
+// Disconnected means that this process has lost its connection to its peers. Until the event Reconnected, a
+// missing message is no evidence that its sender is dead.
 type Disconnected struct{}
 
 // Reconnected means that this process is connected to its peers again.

@@ -89,7 +89,7 @@ func (s *shell) run(stop <-chan struct{}) {
 			if s.leaseCtx.Err() != nil {
 				s.deposed()
 			}
-			s.leaseCtx.end(context.Canceled) // goroutines that the leading function may have left running end too
+			s.leaseCtx.end(context.Canceled) // if the leading function has left goroutines running, they end too
 			s.ended, s.awaited = nil, nil
 			s.step(returned)
 		case <-due.C:

@@ -79,7 +79,7 @@ func (h *health) stalled(ctx context.Context) []string {
 		select {
 		case <-h.turned:
 		case <-ctx.Done():
-			if h.epoch.Load() == epoch { // true if the term has not ended during the wait
+			if h.epoch.Load() == epoch { // the term for which the loop was watched has not ended
 				reasons = append(reasons, "the leader's loop does not turn")
 			}
 		}

@@ -131,8 +131,8 @@ func (s *Sim) describe() {
 	}
 }
 
-// over reports whether every job has ended and nothing is left to clean up in storage. In this case over also
-// checks the results.
+// over reports whether every job has ended and nothing is left to clean up in storage. When everything is over,
+// the results are checked too.
 func (s *Sim) over() bool {
 	if !s.healed || s.unended() != "" {
 		return false

@@ -202,18 +202,18 @@
 // Reports may contain any number of different worker IDs, and their content may be false. The
 // ledger bounds the memory that reports can cause it to use:
 //
-//   - Config.MaxWorkers workers, each with at most what [wire.Report]'s Validate allows. A worker
-//     that becomes silent is removed.
+//   - At most Config.MaxWorkers workers, and for each worker the spans and items that a valid report can
+//     contain. A worker that becomes silent is removed.
 //   - For about 10,000 workers that have left: their item numbers, for ten minutes each.
 //   - For each job: Config.MaxTreeNodes tree nodes; Config.MaxSkipped skipped partitions; and Config.MaxFailing
 //     failed partitions, or the number of partitions that may be skipped if that number is higher. A job that
 //     exceeds a limit fails.
-//   - For each worker, [wire.MaxNodes] held nodes, which count as tree nodes of their jobs.
+//   - For each worker: [wire.MaxNodes] held nodes, which count as tree nodes of their jobs.
 //   - For each job: the names of 16 builds of workers.
 //   - For each job: the first KiB of at most ten errors; other errors are only counted.
-//   - For each job, one call of Plan, one of Finish, and at most one of Merge for each pair
-//     of finished siblings. A worker has at most 48 calls, and a receipt at most 512 KiB of
-//     their operands, unless it has only one call.
+//   - For each job: one call of Plan, one of Finish, and at most one of Merge for each pair of finished
+//     siblings. A worker has at most 48 calls, and a receipt at most 512 KiB of their operands, unless it has
+//     only one call.
 //   - For unknown jobs: at most 100 lookups at a time, and the IDs of the last 4,096 jobs that ended. The
 //     caller bounds the numbers of parked and of active jobs.
 //

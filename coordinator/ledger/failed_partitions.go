@@ -14,7 +14,7 @@ import (
 // failed partitions, if the submitter allows a million skipped partitions.
 type failedPartition struct {
 	partition   uint64
-	failed      int           // failed attempts
+	failed      int           // number of failed attempts
 	due         time.Duration // time at which the backoff ends
 	avoidWorker string        // ID of the worker on which the partition failed last
 	queued      bool

@@ -23,9 +23,8 @@ func blamed(j *job, deaths int) bool {
 	return deaths >= quarantineAfter+max(1, min(j.spec.MaxAttempts, killsToBlame))
 }
 
-// blame returns the reason for giving up a partition that kills its workers. The parameter function
-// is the function of the job's definition that was running when the last worker died; it may be
-// empty.
+// blame returns the reason for giving up a partition that kills its workers. The parameter function names the
+// job's function that was running when the last worker died, if it is known.
 func blame(partition uint64, function string, deaths int, lastWorker string) string {
 	if function != "" {
 		function = " in " + function

@@ -82,8 +82,8 @@ func endsAfter(span jobs.Span, p uint64) int {
 	return 1
 }
 
-// without returns the parts of span before and after the span gone. The spans span and gone must overlap.
-// Either part may be empty.
+// without cuts one span out of another, and returns the parts before and after the removed span. The two spans
+// must overlap. If the removed span begins or ends where the other span does, one of the parts is empty.
 func without(span, gone jobs.Span) [2]jobs.Span {
 	return [2]jobs.Span{{Lo: span.Lo, Hi: gone.Lo}, {Lo: gone.Hi, Hi: span.Hi}}
 }

@@ -9,9 +9,8 @@ const (
 	// trialWorkers is the number of workers that begin a job. If both workers die, and then each of
 	// killsToBlame workers that run a partition alone, five workers have died.
 	trialWorkers = 2
-	// When a worker has opened the job, the number of workers doubles every trialStep, up to
-	// maxTrialWorkers; the next step is all workers. So a Map that kills its worker at once kills
-	// only few workers.
+	// When a worker has opened the job, the number of workers doubles every trialStep, up to maxTrialWorkers;
+	// the next step is all workers. So if the job's Map kills its worker at once, only few workers die.
 	trialStep       = 100 * time.Millisecond
 	maxTrialWorkers = 16
 	// survived is how long a partition must have run to end its job's trial, according to a report.

@@ -77,7 +77,7 @@ type Leave struct {
 type LeaveReason string
 
 const (
-	Drained     LeaveReason = "drained"         // the leader knows that the worker holds nothing, and all of its items are durable
+	Drained     LeaveReason = "drained"         // the leader knows that the worker holds no work, and all of the worker's items are durable
 	NothingHeld LeaveReason = "nothing held"    // no leader is reachable, and the worker holds neither spans nor items
 	TimedOut    LeaveReason = "drain timed out" // draining took too long, so items may be lost
 )

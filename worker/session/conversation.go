@@ -105,7 +105,8 @@ func (s *Session) reportDue() time.Duration {
 }
 
 // waitForSlots requests the slots' results if the next report should contain them. waitForSlots reports whether
-// the report must wait for the slots. A report that is sent only because something is urgent does not wait.
+// the report must wait for the slots. If the report is sent only because something is urgent, it does not wait
+// for slots.
 func (s *Session) waitForSlots() bool {
 	sched := &s.schedule
 	if sched.collecting {
