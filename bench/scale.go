@@ -98,7 +98,7 @@ type ScalePoint struct {
 	Cores      float64 `json:"cores"`               // number of CPU cores that the leader's process kept busy
 	Memory     uint64  `json:"memory_bytes"`        // resident memory at the end of the job
 	Messages   float64 `json:"messages_per_second"` // number of messages per second between leader and workers
-	Bytes      float64 `json:"bytes_per_second"`    // total size per second of these messages
+	Bytes      float64 `json:"bytes_per_second"`    // total size of the messages between leader and workers, in bytes per second
 	Calls      float64 `json:"storage_calls_per_second"`
 	Checkpoint uint64  `json:"checkpoint_bytes"` // size of the largest checkpoint
 	Took       float64 `json:"seconds"`          // time from the submission to the durable result

@@ -94,7 +94,8 @@ func (l *Ledger) mayBeSkipped(j *job) uint64 {
 	return min(j.spec.MaxSkipped, uint64(l.cfg.MaxSkipped))
 }
 
-// unskip removes the partitions of a span from j.skipped, because a worker has finished them after all.
+// If a worker finishes partitions that were skipped, unskip removes these partitions from the list of skipped
+// partitions.
 func (j *job) unskip(span jobs.Span) {
 	j.skipped.removeRange(skippedPartition(span.Lo), skippedPartition(span.Hi))
 }

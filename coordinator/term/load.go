@@ -191,9 +191,9 @@ func (t *Term) putQueued(spec store.StoredSpec) error {
 
 // putInactive writes the manifest of a job that is not active. If the condition of the write does not hold, the
 // error is errChanged. Before its first manifest is written, a job may be cancelled and removed after its spec
-// was read. In this case cond holds although the job does not exist any more, and the error is errRemoved. If
-// storage still contains the same spec after the write, a possible removal has not reached the manifest yet and
-// will delete the new manifest too.
+// was read. If the job was removed, the condition cond holds although the job does not exist any more, and the
+// error is errRemoved. If storage still contains the same spec after the write, a possible removal has not
+// reached the manifest yet and will delete the new manifest too.
 func (t *Term) putInactive(spec store.StoredSpec, m store.Manifest, cond store.Condition) (version store.Version, err error) {
 	id := spec.ID
 	err = t.retry("write manifest", func(ctx context.Context) (err error) {
