@@ -30,6 +30,7 @@ func roles() map[string]processes.Role {
 	return all
 }
 
+// Exit statuses.
 const (
 	statusOK     = 0
 	statusFailed = 1
@@ -66,7 +67,7 @@ func measure(ctx context.Context, o options, errs io.Writer) (r results, err err
 		return r, fmt.Errorf("make a folder for data: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := os.Chmod(dir, 0o711); err != nil { // PostgreSQL may run as another user, who needs access to the folder
+	if err := os.Chmod(dir, 0o711); err != nil { // PostgreSQL may run as another user, who must have access
 		return r, fmt.Errorf("open the folder for data: %w", err)
 	}
 	progress := func(format string, args ...any) { fmt.Fprintf(errs, format+"\n", args...) }

@@ -97,7 +97,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		}
 		r.Shapes = append(r.Shapes, m)
 	}
-	return r, os.RemoveAll(p.dir + "/vectors") // the program was compiled only for this run
+	return r, os.RemoveAll(p.dir + "/vectors") // compiled for this run
 }
 
 // Tables returns a table for each shape, and a table that describes the systems.

@@ -32,8 +32,9 @@ type System struct {
 	run      func(context.Context, *place, Shape) (timed, error)
 }
 
+// Names of systems.
 const (
-	Bellwether = "Bellwether, vectors" // the suffix distinguishes the name from Bellwether in the other benchmarks
+	Bellwether = "Bellwether, vectors" // the suffix distinguishes it from Bellwether in the other benchmarks
 	openMPI    = "Open MPI"
 )
 
@@ -51,23 +52,24 @@ func Systems() []System {
 type timed struct {
 	System float64 `json:"system"`
 	Loop   float64 `json:"loop"`
-	Local  float64 `json:"run,omitempty"` // time of the job in one process; only for Bellwether
+	Local  float64 `json:"run,omitempty"` // only of Bellwether: the job in one process
 }
 
-// place contains the directory, the program, and the numbers of workers and cores that the systems use.
+// place has the directory, the program, and the numbers of workers and cores that the
+// systems use.
 type place struct {
 	dir, program string
 	workers      int
 	cores        int
 }
 
-// answer is what the programs of the compared systems print.
+// answer is the output of the systems' programs.
 type answer struct {
 	Seconds     float64
 	First, Last float64
 }
 
-// check returns an error if the sum of the vectors is wrong.
+// check returns an error if the sum is wrong.
 func (a answer) check(s Shape) error {
 	var first, last uint64
 	for p := range s.Partitions {
@@ -88,7 +90,7 @@ func ask(ctx context.Context, into any, name string, args ...string) error {
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // kill the whole process group
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // kills the whole process group
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

@@ -13,10 +13,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// bellwether runs three workers and a job whose partitions only sleep. So there is work to assign, but the
-// machine stays idle, as with the other systems. The act of the leader that is measured is the assignment of
-// work. Workers hold some seconds of work in advance and then request more. Each worker has so many slots that
-// at any moment one of them needs work.
+// bellwether runs three workers and a job whose partitions only sleep. So there is work to assign,
+// but the machine stays idle, as it does for the other systems. The act of the leader that is
+// measured is the assignment of work. Workers hold some seconds of work in advance and then request
+// more. Each worker has so many slots that at any moment one of them needs work.
 func bellwether(storage string) System {
 	return System{
 		Name:     bellwetherOn(storage),
@@ -112,16 +112,16 @@ func (h *herd) awaitSteady(ctx context.Context) error {
 	return err
 }
 
-// hear receives every reply on NATS.
+// hear receives every reply.
 func (h *herd) hear(m *nats.Msg) {
 	now := time.Now()
 	receipt, err := wire.Decode[wire.Receipt](m.Data)
 	if err != nil || receipt.Epoch == 0 || len(receipt.Assigned) == 0 {
-		return // this is a reply to another request
+		return // a reply to another request
 	}
 	select {
 	case h.assigned <- assignment{receipt.Epoch, now}:
-	default: // the full channel contains older assignments
+	default: // the channel is full of older assignments
 	}
 }
 
@@ -146,7 +146,7 @@ func (h *herd) nextWork(ctx context.Context, after uint64) (time.Time, error) {
 }
 
 func (h *herd) kill(ctx context.Context) (time.Duration, error) {
-	for len(h.assigned) > 0 { // discard assignments by the leader that is about to be killed
+	for len(h.assigned) > 0 { // remove assignments by the leader that is about to be killed
 		<-h.assigned
 	}
 	leader, killed, err := h.KillLeader(ctx)

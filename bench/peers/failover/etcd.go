@@ -33,7 +33,7 @@ func etcdElection(seconds int) System {
 		Name:     fmt.Sprintf("etcd, session of %d s", seconds),
 		Versions: moduleVersions("go.etcd.io/etcd/server/v3"),
 		Settings: fmt.Sprintf("concurrency.Election, session TTL %d s; one server, synced; tick %v, election timeout %v", seconds, etcdTick, etcdTimeout),
-		Period:   time.Duration(seconds) * time.Second / 3, // interval between two renewals of the client
+		Period:   time.Duration(seconds) * time.Second / 3, // interval of the client's renewals
 		start: func(ctx context.Context, p Place) (cluster, error) {
 			server, endpoint, err := startEtcd(ctx, p.Dir)
 			if err != nil {

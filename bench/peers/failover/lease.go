@@ -66,7 +66,7 @@ func beLeaseCandidate(ctx context.Context, config []byte, tell func(any)) error 
 	if err != nil {
 		return err
 	}
-	if _, err := lease.Read(ctx); err != nil { // a first Read creates the blob
+	if _, err := lease.Read(ctx); err != nil { // Read creates the blob
 		return err
 	}
 	tell(told{Stands: true})

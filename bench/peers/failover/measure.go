@@ -21,7 +21,7 @@ type Config struct {
 	Dir     string // folder for data, which must exist
 	Systems []System
 	Rounds  int
-	Kills   int // number of kills of each system in each round
+	Kills   int // number of kills per system and round
 	// Progress receives progress messages.
 	Progress func(format string, args ...any)
 }
@@ -37,7 +37,7 @@ type Kills struct {
 	Name     string         `json:"name"`
 	Versions string         `json:"versions"`
 	Settings string         `json:"settings"`
-	Millis   report.Figures `json:"ms"` // times from SIGKILL until the next leader acted
+	Millis   report.Figures `json:"ms"` // from SIGKILL until the next leader acted
 }
 
 // Systems returns all systems, Bellwether first.
@@ -94,7 +94,7 @@ func Run(ctx context.Context, cfg Config) (result Result, err error) {
 // atLeast is the minimum time that a leader leads before it is killed.
 const atLeast = time.Second
 
-// kills repeatedly kills the leader of a system.
+// kills kills the leader of a system several times.
 func kills(ctx context.Context, s System, p Place) (took []time.Duration, err error) {
 	if err := os.Mkdir(p.Dir, 0o755); err != nil {
 		return nil, err

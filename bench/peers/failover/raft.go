@@ -86,7 +86,7 @@ func beRaft(ctx context.Context, config []byte, tell func(any)) error {
 				continue
 			}
 			if err := r.Apply([]byte("act"), raftTimeout).Error(); err != nil {
-				continue // the node was deposed before it acted
+				continue // the node was deposed before it could act
 			}
 			tell(told{Leads: true})
 		case <-ctx.Done():
@@ -138,17 +138,17 @@ func (n raftNode) open() (*raft.Raft, error) {
 // nothing is a state machine that ignores its entries: only the election is measured.
 type nothing struct{}
 
-// Apply implements raft.FSM.
+// Apply is called for each entry.
 func (nothing) Apply(*raft.Log) any { return nil }
 
-// Snapshot implements raft.FSM.
+// Snapshot returns an empty snapshot.
 func (nothing) Snapshot() (raft.FSMSnapshot, error) { return nothing{}, nil }
 
-// Restore implements raft.FSM.
+// Restore reads a snapshot.
 func (nothing) Restore(r io.ReadCloser) error { return r.Close() }
 
-// Persist implements raft.FSMSnapshot.
+// Persist writes a snapshot.
 func (nothing) Persist(s raft.SnapshotSink) error { return s.Close() }
 
-// Release implements raft.FSMSnapshot.
+// Release does nothing.
 func (nothing) Release() {}

@@ -16,7 +16,7 @@ type System struct {
 	// Period is the time between two renewals. Kills come at a random moment between two
 	// renewals.
 	Period  time.Duration
-	azurite bool // true if the system needs Azurite
+	azurite bool // whether the system needs Azurite
 	start   func(context.Context, Place) (cluster, error)
 }
 

@@ -25,7 +25,7 @@ type Config struct {
 	Dir     string // folder for data
 	Workers int
 	Slots   int      // number of slots per worker
-	Env     []string // environment variables of the workers, in the form name=value
+	Env     []string // environment of the workers, as name=value
 	// Azure is the connection string of a storage account; empty: storage is JetStream.
 	Azure string
 }
@@ -107,7 +107,7 @@ const (
 	pollInterval = 20 * time.Millisecond
 )
 
-// Until calls a function repeatedly until the function returns nil.
+// Until calls holds repeatedly until holds returns nil.
 func (f *Fleet) Until(ctx context.Context, what string, holds func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -179,7 +179,7 @@ type Outcome struct {
 	Repeated  uint64
 	Result    json.RawMessage
 	Submitted time.Time
-	Finished  time.Time // time at which the result was durable
+	Finished  time.Time // when the result was durable
 }
 
 // ErrFailed is returned if a job did not complete.

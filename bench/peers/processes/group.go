@@ -15,7 +15,7 @@ import (
 type Config struct {
 	Role   string
 	Config any      // configuration of the role, as JSON
-	Env    []string // environment variables in the form name=value, in addition to those of this process
+	Env    []string // name=value, in addition to the environment of this process
 	// Heard, if not nil, receives each message with the name of its process. Heard is called from
 	// several goroutines, but never by two at the same time.
 	Heard func(process string, told []byte)
@@ -23,7 +23,7 @@ type Config struct {
 	Ended func(error)
 }
 
-// grace is the time for which processes may run after SIGTERM.
+// grace is the time that processes have to end after SIGTERM.
 const grace = 10 * time.Second
 
 // Group is a group of processes of one role.

@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// Role is the function of a process. Role runs until ctx is done, and can send messages to the parent process.
+// Role is the function of a process. Role runs until ctx is done, and calls tell to send a message
+// to the parent process.
 type Role func(ctx context.Context, config []byte, tell func(any)) error
 
 // begin is the argument that precedes the role and its configuration.
@@ -30,7 +31,7 @@ func Main(roles map[string]Role) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(1) // the parent process has already ended
+		os.Exit(1) // the parent process has ended
 	}()
 	var mu sync.Mutex
 	out := json.NewEncoder(os.Stdout)

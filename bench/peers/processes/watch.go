@@ -10,14 +10,14 @@ import (
 // Watch guards state that messages from processes change, and waits for conditions on that state.
 type Watch struct {
 	mu      sync.Mutex
-	err     error         // the first failure, or nil
-	changed chan struct{} // a value means that the state has changed; the capacity is 1
+	err     error         // the first failure
+	changed chan struct{} // capacity 1: the state has changed
 }
 
 // NewWatch returns a watch.
 func NewWatch() *Watch { return &Watch{changed: make(chan struct{}, 1)} }
 
-// Change calls a function that has exclusive access to the state.
+// Change calls do while no other function has access to the state.
 func (w *Watch) Change(do func()) {
 	w.mu.Lock()
 	do()
@@ -28,7 +28,7 @@ func (w *Watch) Change(do func()) {
 	}
 }
 
-// Fail makes all waits return err. If Fail is called again, the first error remains.
+// Fail makes all waits return err. If Fail is called again, the first error is kept.
 func (w *Watch) Fail(err error) {
 	w.Change(func() {
 		if w.err == nil {
@@ -40,8 +40,8 @@ func (w *Watch) Fail(err error) {
 // stallAfter is the time without a change after which a wait fails.
 const stallAfter = time.Minute
 
-// Await waits until a function returns true. The function has exclusive access to the state. Only one goroutine
-// at a time may wait.
+// Await waits until holds returns true. Await calls holds with exclusive access to the state. Only
+// one goroutine at a time may wait.
 func (w *Watch) Await(ctx context.Context, what string, holds func() bool) error {
 	stalled := time.NewTimer(stallAfter)
 	defer stalled.Stop()

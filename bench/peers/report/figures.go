@@ -20,7 +20,8 @@ func (f Figures) Least() float64 { return f.Quantile(0) }
 // Most returns the largest measurement.
 func (f Figures) Most() float64 { return f.Quantile(1) }
 
-// Ratios divides each measurement of f by the measurement of g at the same index.
+// Ratios returns each measurement of f divided by the measurement of g at the same
+// index.
 func Ratios(f, g Figures) Figures {
 	ratios := make(Figures, 0, min(len(f), len(g)))
 	for i := range min(len(f), len(g)) {

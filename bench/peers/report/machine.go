@@ -16,7 +16,7 @@ func Machine() string {
 		fmt.Sprintf("%d cores", runtime.NumCPU()),
 		cmp.Or(procField("/proc/cpuinfo", "model name"), runtime.GOARCH),
 	}
-	var kB float64 // number of units of 1024 bytes in /proc
+	var kB float64 // the unit in /proc is 1024 bytes
 	if _, err := fmt.Sscanf(procField("/proc/meminfo", "MemTotal"), "%f kB", &kB); err == nil {
 		parts = append(parts, fmt.Sprintf("%.0f GB of memory", kB*1024/1e9))
 	}
@@ -33,7 +33,7 @@ func procField(file, name string) string {
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = f.Close() }() // errors are ignored, because the file was only read
+	defer func() { _ = f.Close() }() // ignore errors, because the file was only read
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		if key, value, found := strings.Cut(lines.Text(), ":"); found && strings.TrimSpace(key) == name {
 			return strings.TrimSpace(value)

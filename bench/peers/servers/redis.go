@@ -41,8 +41,8 @@ func StartRedis(ctx context.Context, dir, appendfsync string) (*Redis, error) {
 		Args: []string{
 			"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", dir,
 			"--appendonly", "yes", "--appendfsync", appendfsync,
-			"--save", "", // without snapshots, because there is an append-only file
-			"--maxmemory-policy", "noeviction", // Redis must not remove tasks when its memory is full
+			"--save", "", // no snapshots in addition to the append-only file
+			"--maxmemory-policy", "noeviction", // no task may be lost
 		},
 		Ready: func(ctx context.Context) error { return pingRedis(ctx, address) },
 	})

@@ -31,9 +31,9 @@ func (c *crew) heard(process string, line []byte) {
 	c.Change(func() { c.told[process], c.last = t, now })
 }
 
-// total returns the sum over all processes. total must be called with exclusive access to the state, from a
-// function passed to Change or Await. The order of the addition varies; [work.Sum.Check] allows for the
-// rounding errors.
+// total returns the sum over all processes. total must be called with exclusive access to the
+// state, from a function passed to Change or Await. Floats are added in any order; [work.Sum.Check]
+// allows for the rounding errors.
 func (c *crew) total() (sum work.Sum) {
 	for _, t := range c.told {
 		sum = sum.Plus(t.Sum)

@@ -59,7 +59,7 @@ type jetStreamBroker struct {
 	*natsBroker
 	js     jetstream.JetStream
 	failed chan error // error of the first refused insertion
-	batch  int        // number of tasks per insertion; 0 if tasks are inserted one by one
+	batch  int        // tasks per insertion; 0: one by one
 }
 
 // withBatches returns each setting twice: without batches and with the largest batches.
@@ -108,7 +108,7 @@ func (b *jetStreamBroker) insert(ctx context.Context, lo, hi uint64) error {
 	return nil
 }
 
-// insertBatch inserts tasks in one atomic batch.
+// insertBatch inserts all tasks or none.
 func (b *jetStreamBroker) insertBatch(ctx context.Context, lo, hi uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, insertWithin)
 	defer cancel()

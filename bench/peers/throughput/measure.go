@@ -19,11 +19,11 @@ type Config struct {
 	Processes int
 	Slots     int
 	Rounds    int
-	// For is the approximate duration of a run with empty tasks. Each system executes as many tasks as it can
-	// in this time. 0 means that there is no run with empty tasks.
+	// For is the approximate duration of a run with empty tasks. Each system executes as many tasks
+	// as it can in this time. 0: no run with empty tasks.
 	For time.Duration
-	// Same is the number of tasks in a run with the same number of empty tasks for all systems. 0 means that
-	// there is no such run.
+	// Same is the number of empty tasks in a run that has the same number of tasks for all
+	// systems; 0: no run with the same number.
 	Same uint64
 	// Busy is the approximate time for which simulated tasks keep all slots busy. There is a run
 	// for each number of tasks in BusyTasks.
@@ -44,7 +44,7 @@ const firstTasks = 200
 type bench struct {
 	Config
 	right map[rightKey]work.Sum
-	runs  int // number of folders that runs have used so far
+	runs  int // number of folders used
 }
 
 type rightKey struct {
@@ -65,7 +65,7 @@ func (b *bench) rightSum(ctx context.Context, w work.Work, tasks uint64) (work.S
 	return sum, err
 }
 
-// with opens a system in a new folder, warms the system up, calls a function and closes the system.
+// with opens a system in a new folder, warms the system up, calls do and closes the system.
 func (b *bench) with(ctx context.Context, s System, w work.Work, setting Setting, do func(session) error) (err error) {
 	b.runs++
 	dir := filepath.Join(b.Dir, fmt.Sprint("run-", b.runs))
@@ -114,8 +114,8 @@ func (b *bench) timed(ctx context.Context, open session, w work.Work, tasks uint
 	}
 }
 
-// try returns the fastest setting of a system, and the tasks per second with this setting. A run has at most as
-// many tasks as the parameter most says.
+// try returns the fastest setting of a system, and the tasks per second with this setting. A run
+// has at most the number of tasks in most.
 func (b *bench) try(ctx context.Context, s System, w work.Work, most uint64) (best Setting, rate float64, err error) {
 	for _, setting := range s.Settings {
 		err := b.with(ctx, s, w, setting, func(open session) error {
@@ -137,7 +137,7 @@ func (b *bench) try(ctx context.Context, s System, w work.Work, most uint64) (be
 	return best, rate, nil
 }
 
-// speed increases the number of tasks until a run is long enough or has the maximum number of tasks.
+// speed runs more and more tasks until a run is long enough or has the maximum number of tasks.
 func (b *bench) speed(ctx context.Context, open session, w work.Work, most uint64) (took time.Duration, tasks uint64, err error) {
 	for tasks = min(firstTasks, most); tasks < most; tasks = min(most, tasks*growth(took)) {
 		took, err = b.run(ctx, open, w, tasks)

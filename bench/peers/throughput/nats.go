@@ -63,7 +63,7 @@ func startNATS(p Place, syncAlways bool) (*natsBroker, error) {
 
 func (b *natsBroker) address() string { return b.server.URL() }
 
-// insertWithin is the timeout of the reply to an insertion.
+// insertWithin bounds the time for the reply to an insertion.
 const insertWithin = time.Minute
 
 // checkEvery is the number of insertions between two checks of ctx.
@@ -132,7 +132,7 @@ func doMessage(ctx context.Context, data []byte, do func(context.Context, uint64
 	return do(ctx, task)
 }
 
-// first stores an error, unless there was an earlier one.
+// first keeps the first error.
 func first(errs chan<- error, err error) {
 	select {
 	case errs <- err:

@@ -36,7 +36,7 @@ type consumption struct {
 // so that tasks inserted afterwards reach the process.
 type consume func(ctx context.Context, c consumption, do func(context.Context, uint64) error, ready func()) error
 
-// queue adds the function that opens a queue to the description of a system. The parameter kind selects the
+// queue sets the function of s that opens the system, and returns s. The parameter kind selects the
 // consume function of the worker processes.
 func queue(s System, kind string, serve func(context.Context, Place, Setting) (broker, error)) System {
 	s.open = func(ctx context.Context, p Place, w work.Work, setting Setting) (session, error) {
@@ -67,7 +67,7 @@ func queue(s System, kind string, serve func(context.Context, Place, Setting) (b
 type queueSession struct {
 	broker broker
 	crew   *crew
-	before work.Sum // sum of the tasks of earlier runs
+	before work.Sum // sum of earlier runs
 }
 
 func (q *queueSession) run(ctx context.Context, n uint64) (time.Duration, work.Sum, error) {
@@ -129,7 +129,7 @@ func (q *queueSession) close() error {
 	return q.broker.stop()
 }
 
-// Each message contains the number of one task.
+// A message contains the number of a task.
 
 const taskSize = 8
 
@@ -157,8 +157,8 @@ type told struct {
 	Sum work.Sum `json:"sum"`
 }
 
-// A worker process reports its sum after it has been idle for the time moment, which bounds the error of the
-// measured time. While the process is busy, it reports its sum every tellEvery.
+// A worker process reports its sum when it has been idle for the time moment, which bounds the
+// error of the measured time. While it is busy, it reports its sum every tellEvery.
 const (
 	moment    = time.Millisecond
 	tellEvery = 20 * time.Millisecond

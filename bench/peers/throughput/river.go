@@ -111,7 +111,7 @@ func (b *riverBroker) stop() error {
 	return b.postgres.Stop()
 }
 
-// quiet returns a logger that discards everything. Tasks that fail are noticed because the sum is wrong.
+// quiet returns a logger that discards everything. Failed tasks are noticed by the sum instead.
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 type riverWorker struct {

@@ -57,7 +57,7 @@ func (r Runs) Rates() report.Figures {
 type load struct {
 	name  string
 	work  work.Work
-	tasks uint64 // number of tasks; 0 means as many as the system executes in the time Config.For
+	tasks uint64 // 0: as many tasks as the system executes in the time Config.For
 }
 
 // Run measures all loads on all systems in each round. Each round begins with another system.
@@ -143,7 +143,8 @@ func (b *bench) pathsPerSecond(ctx context.Context) (float64, error) {
 	}
 }
 
-// When a setting is tried, the number of tasks is at most the load's number divided by partTried.
+// partTried limits a trial of a setting: the trial executes at most the load's tasks divided by
+// partTried.
 const partTried = 4
 
 // choose returns the setting and the number of tasks for a system.

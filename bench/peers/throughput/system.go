@@ -13,8 +13,8 @@ import (
 type System struct {
 	Name       string
 	Versions   func(context.Context, Place) (string, error)
-	Durability string // description of the tasks that survive a power failure
-	Tuning     string // description of the settings that differ from the defaults
+	Durability string // which tasks survive a power failure
+	Tuning     string // settings that differ from the defaults
 	Settings   []Setting
 	open       func(context.Context, Place, work.Work, Setting) (session, error)
 }
@@ -31,9 +31,9 @@ func (p Place) cores() int { return p.Processes * p.Slots }
 
 // Setting is one way to run a system.
 type Setting struct {
-	Procs int `json:"gomaxprocs"` // value of GOMAXPROCS in each worker process; 0 means the number of cores
-	Hand  int `json:"in_hand"`    // number of tasks that a worker process may hold; 0 if the system has no such setting
-	Batch int `json:"batch"`      // number of tasks per insertion; 0 if tasks are inserted one by one, or if the system has no such setting
+	Procs int `json:"gomaxprocs"` // GOMAXPROCS of each worker process; 0: the number of cores
+	Hand  int `json:"in_hand"`    // tasks that a worker process may hold; 0: not a setting of this system
+	Batch int `json:"batch"`      // tasks per insertion; 0: one by one, or not a setting of this system
 }
 
 func (s Setting) String() string {
@@ -61,8 +61,8 @@ func (s Setting) env() []string {
 	return []string{fmt.Sprint("GOMAXPROCS=", s.Procs)}
 }
 
-// For each number of tasks that a process may hold, settings returns two settings: one with all cores per
-// process, and one with one core per process.
+// settings returns two settings for each number in hands: one with all cores per process, and one
+// with one core per process.
 func settings(hands ...int) (all []Setting) {
 	for _, hand := range hands {
 		all = append(all, Setting{Hand: hand}, Setting{Hand: hand, Procs: 1})

@@ -32,7 +32,7 @@ func (s *Slot) Do(ctx context.Context, task uint64) error { return s.do(ctx, tas
 func (w Work) Open(ctx context.Context, slots int) (*Computer, error) {
 	if w.Paths == 0 {
 		params := probe.Definition.Defaults
-		params.Partitions = math.MaxInt64 // the computer accepts any task number
+		params.Partitions = math.MaxInt64 // accept any task number
 		return open(ctx, probe.Definition, params, slots, empty)
 	}
 	params := montecarlo.Definition.Defaults

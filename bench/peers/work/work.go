@@ -13,7 +13,7 @@ import (
 
 // Work describes a task.
 type Work struct {
-	Paths uint64 `json:"paths"` // number of paths that each task simulates; 0 for empty tasks
+	Paths uint64 `json:"paths"` // paths that each task simulates; 0: empty tasks
 }
 
 // Job returns the job of the bellwether program with the same work, and its parameters.

@@ -19,7 +19,7 @@ func Program(t testing.TB) string {
 	}
 	path := filepath.Join(t.TempDir(), "bellwether")
 	build := exec.Command("go", "build", "-o", path, "./cmd/bellwether")
-	build.Dir = strings.TrimSpace(string(root)) // this directory's go.mod selects the versions of dependencies
+	build.Dir = strings.TrimSpace(string(root)) // the go.mod in this directory selects the dependency versions
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build bellwether: %v\n%s", err, out)
 	}
