@@ -15,8 +15,8 @@ const (
 	steadyBefore = time.Second
 )
 
-// Outage describes one failover. Throughput is given as a share of the survivors' steady rate,
-// which is the rate of the cluster after Watch, without the lost process. If the lost process had a
+// Outage describes one failover. Throughput is relative to the steady rate of the survivors,
+// measured when the time Watch has passed since the failure. If the lost process had a
 // core of its own, the share before the failover is above 1.
 type Outage struct {
 	Epoch uint64    `json:"epoch"` // epoch of the next leader

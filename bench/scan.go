@@ -184,7 +184,7 @@ func (c ScanConfig) scan(ctx context.Context) (map[string]measured, error) {
 	return all, nil
 }
 
-// timed measures how long do takes.
+// timed calls the function do and returns how long the call took.
 func timed(do func() error) (t ScanTime, err error) {
 	before, err := processorTime()
 	if err != nil {

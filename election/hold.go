@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Announcer is an optional interface of a [Peers] that can send beacons and answer pings for a leading function
-// that does not.
+// Announcer is an optional interface of a [Peers]. The peers then send beacons and answer pings while
+// this process leads, so that the leading function need not.
 type Announcer interface {
 	// Announce sends beacons for the term and answers pings until ctx is done. Announce
 	// returns early with an error if it cannot listen for pings.

@@ -27,7 +27,7 @@ type heldNode struct {
 }
 
 // holds adds a partial to those that the worker holds. The partial is the result of a merge, or of a
-// slot. The parameter lacks says whether skipped partitions are missing from the partial.
+// slot. If lacks is true, skipped partitions are missing from the partial.
 func (w *worker) holds(job string, n jobs.Node, data []byte, merged, lacks bool) {
 	w.process.sim.checks.has(w.process, job, n, merged, false)
 	if w.holdings[job] == nil {

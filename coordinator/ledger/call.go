@@ -400,8 +400,9 @@ func (l *Ledger) reclaimCall(a *assignment, died bool) {
 	}
 }
 
-// blamedCall reports whether the number of deaths proves that a call kills its workers. The first death may
-// have another cause, but later deaths count only if the call ran alone.
+// blamedCall reports whether the number of deaths proves that a call kills its workers. One death
+// more than the allowed number is needed, because the first death may have another cause. Each
+// later death counts only if the call ran alone.
 func blamedCall(j *job, deaths int) bool {
 	return deaths >= 1+max(1, min(j.spec.MaxAttempts, killsToBlame))
 }

@@ -45,7 +45,7 @@ func Watchdog(args []string, grace time.Duration) error {
 		errors.As(err, &failed)
 		return reports.Encode(event{Failed: failed})
 	}
-	_ = reports.Encode(event{PID: cmd.Process.Pid}) // an error means that the elector has ended; then the orders end too, and the command is stopped
+	_ = reports.Encode(event{PID: cmd.Process.Pid}) // an error means that the elector has ended, which also closes the channel of orders and so stops the command
 	exited := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // the error is ignored, because ProcessState says how the command ended

@@ -199,8 +199,8 @@ func (c *clock) set(config wazero.ModuleConfig) wazero.ModuleConfig {
 		WithNanosleep(func(ns int64) { c.now += time.Duration(max(0, ns)) })
 }
 
-// config returns what an instance gets. Nothing in it depends on the time, the machine or earlier
-// calls.
+// config returns the configuration of an instance: arguments, environment, files, clock and random
+// numbers. None of them depends on the time, the machine or earlier calls.
 func (m *module) config(f frame) wazero.ModuleConfig {
 	seed := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d %x", m.job, f.phase, f.numbers[0], f.numbers[1], sha256.Sum256(f.data)))
 	args := slices.Clone(m.args)

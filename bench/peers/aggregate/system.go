@@ -52,7 +52,7 @@ func Systems() []System {
 type timed struct {
 	System float64 `json:"system"`
 	Loop   float64 `json:"loop"`
-	Local  float64 `json:"run,omitempty"` // only of Bellwether: the job in one process
+	Local  float64 `json:"run,omitempty"` // seconds of the job in one process; measured only for Bellwether
 }
 
 // place has the directory, the program, and the numbers of workers and cores that the

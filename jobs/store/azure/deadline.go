@@ -20,7 +20,7 @@ func (d deadline) reset(to time.Duration) { d.timer.Reset(to) }
 
 func (d deadline) stop() { d.timer.Stop() }
 
-// cause returns err. If ctx has ended, cause adds the reason to the error.
+// cause adds the reason to err if ctx has ended. Otherwise cause returns err.
 func (d deadline) cause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%w (%v)", cause, err)
