@@ -29,6 +29,9 @@ const maxMergeCall = time.Second
 // errSlow means that a merge took longer than maxMergeCall.
 var errSlow = errors.New("merge takes too long")
 
+// errMerger means that the job has a merger, which only workers may call.
+var errMerger = errors.New("job has a merger")
+
 // merge queues a merge that the ledger requested.
 func (t *Term) merge(m ledger.Merge) {
 	j := t.jobs.active[m.Job]
@@ -55,7 +58,11 @@ func (t *Term) startMerges(j *activeJob) {
 		t.spawn(func() func() {
 			merged, took, err := t.mergePairs(j, pairs)
 			return func() {
-				if errors.Is(err, errSlow) {
+				switch {
+				case errors.Is(err, errSlow):
+					t.log.Warn("A merge takes long, workers merge this job's partials from now on", "job", j.spec.ID, "limit", maxMergeCall)
+					fallthrough
+				case errors.Is(err, errMerger):
 					t.giveUpMerges(j, pairs[len(merged):])
 					pairs, err = pairs[:len(merged)], nil
 				}
@@ -92,6 +99,10 @@ func (t *Term) mergePairs(j *activeJob, pairs []pair) ([]nodePartial, []time.Dur
 	// One call of Guard covers all pairs, because a goroutine for each pair would cost more than a
 	// small merge.
 	returned := t.env.Guard(maxMergeCall, func() {
+		if j.job.HasMerger(j.spec.Params) { // code of the job, so it may be called only here
+			failed = errMerger
+			return
+		}
 		first := t.env.Now()
 		for i, o := range operands {
 			began := t.env.Now()
@@ -135,9 +146,8 @@ func (t *Term) readPairs(job string, pairs []pair) (operands [][2][]byte, err er
 }
 
 // giveUpMerges tells the ledger that the leader will not merge the given pairs, nor any queued pair
-// of the job, because the job's code takes too long.
+// of the job.
 func (t *Term) giveUpMerges(j *activeJob, pairs []pair) {
-	t.log.Warn("A merge takes long, workers merge this job's partials from now on", "job", j.spec.ID, "limit", maxMergeCall)
 	pairs = append(pairs, j.merges.pairs...)
 	j.merges.pairs = nil
 	for _, p := range pairs {
