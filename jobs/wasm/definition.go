@@ -15,6 +15,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/exec"
 )
 
+const (
+	// maxOutput is the largest max-output. A host process keeps the output in memory.
+	maxOutput = 1 << 30
+	// hostMemory is how much memory a host process may use in addition to the module's memory and
+	// copies of its output: the compiler needs some, and tables of a module are not in its memory.
+	hostMemory = 1 << 30
+)
+
 // Params are the parameters of the job.
 type Params struct {
 	Command    string        `json:"command" required:"true" help:"the module and its arguments, as a JSON array of strings; on the command line also: -- MODULE [ARGUMENT...]"`
@@ -62,7 +70,7 @@ func (p Params) program(host []string) exec.Params {
 	}
 	return exec.Params{
 		Command: string(command), Files: p.Files, Input: p.Input, Split: p.Split, Block: p.Block, Partitions: p.Partitions,
-		Keep: true, Merge: p.Merge, Finish: p.Finish, Timeout: p.Timeout, Memory: "0", MaxOutput: p.MaxOutput,
+		Keep: true, Merge: p.Merge, Finish: p.Finish, Timeout: p.Timeout, Memory: strconv.FormatUint(memory+4*output+hostMemory, 10), MaxOutput: p.MaxOutput,
 	}
 }
 
@@ -92,6 +100,9 @@ func (p Params) Validate() error {
 	}
 	if !slices.ContainsFunc(files, func(f exec.FileInfo) bool { return f.Name == module }) {
 		return fmt.Errorf("parameter command: the module %.100q was not submitted: want the name of a file, without its folder, that --send names", module)
+	}
+	if n, err := humanize.ParseBytes(p.MaxOutput); err == nil && n > maxOutput {
+		return fmt.Errorf("parameter max-output: got %q, takes at most %s", p.MaxOutput, humanize.IBytes(maxOutput))
 	}
 	if n, err := humanize.ParseBytes(p.Memory); err != nil || n < pageSize || n > 1<<32 {
 		return errors.New("parameter memory: got " + strconv.Quote(p.Memory) + ", takes 64KiB to 4GiB")

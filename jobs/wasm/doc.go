@@ -49,6 +49,8 @@
 //   - The module traps, for example by a division by zero: the attempt fails, with the trap's stack.
 //   - The module needs more memory than the parameter memory allows: it cannot grow, and usually
 //     ends itself.
+//   - The process that runs the module needs 1 GiB more than that, for example for tables: it is killed,
+//     and the attempt fails.
 //   - A call takes longer than the parameter timeout: its process is killed.
 //   - A call writes more than the parameter max-output allows: the job fails.
 //   - The worker has no folder for temporary files, such as in an image made from scratch: the job
