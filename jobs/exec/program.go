@@ -229,7 +229,7 @@ func (p program) enforce(ctx context.Context, pid int, full, over <-chan struct{
 }
 
 // checkMemory returns an error if the processes of a call use too much memory.
-func (p program) checkMemory(pid int) error {
+func (p *program) checkMemory(pid int) error {
 	if used := memoryOf(pid); used > p.memory {
 		return fmt.Errorf("its processes used %s of memory, and may use %s", humanize.IBytes(uint64(used)), humanize.IBytes(uint64(p.memory)))
 	}
