@@ -21,7 +21,7 @@
 //
 //   - The folder has the manifest of an earlier job: [Check] and [Folder.Commit] fail.
 //   - An object that a lost attempt writes after the manifest is there: RemoveLate finds the
-//     manifest, removes the object and fails. If the process dies between these steps, the object stays. It
+//     manifest and removes the object. If the process dies between these steps, the object stays. It
 //     is not in the manifest.
 //   - A job fails or is cancelled: its objects stay, and the folder has no manifest.
 //   - Storage is busy: Write retries under another name.

@@ -140,13 +140,22 @@ func (f Folder) Write(ctx context.Context, label string, columns []Column, rows 
 	return part, nil
 }
 
-// RemoveLate removes a part that an attempt has written, and returns an error, if the job has
-// committed its output already. Nobody else would remove such a part. An attempt must call
-// RemoveLate after Write.
+// RemoveLate removes a part that an attempt has written if the job has committed its output already,
+// because nobody else would remove the part. The attempt is still valid: if the leader died before
+// the job's end was durable, partitions are computed again after the commit, and the next Commit
+// returns the first manifest. If another job has committed its output, RemoveLate returns an error.
+// An attempt must call RemoveLate after Write.
 func (f Folder) RemoveLate(ctx context.Context, p Part) error {
-	committed, err := hasManifest(ctx, f.Driver, f.Name)
-	if err == nil && committed {
-		err = errors.Join(fmt.Errorf("%s: the output is complete without %s", f.Name, p.Name), f.Driver.Remove(ctx, p.Name))
+	_, m, err := read(ctx, f.Driver, f.Name)
+	switch {
+	case errors.Is(err, source.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	err = f.Driver.Remove(ctx, p.Name)
+	if m.Run != f.Run {
+		err = errors.Join(fmt.Errorf("%s: %w", f.Name, ErrExists), err)
 	}
 	return err
 }
