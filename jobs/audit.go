@@ -42,18 +42,20 @@ type auditor[T any] struct {
 
 // check returns an error if a second computation of a partition gives another value.
 func (a *auditor[T]) check(ctx context.Context, partition uint64, value T) error {
-	if a.mapOne == nil {
-		a.mapOne = mapFunc(a.mapper, func() (spare T) { return spare })
+	mapOne := a.mapOne
+	if mapOne == nil {
+		mapOne = mapFunc(a.mapper, func() (spare T) { return spare })
 	}
+	a.mapOne = nil // a function that fails or panics is not called again
 	first, err := a.codec.Encode(value)
 	if err != nil {
 		return Permanent(fmt.Errorf("encode partial: %w", err))
 	}
-	again, err := a.mapOne(ctx, partition)
+	again, err := mapOne(ctx, partition)
 	if err != nil {
-		a.mapOne = nil
 		return fmt.Errorf("audit: %w", err)
 	}
+	a.mapOne = mapOne
 	second, err := a.codec.Encode(again)
 	if err != nil {
 		return Permanent(fmt.Errorf("audit: encode partial: %w", err))

@@ -83,6 +83,11 @@ type Definition[P, T, R any] struct {
 	// kill processes or write files. The command "bellwether worker" runs a restricted job only if
 	// the flag --allow names the job.
 	Restricted bool
+
+	// NoAudit returns why a job with parameters p cannot be audited ([Audit]), for example because
+	// each computation of a partition writes an object. An empty reason means that the job can be
+	// audited, and so does a nil NoAudit.
+	NoAudit func(p P) (reason string)
 }
 
 // Limits bound how long each call of a definition's functions may take. When a limit has passed,

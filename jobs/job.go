@@ -18,6 +18,7 @@ type Job struct {
 	parameters             []Parameter
 	limits                 Limits
 	restricted             bool
+	audits                 func(Params) error
 
 	normalize func(base []byte, pairs []string) (Params, error)
 	encode    func(params any) (Params, error)
@@ -65,6 +66,7 @@ func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 		parameters: b.params.list,
 		limits:     d.Limits.withDefaults(),
 		restricted: d.Restricted,
+		audits:     b.checkAudit,
 		normalize:  b.normalize,
 		encode:     b.encode,
 		plan:       b.plan,
@@ -98,6 +100,9 @@ func (j Job) Summary() string { return j.summary }
 
 // Limits returns how long the functions may take. A limit of 0 means no limit.
 func (j Job) Limits() Limits { return j.limits }
+
+// CheckAudit returns an error if a job with these parameters cannot be audited: see [Definition].
+func (j Job) CheckAudit(p Params) error { return j.audits(p) }
 
 // Restricted reports whether the job is restricted: see [Definition].
 func (j Job) Restricted() bool { return j.restricted }
@@ -383,6 +388,20 @@ func (b binding[P, T, R]) mergerOf(params Params) (m merger[T], err error) {
 		}
 	}
 	return b.merger(p), nil
+}
+
+func (b binding[P, T, R]) checkAudit(params Params) error {
+	if b.def.NoAudit == nil {
+		return nil
+	}
+	p, err := b.params.parse(params, nil)
+	if err != nil {
+		return err
+	}
+	if reason := b.def.NoAudit(p); reason != "" {
+		return fmt.Errorf("job %s cannot be audited: %s", b.def.Name, reason)
+	}
+	return nil
 }
 
 // hasMerger returns false for parameters that it cannot parse, because Merge reports the error.

@@ -33,6 +33,9 @@ type LocalResult struct {
 // Run plans, maps, merges and finishes a job. The params are in the stored form. When
 // ctx is done, Run waits for the running partitions to end and returns the error of ctx.
 func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, error) {
+	if err := l.checkAudit(job, params); err != nil {
+		return LocalResult{}, err
+	}
 	plan, err := job.Plan(ctx, params)
 	if err != nil {
 		return LocalResult{}, err
@@ -64,6 +67,9 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 // RunPartition plans a job and maps only one partition, to find out why the partition failed.
 // RunPartition returns the encoded partial and the job's number of partitions.
 func (l Local) RunPartition(ctx context.Context, job Job, params Params, partition uint64) (partial []byte, partitions uint64, err error) {
+	if err := l.checkAudit(job, params); err != nil {
+		return nil, 0, err
+	}
 	plan, err := job.Plan(ctx, params)
 	if err != nil {
 		return nil, 0, err
@@ -74,6 +80,9 @@ func (l Local) RunPartition(ctx context.Context, job Job, params Params, partiti
 	task, err := job.Open(ctx, params, plan)
 	if err != nil {
 		return nil, plan.Partitions, err
+	}
+	if l.Audit.Share > 0 {
+		task.Audit(Audit{Share: MaxAudit})
 	}
 	defer func() {
 		if closeErr := task.Close(); err == nil && closeErr != nil {
@@ -200,4 +209,11 @@ func (l Local) runSpan(ctx context.Context, s Stack, span Span, stop *atomic.Boo
 		}
 	}
 	return nil
+}
+
+func (l Local) checkAudit(job Job, params Params) error {
+	if l.Audit.Share == 0 {
+		return nil
+	}
+	return job.CheckAudit(params)
 }

@@ -124,6 +124,11 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 	if len(params) > MaxParams {
 		return "", errorf(ErrInvalid, "submit job %s: the parameters have %d bytes as JSON: want at most %d", job.Name(), len(params), MaxParams)
 	}
+	if o.Audit > 0 {
+		if err := job.CheckAudit(params); err != nil {
+			return "", fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+	}
 	s, err := c.open(ctx)
 	if err != nil {
 		return "", err

@@ -14,7 +14,16 @@ import (
 )
 
 // Definition is the definition of the job.
-var Definition = dataset.Define(job)
+var Definition = func() jobs.Definition[Params, dataset.Partial[*table], Result] {
+	d := dataset.Define(job)
+	d.NoAudit = func(p Params) string {
+		if p.Output != "" {
+			return "each computation of a partition writes its rows to another object; leave out the parameter output or the audit"
+		}
+		return ""
+	}
+	return d
+}()
 
 // storage is where the output goes.
 var storage = dataset.Open()
