@@ -91,7 +91,7 @@ type squaresParams struct {
 	Fail   string        `json:"fail" help:"fail with this error"`
 	Trace  string        `json:"trace" help:"folder in which each process notes what it executes"`
 	Attach int           `json:"attach" min:"0" help:"tens of digits in the attachment"`
-	Hold   string        `json:"hold" help:"file without which the last partition does not end, unless its process is told to stop"`
+	Hold   string        `json:"hold" help:"file without which the last partitions do not end, unless their process is told to stop"`
 }
 
 type squaresResult struct {
@@ -133,7 +133,7 @@ func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error
 		case <-time.After(m.Sleep):
 		}
 	}
-	if m.Hold != "" && (partition+1)*m.Width >= m.N {
+	if m.Hold != "" && (partition+workers+1)*m.Width >= m.N { // more partitions than one stopping process can end
 		if err := m.hold(ctx); err != nil {
 			return 0, err
 		}
