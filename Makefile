@@ -38,7 +38,8 @@ azurite: ## run Azurite, the emulator of Azure Storage, until Ctrl-C
 
 # Packages whose code starts no goroutine: the state machines, for which TestImports checks this, and
 # the simulator, which runs coroutines. The race detector has nothing to find there, and would make
-# their tests five times as slow.
+# their tests five times as slow. All packages are compiled first, because tests whose calls have time
+# limits should not run beside the compiler.
 SINGLE := coordinator/ledger coordinator/term worker/session bench/sim
 
 .PHONY: test
@@ -47,6 +48,7 @@ ifeq ($(RACE),)
 	@echo "The race detector needs a C compiler: testing without it." >&2
 endif
 	@failed=; \
+	$(GO) build $(RACE) ./... || failed=true; \
 	$(GO) test -timeout 9m $(addprefix ./,$(SINGLE)) || failed=true; \
 	$(GO) test $(RACE) -timeout 9m $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(SINGLE) | sed "s|^|$$($(GO) list -m)/|")") || failed=true; \
 	test -z "$$failed"

@@ -143,7 +143,7 @@ func TestOneFailedPreconditionIsExamined(t *testing.T) {
 // may take 5 s, so that no acquisition finishes within one call.
 func TestSlowStorage(t *testing.T) {
 	t.Parallel()
-	const latency, callTimeout = 400 * time.Millisecond, 1500 * time.Millisecond // two requests fit into a call, but not all requests of the first claim
+	const latency, callTimeout = time.Second, 3500 * time.Millisecond // two requests fit into a call, but not all requests of the first claim
 	for name, slow := range map[string]faults.Fault{
 		"requests": {Delay: latency},
 		"answers":  {Late: latency},
