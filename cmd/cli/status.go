@@ -24,7 +24,7 @@ type jobStatus struct {
 	MaxAttempts int             `json:"max_attempts"`
 	MaxSkipped  uint64          `json:"max_skipped"`
 	Strict      bool            `json:"strict_builds"`     // true if only workers of one build run the job
-	Timeout     float64         `json:"timeout"`           // time limit of the job in seconds; 0 if there is none
+	Timeout     float64         `json:"timeout"`           // time limit of the job in seconds; 0 means no limit
 	Partition   float64         `json:"partition_timeout"` // time limit of a partition in seconds; 0 means the limit in the job's definition
 	State       client.State    `json:"state"`
 	Partitions  uint64          `json:"partitions"` // number of partitions; 0 until the job is planned

@@ -30,7 +30,7 @@ type assignment struct {
 	deaths      int    // number of workers that died while some of the assignment's partitions were assigned to them
 	quarantined bool   // the assignment is one partition, or a call, that runs alone on a reserved worker
 	step        string // for a quarantined partition: the function that the worker calls now or called last; empty if unknown
-	waitsFor    uint64 // number of the checkpoint that must be durable before the assignment is sent; 0 if there is none
+	waitsFor    uint64 // number of the checkpoint that must be durable before the assignment is sent; 0 if the assignment waits for no checkpoint
 
 	// duplicate, cut and obsolete are used at the end of a job, when idle workers take over work.
 	duplicate *assignment // another assignment of the same partition, if one of the two is a speculative copy; otherwise nil

@@ -46,7 +46,7 @@ func (p *failedPartitions) find(partition uint64) *failedPartition {
 	return p.list.find(failedPartition{partition: partition})
 }
 
-// get is like find, but adds an entry if there is none.
+// get is like find, but adds the entry if the partition has no entry.
 func (p *failedPartitions) get(partition uint64) *failedPartition {
 	if f := p.find(partition); f != nil {
 		return f

@@ -87,7 +87,7 @@ type contributor struct {
 	durable       uint64 // number of the last item that a durable checkpoint contains
 }
 
-// contributor returns the entry of a worker, and adds the entry if there is none.
+// contributor returns the entry of a worker, and adds the entry if the worker has no entry yet.
 func (j *job) contributor(worker string) *contributor {
 	c := j.contributors[worker]
 	if c == nil {

@@ -38,7 +38,7 @@ func (s *jobShare) takes(partitions uint64) float64 {
 	return 0
 }
 
-// share returns a worker's share of a job, and adds the share if there is none.
+// share returns a worker's share of a job, and adds the share if the worker has no share yet.
 func (w *worker) share(j *job) *jobShare {
 	i, found := w.findShare(j.spec.ID)
 	if !found {

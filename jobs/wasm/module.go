@@ -33,7 +33,7 @@ var errAgain = errors.New("exit status 75")
 // module is a module in this process, which makes one call at a time.
 type module struct {
 	args        []string // the path of the module, and its arguments
-	needs       []string // phases besides map
+	needs       []string // phases that the job calls in addition to map
 	pages       uint32
 	output      int64
 	interpreted bool

@@ -14,7 +14,7 @@
 // exactly once. The order of the objects in the manifest is that of the input, except that the rows
 // at the borders of partitions are in the last object.
 //
-// The manifest is created only if there is none. If the end of a job is computed twice, the second
+// The manifest is created only if the folder has no manifest yet. If the end of a job is computed twice, the second
 // Commit finds the manifest of the first, which lists the same rows.
 //
 // # What can fail

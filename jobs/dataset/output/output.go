@@ -220,7 +220,7 @@ func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (nam
 	return o.Name, m, nil
 }
 
-// Read returns the manifest of a folder. Read fails with [source.ErrNotFound] if there is none. The
+// Read returns the manifest of a folder. Read fails with [source.ErrNotFound] if the folder has no manifest. The
 // name of the folder may also be the name of the manifest.
 func Read(ctx context.Context, from source.Driver, folder string) (Manifest, error) {
 	folder = strings.TrimSuffix(folder, manifestName)

@@ -100,7 +100,7 @@ func (c *column) fill(count int) error {
 	return nil
 }
 
-// Field returns the value of a column as text, or nil if there is none. The text is a part of the
+// Field returns the value of a column as text, or nil if the row has no value. The text is a part of the
 // page or of buffer, to which Field may append. Field returns the buffer.
 func (r *Rows) Field(i int, buffer []byte) (field, _ []byte) {
 	c := &r.columns[i]

@@ -48,8 +48,8 @@ type Client struct {
 	http *http.Client
 }
 
-// New returns a client of the metadata service at a URL. The client uses no proxy, because the proxy's machine
-// has a metadata service of its own.
+// New returns a client of the metadata service at a URL. The client uses no proxy, because a proxy
+// would ask the metadata service of the proxy's machine.
 func New(url string) *Client {
 	return &Client{url: url, http: &http.Client{Transport: &http.Transport{
 		DialContext:     (&net.Dialer{Timeout: 2 * time.Second}).DialContext,

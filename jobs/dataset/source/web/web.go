@@ -33,7 +33,7 @@ type Driver struct{ client *http.Client }
 var _ source.Driver = (*Driver)(nil)
 
 // New returns a driver that uses the given HTTP client. If client is nil, the driver uses a client
-// of its own, with timeouts.
+// that only this package uses, with timeouts.
 func New(client *http.Client) *Driver {
 	if client == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
