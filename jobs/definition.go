@@ -84,6 +84,12 @@ type Definition[P, T, R any] struct {
 	// the flag --allow names the job.
 	Restricted bool
 
+	// Preview, if not nil, describes the input of a job from the job's plan. A job with a Preview is also
+	// planned by the process that submits it: if Plan returns a permanent error there, the submission
+	// is refused. So the Plan of such a job must return a permanent error only if the parameters are
+	// wrong for every process, and not if this process cannot read the input.
+	Preview func(ctx context.Context, p P, plan Plan) (Preview, error)
+
 	// NoAudit returns why a job with parameters p cannot be audited ([Audit]), for example because
 	// each computation of a partition writes an object. An empty reason means that the job can be
 	// audited, and so does a nil NoAudit.

@@ -19,10 +19,12 @@ type Job struct {
 	limits                 Limits
 	restricted             bool
 	audits                 func(Params) error
+	previews               bool
 
 	normalize func(base []byte, pairs []string) (Params, error)
 	encode    func(params any) (Params, error)
 	plan      func(ctx context.Context, p Params) (Plan, error)
+	preview   func(ctx context.Context, p Params, plan Plan) (Preview, error)
 	open      func(ctx context.Context, p Params, plan Plan) (*Task, error)
 	merge     func(ctx context.Context, p Params, own owned, left, right []byte) ([]byte, error)
 	merges    func(p Params) bool                  // reports whether partials are merged by a function of the definition's Merger
@@ -67,9 +69,11 @@ func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 		limits:     d.Limits.withDefaults(),
 		restricted: d.Restricted,
 		audits:     b.checkAudit,
+		previews:   d.Preview != nil,
 		normalize:  b.normalize,
 		encode:     b.encode,
 		plan:       b.plan,
+		preview:    b.preview,
 		open:       b.open,
 		merge:      b.merge,
 		merges:     b.hasMerger,

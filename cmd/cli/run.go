@@ -27,6 +27,7 @@ func (a *app) runCommand() *cobra.Command {
 		check     bool
 		save      string
 		partition uint64
+		dryRun    bool
 		audit     auditFlag
 	)
 	cmd := &cobra.Command{
@@ -39,6 +40,9 @@ With --check, the job is run several times, with other numbers of slots and othe
 its partitions, and with partials encoded and decoded or not. If the bytes of a partial or
 of the result differ between two runs, the error names the node and the runs, and the exit
 status is 1. Use parameters for which the job is short.
+
+With --dry-run, the job is only planned. The output shows the partitions, and for jobs such as
+scan the columns and bytes of the input.
 
 With --partition, only this partition is run, to find out why it failed on a cluster. It
 prints the error, or the size and the SHA-256 of the encoded partial.`,
@@ -66,6 +70,12 @@ prints the error, or the size and the SHA-256 of the encoded partial.`,
 			p, err := params.read(a, job, pairs...)
 			if err != nil {
 				return err
+			}
+			if dryRun {
+				if check || save != "" || cmd.Flags().Changed("partition") {
+					return usagef("--dry-run excludes --check, --partition and --save")
+				}
+				return a.dryRun(cmd.Context(), job, p, nil)
 			}
 			a.useTarget()
 			ctx, stop := interruptible(jobs.WithFiles(cmd.Context(), jobs.Files(files)))
@@ -100,6 +110,7 @@ prints the error, or the size and the SHA-256 of the encoded partial.`,
 	cmd.Flags().IntVar(&slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
 	cmd.Flags().IntVar(&attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
 	cmd.Flags().Uint64Var(&partition, "partition", 0, "run only this partition")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check and plan the job, run nothing")
 	cmd.Flags().BoolVar(&check, "check", false, "run the job several times in different ways and compare the bytes")
 	cmd.Flags().StringVar(&save, "save", "", "write the attachment of the result to this file")
 	return cmd

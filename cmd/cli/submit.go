@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"time"
 
@@ -18,6 +19,7 @@ type submitFlags struct {
 	program  programFlags
 	wait     bool
 	dryRun   bool
+	noCheck  bool
 	priority int
 	attempts int
 	skipped  uint64
@@ -52,7 +54,10 @@ func (a *app) submitCommand() *cobra.Command {
 		Use:   "submit JOB [-- PROGRAM [ARGUMENT...]]",
 		Short: "Submit a job to a cluster and print its ID",
 		Long: `Submit a job to a cluster and print its ID. When the command returns, the job is
-durable: workers run it as soon as there are any.`,
+durable: workers run it as soon as there are any.
+
+If this process can read the input of a job such as scan, it refuses columns that the input
+does not have. --dry-run shows the columns, the partitions and the bytes of the input.`,
 		Example: "  " + a.name + " submit " + a.exampleJob() + " --wait",
 		Args:    wantJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -76,12 +81,13 @@ durable: workers run it as soon as there are any.`,
 				return err
 			}
 			if flags.dryRun {
-				return a.dryRun(cmd.Context(), job, params, flags)
+				return a.dryRun(cmd.Context(), job, params, &flags)
 			}
 			return a.submit(cmd.Context(), job, client.SubmitOptions{
 				Params: params, Files: files, Priority: flags.priority, MaxAttempts: flags.attempts, MaxSkipped: flags.skipped,
 				StrictBuilds: flags.strict,
-				Timeout:      flags.timeout, PartitionTimeout: flags.partitionTimeout, Audit: audit,
+				Timeout:      flags.timeout, PartitionTimeout: flags.partitionTimeout, Audit: audit, NoCheck: flags.noCheck,
+				Unchecked: func(reason error) { a.note("the input was not checked: %v", firstLine(reason.Error())) },
 			}, flags.wait)
 		},
 		ValidArgsFunction: a.completeJob,
@@ -91,6 +97,7 @@ durable: workers run it as soon as there are any.`,
 	flags.audit.register(cmd)
 	cmd.Flags().BoolVar(&flags.wait, "wait", false, "show progress until the job ends, then its result; exit with the status of 'result'")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "check and plan the job in this process, submit nothing")
+	cmd.Flags().BoolVar(&flags.noCheck, "no-check", false, "do not look at the input of the job from here, because the workers see other files")
 	cmd.Flags().IntVar(&flags.priority, "priority", 0, "jobs of a higher priority run first")
 	cmd.Flags().IntVar(&flags.attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
 	cmd.Flags().Uint64Var(&flags.skipped, "max-skipped", 0, "number of partitions that may be left out of the result because they keep failing")
@@ -102,12 +109,16 @@ durable: workers run it as soon as there are any.`,
 
 // submit submits the job. If wait is true, it then shows progress until the job has ended.
 func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, wait bool) error {
+	a.useTarget()
 	c, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	id, err := c.Submit(ctx, job, o)
+	if errors.Is(err, client.ErrInvalid) {
+		return usage(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -124,32 +135,58 @@ func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, 
 	return a.show(answer, func(w io.Writer) { row(w, id) })
 }
 
-// dryRun plans the job in this process and shows what would be submitted.
-func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flags submitFlags) error {
+// submission is the output of a command with the flag --dry-run.
+type submission struct {
+	Job        string          `json:"job"`
+	Version    string          `json:"version"`
+	Params     json.RawMessage `json:"params"`
+	Partitions uint64          `json:"partitions"`
+
+	Priority    *int    `json:"priority,omitempty"` // this and the next three only for the command submit
+	MaxAttempts *int    `json:"max_attempts,omitempty"`
+	MaxSkipped  *uint64 `json:"max_skipped,omitempty"`
+	Strict      bool    `json:"strict_builds,omitempty"`
+
+	Input *jobs.Preview `json:"input,omitempty"`
+}
+
+// dryRun plans the job in this process and shows what would be run. The flags are those of the command submit,
+// or nil.
+func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flags *submitFlags) error {
 	a.useTarget()
 	plan, err := job.Plan(ctx, params)
 	if err != nil {
 		return err
 	}
-	answer := struct {
-		Job         string          `json:"job"`
-		Version     string          `json:"version"`
-		Params      json.RawMessage `json:"params"`
-		Partitions  uint64          `json:"partitions"`
-		Priority    int             `json:"priority"`
-		MaxAttempts int             `json:"max_attempts"`
-		MaxSkipped  uint64          `json:"max_skipped"`
-		Strict      bool            `json:"strict_builds,omitempty"`
-	}{job.Name(), job.Version(), json.RawMessage(params), plan.Partitions, flags.priority, flags.attempts, flags.skipped, flags.strict}
+	answer := submission{Job: job.Name(), Version: job.Version(), Params: json.RawMessage(params), Partitions: plan.Partitions}
+	if flags != nil {
+		answer.Priority, answer.MaxAttempts, answer.MaxSkipped, answer.Strict = &flags.priority, &flags.attempts, &flags.skipped, flags.strict
+	}
+	if job.Previews() {
+		input, err := job.Preview(ctx, params, plan)
+		if err != nil {
+			return err
+		}
+		answer.Input = &input
+	}
 	return a.show(answer, func(w io.Writer) {
 		row(w, "job", answer.Job+" "+answer.Version)
 		row(w, "params", string(params))
 		row(w, "partitions", humanize.Comma(int64(plan.Partitions)))
-		row(w, "priority", flags.priority)
-		row(w, "max attempts", flags.attempts)
-		row(w, "max skipped", flags.skipped)
-		if flags.strict {
+		if flags != nil {
+			row(w, "priority", flags.priority)
+			row(w, "max attempts", flags.attempts)
+			row(w, "max skipped", flags.skipped)
+		}
+		if answer.Strict {
 			row(w, "strict builds", "yes")
+		}
+		if in := answer.Input; in != nil {
+			row(w, "objects", humanize.Comma(int64(in.Objects)))
+			row(w, "bytes", humanize.Comma(in.Bytes))
+			for _, c := range in.Columns {
+				row(w, "column", c.Name, c.Type)
+			}
 		}
 	})
 }

@@ -62,6 +62,13 @@ type SubmitOptions struct {
 	// Audit is the share of the partitions that are computed twice, in millionths. If the two
 	// results of a partition differ, the job fails. See [jobs.Audit].
 	Audit uint32
+
+	// Unchecked, if not nil, is called with the reason if this process could not compare the parameters with
+	// the job's input, because the process cannot read the input. The workers report their errors later.
+	Unchecked func(reason error)
+	// NoCheck omits this comparison. It is for names of files that are other files on this machine than on the
+	// workers' machines.
+	NoCheck bool
 }
 
 func (o SubmitOptions) withDefaults() SubmitOptions {
@@ -109,7 +116,27 @@ func (o SubmitOptions) params(job jobs.Job) (base jobs.Params, err error) {
 	return job.Params(base, o.Pairs...)
 }
 
-// Submit submits a job and returns its ID. When Submit returns, the job is durable and
+// checkInput compares the parameters with the job's input, if the job has a preview and this process can read
+// the input.
+func (c *Client) checkInput(ctx context.Context, job jobs.Job, params jobs.Params, o SubmitOptions) error {
+	if o.NoCheck || !job.Previews() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	_, err := job.Plan(ctx, params)
+	switch {
+	case err == nil:
+	case jobs.IsPermanent(err):
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	case o.Unchecked != nil:
+		o.Unchecked(err)
+	}
+	return nil
+}
+
+// Submit submits a job and returns its ID. If the job has a preview (see [jobs.Definition]), Submit first
+// checks for up to Config.Timeout whether the parameters fit the job's input. When Submit returns, the job is durable and
 // runs as soon as there are workers with its definition. If Submit fails, the job may
 // still have been submitted, unless the error is [ErrInvalid] or [ErrOtherStorage].
 func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id string, err error) {
@@ -128,6 +155,9 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 		if err := job.CheckAudit(params); err != nil {
 			return "", fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
+	}
+	if err := c.checkInput(ctx, job, params, o); err != nil {
+		return "", err
 	}
 	s, err := c.open(ctx)
 	if err != nil {

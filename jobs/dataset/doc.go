@@ -95,6 +95,9 @@
 //     and what to do. If Input.OnError is skip, such records are skipped and counted in [Totals]
 //     instead. A different header, damaged compressed data, or an odd number of quotes in an object
 //     makes the job fail even then.
+//   - The parameters do not fit the input, for example because a column does not exist: the plan
+//     fails. The process that submits the job plans it too, and refuses such a job if it can read
+//     the input.
 //   - No object matches: the plan fails. An object that is empty or contains only a header has no
 //     records, which is not an error.
 //   - A parameter contains a secret, such as the signature of a SAS: the job is refused, because

@@ -80,7 +80,7 @@ func define[P, A, R any](j Job[P, A, R], from source.Driver) jobs.Definition[P, 
 	e.merger = merger[A]{folders: &folders[A]{make: e.folder}, merge: j.Merge}
 	d := jobs.Definition[P, Partial[A], R]{
 		Name: j.Name, Version: j.Version, Summary: j.Summary, Defaults: j.Defaults,
-		Plan: e.plan, Open: e.open, Merge: e.merger.Merge, Finish: e.finish,
+		Plan: e.plan, Preview: e.preview, Open: e.open, Merge: e.merger.Merge, Finish: e.finish,
 		Limits: j.Limits, Restricted: j.Restricted,
 	}
 	if (j.Fold == nil) == (j.Open == nil) || j.Merge == nil || j.Finish == nil || j.Store != nil && j.Prepare == nil {

@@ -66,13 +66,9 @@ func (e *engine[P, A, R]) open(_ context.Context, p P, plan jobs.Plan) (jobs.Map
 	if err != nil {
 		return nil, err
 	}
-	var data planData
-	if err := cbor.Unmarshal(plan.Data, &data); err != nil {
-		return nil, fmt.Errorf("decode plan: %w", err)
-	}
-	l, err := decodeListing(data.Listing)
+	data, l, err := decodePlan(plan)
 	if err != nil {
-		return nil, fmt.Errorf("decode plan: %w", err)
+		return nil, err
 	}
 	m := &mapper[P, A, R]{engine: e, params: p, run: data.Run, ranges: cut(l, in.Block)}
 	if m.ranges.count != plan.Partitions {

@@ -49,8 +49,8 @@
 //
 //   - The parameters are invalid: an unknown function, a syntax error in where, or a column in
 //     order that is not in the result. Such a job is refused when it is submitted.
-//   - A column does not exist: the plan fails, and the error lists the columns that exist. This is
-//     found out only when the first object is opened.
+//   - A column does not exist: the plan fails, and the error lists the columns that exist. If the
+//     process that submits the job can read the input, it refuses the job instead.
 //   - A field is not a number where a number is needed: the record is bad. Depending on the
 //     parameter on-error, the job fails or the record is skipped.
 //   - The values of a column of min or max are partly numbers and partly other text: Finish fails,
