@@ -102,8 +102,9 @@ func TestParameters(t *testing.T) {
 		"block=0":                      "at least 1",
 		"input=https://me:pw@host/a":   "a user or a password",
 		"input=a.csv,azblob://c/a?sig": "secret",
+		"input=":                       "parameter input: the job needs a value: the objects to read",
 	} {
-		if _, err := job.Params(nil, pair); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := job.Params(nil, "input=a.csv", pair); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", pair, err, want)
 		}
 	}

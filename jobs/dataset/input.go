@@ -14,7 +14,7 @@ type Input struct {
 	// Source names the objects: paths, patterns such as logs/*.csv, folders, azblob:// and https://
 	// URLs, and job:ID for the output of an earlier job, separated by commas. For a name that contains a comma, use a pattern with ? in place of
 	// the comma. A name that ends in a slash stands for all objects whose names begin with it.
-	Source string `json:"input" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, or job:ID, separated by commas"`
+	Source string `json:"input" required:"true" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, or job:ID, separated by commas"`
 
 	// Format is lines, csv, tsv, ndjson, parquet or auto. If it is auto, the endings of the names
 	// determine the format. In every format but parquet, an object whose name ends in .gz or .zst

@@ -11,7 +11,7 @@ import (
 
 // Params are the parameters of the job.
 type Params struct {
-	Input     string `json:"input" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, or job:ID, separated by commas"`
+	Input     string `json:"input" required:"true" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, or job:ID, separated by commas"`
 	Format    string `json:"format" oneof:"auto lines csv tsv ndjson parquet" help:"the format of the objects; auto: by the ending of their names"`
 	Header    bool   `json:"header" help:"the first line of each object names the columns (csv, tsv)"`
 	Names     string `json:"names" help:"names of the columns, separated by commas, in place of those of the header (csv, tsv)"`
