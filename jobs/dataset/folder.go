@@ -14,6 +14,7 @@ type folder[A any] struct {
 	skip   bool // records with errors are skipped instead of failing the job
 	start  func() A
 	fold   func(acc *A, r *Record) error
+	bulk   func(acc *A, text []byte) (used int, records uint64) // nil: there is none
 	rec    *Record
 }
 

@@ -36,6 +36,14 @@ type Job[P, A, R any] struct {
 	// Open replaces Fold if folding a record depends on the parameters or on the columns. Open
 	// returns a Fold function, which only one goroutine calls.
 	Open func(p P, columns []string) (fold func(acc *A, r *Record) error, err error)
+	// Bulk, which may be nil, is for jobs that must be fast. It returns a function that folds many
+	// records of delimited text at once, or nil if there is none for the parameters. The text
+	// consists of complete records, is never the beginning of an object, and contains no quotes if
+	// quotes have a meaning. The function returns the number of bytes and of records that it has
+	// folded. It stops before the first record for which the effect of Fold may be different, and
+	// before a record that is not UTF-8 or has a wrong number of fields: Fold gets that record, or
+	// an error ends the reading. One goroutine calls the functions of Open and Bulk.
+	Bulk func(p P, d Delimited) func(acc *A, text []byte) (used int, records uint64)
 	// Prepare, which may be nil, is called when a job is planned, with the names of the columns. If
 	// it returns an error, the plan fails. Prepare reports whether Store must be called.
 	Prepare func(ctx context.Context, p P, columns []string) (stores bool, err error)
@@ -52,6 +60,12 @@ type Job[P, A, R any] struct {
 
 	Limits     jobs.Limits // see jobs.Definition
 	Restricted bool
+}
+
+// Delimited describes the records of delimited text.
+type Delimited struct {
+	Columns   []string // all columns, in their order
+	Delimiter byte
 }
 
 // Place says for which part of a job Store is called.
@@ -143,6 +157,9 @@ func (e *engine[P, A, R]) folder(s setup) (*folder[A], error) {
 	if e.job.Open != nil {
 		f.fold, err = e.job.Open(p, s.Columns)
 	}
+	if e.job.Bulk != nil && (s.Format == csv || s.Format == tsv) && s.Columns != nil {
+		f.bulk = e.job.Bulk(p, Delimited{s.Columns, f.layout.delimiter})
+	}
 	return f, err
 }
 
@@ -219,9 +236,9 @@ func (m *mapper[P, A, R]) compute(ctx context.Context, read *ahead, list [2]*fol
 			continue
 		}
 		err := read.each(ctx, o, from, to, func(data []byte) error {
-			alive := 0
+			alive, quotes := 0, list[0].layout.hasQuotes(data)
 			for _, s := range scanners {
-				if feed(s, data); s.out.Fault == nil {
+				if feed(s, data, quotes); s.out.Fault == nil {
 					alive++
 				}
 			}
@@ -278,9 +295,9 @@ var errDead = errors.New("no reading is left")
 
 // feed passes data to a scanner. If Fold panics in a reading that may be the wrong one, feed gives
 // up the reading instead of passing the panic on.
-func feed[A any](s *scanner[A], data []byte) {
+func feed[A any](s *scanner[A], data []byte, quotes bool) {
 	if !s.certain {
 		defer func() { s.out.recoverTo(recover(), s.object.Name, s.folder.rec.offset) }()
 	}
-	s.feed(data)
+	s.feed(data, quotes)
 }

@@ -102,6 +102,11 @@ func (l *layout) newRecord() (*Record, error) {
 	return r, nil
 }
 
+// hasQuotes reports whether a text contains quotes that have a meaning.
+func (l *layout) hasQuotes(text []byte) bool {
+	return l.quote != 0 && bytes.IndexByte(text, l.quote) >= 0
+}
+
 // isHeader reports whether the record at an offset is the header.
 func (l *layout) isHeader(offset int64) bool { return l.header && offset == 0 }
 

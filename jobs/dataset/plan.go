@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -176,7 +175,7 @@ func (r reader) firstRecord(ctx context.Context, o source.Object, l *layout) ([]
 		}
 		for rest, offset := all, int64(0); ; {
 			s := scanner[int]{folder: &folder[int]{layout: l}}
-			end := s.recordEnd(rest, l.quote != 0 && bytes.IndexByte(rest, l.quote) >= 0)
+			end := s.recordEnd(rest, l.hasQuotes(rest))
 			if end < 0 && err == nil {
 				break // the record is not complete yet
 			}

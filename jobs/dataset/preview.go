@@ -99,7 +99,7 @@ func (r reader) guess(ctx context.Context, o source.Object, l *layout, n int) ([
 	text := make([]byte, previewBytes)
 	read, err := c.fill(text)
 	s := newScanner(f, o, 0, false, true)
-	s.feed(text[:read])
+	s.feed(text[:read], l.hasQuotes(text[:read]))
 	if errors.Is(err, io.EOF) {
 		s.endObject()
 		err = nil

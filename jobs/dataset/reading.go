@@ -74,14 +74,13 @@ func (s *scanner[A]) begin(o source.Object, offset int64) {
 	}
 }
 
-// feed folds the records of the next bytes.
-func (s *scanner[A]) feed(text []byte) {
+// feed folds the records of the next bytes. If quotes is false, the text contains no quotes.
+func (s *scanner[A]) feed(text []byte, quotes bool) {
 	if s.out.Fault != nil {
 		return
 	}
 	begin := s.at
 	s.at += int64(len(text))
-	quotes := s.layout.quote != 0 && bytes.IndexByte(text, s.layout.quote) >= 0
 	if !s.out.Cut || len(s.tail) > 0 {
 		end := s.recordEnd(text, quotes)
 		if !s.out.Cut {
@@ -124,21 +123,68 @@ func (s *scanner[A]) extendHead(begin int64, head, all []byte, open bool) {
 // records folds the complete records at the beginning of text. A record must begin at the first
 // byte of text. records returns the number of bytes of the folded records.
 func (s *scanner[A]) records(text []byte, begin int64, quotes bool) (used int) {
-	check := !validUTF8(text[:bytes.LastIndexByte(text, '\n')+1])
-	if !quotes && !check && s.layout.delimited() && s.layout.columns != nil {
-		return s.rows(text, begin)
-	}
 	for s.out.Fault == nil {
 		rest := text[used:]
-		end := bytes.IndexByte(rest, '\n') + 1
+		clear, quote := rest, -1 // clear: the records before the first one with a quote
 		if quotes {
-			end = s.recordEnd(rest, true)
+			quote = bytes.IndexByte(rest, s.layout.quote)
 		}
-		if end <= 0 {
+		if quote >= 0 {
+			clear = rest[:bytes.LastIndexByte(rest[:quote], '\n')+1]
+		}
+		used += s.unquoted(clear, begin+int64(used))
+		if quote < 0 || s.out.Fault != nil {
 			break
 		}
-		s.record(rest[:end], begin+int64(used), check)
+		end := s.recordEnd(text[used:], true)
+		if end < 0 {
+			break
+		}
+		s.record(text[used:used+end], begin+int64(used), true)
 		used += end
+	}
+	return used
+}
+
+// unquoted does what records does for text without quotes.
+func (s *scanner[A]) unquoted(text []byte, begin int64) (used int) {
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	if s.bulk != nil {
+		used = s.bulkRecords(text, begin)
+	}
+	check := !validUTF8(text[used:])
+	if !check && s.layout.delimited() && s.layout.columns != nil && s.out.Fault == nil {
+		return used + s.rows(text[used:], begin+int64(used))
+	}
+	for used < len(text) && s.out.Fault == nil {
+		used += s.one(text[used:], begin+int64(used), check)
+	}
+	return used
+}
+
+// one folds the record at the beginning of text, which contains no quotes, and returns its length.
+func (s *scanner[A]) one(text []byte, begin int64, check bool) int {
+	end := bytes.IndexByte(text, '\n') + 1
+	s.record(text[:end], begin, check)
+	return end
+}
+
+// bulkBytes is the number of bytes that the job's Bulk must fold on average before each record that
+// it does not fold. If it folds less, it costs more time than it saves.
+const bulkBytes = 1 << 10
+
+// bulkRecords folds records by the job's Bulk. It stops before the end of the text if the job's Bulk
+// cannot fold most of the records.
+func (s *scanner[A]) bulkRecords(text []byte, begin int64) (used int) {
+	for others := 0; s.out.Fault == nil && others*bulkBytes <= used+8*bulkBytes && used < len(text); others++ {
+		if begin+int64(used) > 0 {
+			n, records := s.bulk(&s.acc, text[used:])
+			used += n
+			s.out.Records += records
+		}
+		if used < len(text) {
+			used += s.one(text[used:], begin+int64(used), true)
+		}
 	}
 	return used
 }

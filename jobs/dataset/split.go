@@ -10,7 +10,7 @@ import (
 // number of fields is valid.
 func (r *Record) split() error {
 	l := r.layout
-	if l.quote != 0 && bytes.IndexByte(r.text, l.quote) >= 0 {
+	if l.hasQuotes(r.text) {
 		return r.splitQuoted()
 	}
 	if l.columns == nil {

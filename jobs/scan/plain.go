@@ -18,28 +18,47 @@ type plain struct {
 const (
 	// maxPlain is the largest absolute value of a mantissa that is added to a plain.
 	maxPlain = 1 << 36
+	// maxPlainSum is a bound for the sum of a plain whose scale has been enlarged.
+	maxPlainSum = maxPlain * maxPlainCount
 	// maxPlainCount is the number of values after which a plain is added to the states, so that the
 	// sum stays below 10^18, which is the largest mantissa of a Number.
 	maxPlainCount = 1 << 23
 )
 
-// add adds a number. It returns false if the number cannot be added.
-func (p *plain) add(n *exact.Number) bool {
-	m := n.Mantissa
-	if n.Big != nil || m > maxPlain || m < -maxPlain || p.count == maxPlainCount {
-		return false
-	}
-	if p.count == 0 {
-		*p = plain{1, m, m, m, n.Scale}
-		return true
-	}
-	if n.Scale != p.scale {
-		return false
+// add adds the number m · 10^-scale. It returns false if the number cannot be added.
+func (p *plain) add(m int64, scale int) bool {
+	if scale != p.scale || uint64(m+maxPlain) > 2*maxPlain || p.count-1 >= maxPlainCount-1 {
+		return p.addSlowly(m, scale)
 	}
 	p.count++
 	p.sum += m
 	p.min, p.max = min(p.min, m), max(p.max, m)
 	return true
+}
+
+// addSlowly adds a number if it is the first one, or if the scales can be made equal.
+func (p *plain) addSlowly(m int64, scale int) bool {
+	if m > maxPlain || m < -maxPlain || p.count == maxPlainCount {
+		return false
+	}
+	if p.count == 0 {
+		*p = plain{1, m, m, m, scale}
+		return true
+	}
+	for ; scale < p.scale; scale++ {
+		if m *= 10; m > maxPlain || m < -maxPlain {
+			return false
+		}
+	}
+	larger := *p
+	for ; larger.scale < scale; larger.scale++ {
+		larger.sum, larger.min, larger.max = larger.sum*10, larger.min*10, larger.max*10
+		if larger.min < -maxPlain || larger.max > maxPlain || larger.sum > maxPlainSum || larger.sum < -maxPlainSum {
+			return false
+		}
+	}
+	*p = larger
+	return p.add(m, scale)
 }
 
 // bulk is implemented by the states whose aggregates need no more of the values than a plain has.
@@ -80,6 +99,7 @@ func plainColumn(all []aggregate, columns []int) (column int, ok bool) {
 
 // settle adds the plains of all groups to the states.
 func (t *table) settle() {
+	t.cache = nil
 	for group := range t.plains {
 		t.settleGroup(group)
 	}

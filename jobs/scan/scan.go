@@ -42,8 +42,15 @@ var job = dataset.Job[Params, *table, Result]{
 		}
 		return q.inputColumns()
 	},
-	Start:   func() *table { return new(table) },
-	Open:    open,
+	Start: func() *table { return new(table) },
+	Open:  open,
+	Bulk: func(p Params, d dataset.Delimited) func(**table, []byte) (int, uint64) {
+		k := newKernel(p, d)
+		if k == nil {
+			return nil
+		}
+		return func(acc **table, text []byte) (int, uint64) { return k.fold(*acc, text) }
+	},
 	Prepare: prepare,
 	Store:   store,
 	Merge:   merge,
@@ -128,11 +135,13 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 		}
 		if isNumber && len(by) == 1 {
 			group := t.group(v.field(by[0]))
-			if t.plains[group].add(number) {
-				return nil
-			}
-			if t.settleGroup(group); t.plains[group].add(number) {
-				return nil
+			if number.Big == nil {
+				if t.plains[group].add(number.Mantissa, number.Scale) {
+					return nil
+				}
+				if t.settleGroup(group); t.plains[group].add(number.Mantissa, number.Scale) {
+					return nil
+				}
 			}
 			for _, s := range t.states {
 				s.add(group, v)

@@ -17,6 +17,7 @@ type table struct {
 	plains    []plain // of each group, not yet in states; empty unless the query allows it
 	plain     bool    // plains are used
 	bound     bool
+	cache     *groupCache // of the kernel that folds records into the table
 
 	hashes []uint64
 	ends   []int  // end of each group's key in keys

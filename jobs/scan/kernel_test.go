@@ -1,0 +1,160 @@
+package scan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
+)
+
+// withoutKernel is the job without a kernel.
+var withoutKernel = func() jobs.Job {
+	general := job
+	general.Bulk = nil
+	return jobs.MustNew(dataset.Define(general))
+}()
+
+// sameResult runs a query with and without a kernel, and fails the test if the results or the errors
+// differ. It reports whether the query has a result.
+func sameResult(t *testing.T, text string, pairs ...string) bool {
+	t.Helper()
+	pairs = append(pairs, "input="+write(t, "m.csv", text), "header=false", "delimiter=;", "by=b",
+		"aggregate=count,count(c),sum(c),min(c),max(c),mean(c)")
+	var results [2]string
+	for i, job := range []jobs.Job{jobs.MustNew(Definition), withoutKernel} {
+		params, err := job.Params(nil, pairs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, err := jobs.Local{Slots: 1}.Run(t.Context(), job, params)
+		results[i] = fmt.Sprintf("%s %v", done.Result, err)
+	}
+	if results[0] != results[1] {
+		t.Errorf("%q of\n%q\ngot with a kernel\n%s\nand without\n%s", pairs, text, results[0], results[1])
+	}
+	return strings.HasSuffix(results[1], "<nil>")
+}
+
+var (
+	oddKeys   = []string{"", "a", "Oslo", "12345678", "123456789", "0123456789abcdef", "0123456789abcdefg", "0123456789abcdefh", "é", "Zürich und Umgebung", "\xff", "a\rb", "\r", "\x00", "a\x00"}
+	oddValues = []string{"", "-", "+1", "1.", ".5", "-.5", ".", "-0.0", "1e3", "-1e-3", "--1", "-+1", "1234567", "12345678", "12345.67", "-123456.78", "123456789012345678", "1234567890123456789", "99999999999999999999", "1.23456789", "1.2.3", "x", "1x", " 1", "1\r", "é", "68719476736", "687194767.37"}
+)
+
+// randomRows returns rows of four columns, of which one in odd is unusual.
+func randomRows(random *rand.Rand, count, odd int, lineEnd string) string {
+	var b strings.Builder
+	pick := func(list []string) string { return list[random.IntN(len(list))] }
+	for range count {
+		fields := []string{"x", "Station " + strconv.Itoa(random.IntN(30)), strconv.Itoa(random.IntN(2000)-1000) + "." + strconv.Itoa(random.IntN(10)), "a longer text of the last column"}
+		switch what := random.IntN(odd); {
+		case what > 6:
+		case what == 6:
+			fields[1], fields[2] = pick(oddKeys), pick(oddValues)
+		case what == 5:
+			fields = fields[:random.IntN(4)]
+		case what == 4:
+			fields = append(fields, "5")
+		case what == 3:
+			fields[1] = `"` + strings.Trim(pick(oddKeys), "\r") + "\n" + `"`
+		case what == 2:
+			fields[1] = pick(oddKeys)
+		case what == 1:
+			fields[2] = pick(oddValues)
+		default:
+			fields[3*random.IntN(2)] = pick(append(oddKeys, oddValues...))
+		}
+		b.WriteString(strings.Join(fields, ";") + lineEnd)
+	}
+	return b.String()
+}
+
+// A query has the same result with and without a kernel, whatever the rows are.
+func TestKernelAgainstFold(t *testing.T) {
+	t.Parallel()
+	orders := []string{"names=a,b,c,d", "names=a,c,b,d", "names=b,c,a,d", "names=c,b,a,d", "names=a,d,c,b", "names=d,a,b,c"}
+	results := 0
+	for seed := range uint64(120) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		text := randomRows(random, 1+random.IntN(200), []int{8, 30, 1000}[seed%3], []string{"\n", "\r\n"}[seed/3%2])
+		if random.IntN(2) == 0 {
+			text = strings.TrimRight(text, "\r\n")
+		}
+		for _, onError := range []string{"fail", "skip"} {
+			if sameResult(t, text, orders[random.IntN(len(orders))], "on-error="+onError, "block="+strconv.Itoa(50+random.IntN(5000))) {
+				results++
+			}
+		}
+	}
+	if results < 100 {
+		t.Errorf("%d of 240 queries have a result: want at least 100", results)
+	}
+}
+
+func FuzzKernel(f *testing.F) {
+	corpus := fuzztest.Watch(f)
+	f.Add("x;Oslo;1.5;y\n", uint16(40), false)
+	f.Add("x;Oslo;1.5;y\r\nx;Rome;-12;y\r\n;;;\n", uint16(7), true)
+	f.Add("x;Oslo;y\n", uint16(40), false)
+	f.Fuzz(func(t *testing.T, text string, block uint16, first bool) {
+		if len(text) > 1<<12 {
+			t.Skip("too long")
+		}
+		names := "names=a,b,c,d"
+		if first {
+			names = "names=a,c,b,d"
+		}
+		rows := strings.Repeat("x;1;2.5;z\n", 8)
+		text = rows + text + "\n" + rows + text + "\n" + rows // the text is far from the end, so the kernel folds it
+		size := max(32, int(block))
+		skipped := sameResult(t, text, names, "on-error=skip", "block="+strconv.Itoa(size))
+		if sameResult(t, text, names, "block="+strconv.Itoa(size)) && skipped {
+			corpus.Taken()
+		} else {
+			corpus.Refused()
+		}
+	})
+}
+
+// The kernel folds the rows of the common shapes, and not the general code.
+func TestKernelFolds(t *testing.T) {
+	for _, text := range []string{"x;Oslo;1.5;y\n", "x;Oslo;-12.25;y\r\n", "x;;0;\n", "é;Zürich;123456.7;é\n", "x;a key of more than sixteen bytes;-1234567890;y\n"} {
+		text = strings.Repeat(text, 100)
+		k := newKernel(Params{By: "b", Aggregate: "mean(c)"}, dataset.Delimited{Columns: []string{"a", "b", "c", "d"}, Delimiter: ';'})
+		t1 := new(table)
+		used, rows := k.fold(t1, []byte(text))
+		if left := len(text) - used; left > 3*margin || rows != uint64(used/(len(text)/100)) {
+			t.Errorf("%.60q: %d rows of %d bytes are folded, of %d", text, rows, used, len(text))
+		}
+	}
+}
+
+// Short parses what Parse parses.
+func TestShort(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200_000 {
+		var word [8]byte
+		for i := range word {
+			word[i] = "0123456789012345678901234567890123456789.....;;-\n\x00/:\xb0é"[random.IntN(55)]
+		}
+		got, scale, size := short(load(word[:], 0))
+		if size > 0 {
+			if want, ok := exact.Parse(word[:size]); !ok || got != want.Mantissa || scale != want.Scale {
+				t.Fatalf("%q: got %d, scale %d, %d bytes, want %v", word, got, scale, size, want)
+			}
+			continue
+		}
+		length := 0
+		for length < 8 && strings.IndexByte("0123456789.", word[length]) >= 0 {
+			length++
+		}
+		if _, ok := exact.Parse(word[:length]); ok && length < 8 {
+			t.Fatalf("%q is not parsed", word)
+		}
+	}
+}
