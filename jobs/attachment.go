@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Attachment is a part of a result that is too large for JSON, such as a vector of numbers.
-// A definition whose Finish returns one declares a field of type Attachment in its type R,
-// or uses Attachment as R:
+// Attachment is a part of a result that is too large for JSON, such as a vector of numbers. A
+// definition whose result has an attachment declares a field of type Attachment in its type R, or
+// uses Attachment as R:
 //
 //	type result struct {
 //		Mean    float64         `json:"mean"`
@@ -35,7 +35,7 @@ type Attachment struct {
 }
 
 // NewAttachment returns an attachment with a name, which is shown to the user: 1 to 100 characters
-// without slashes and control characters. The caller must not use data again.
+// without slashes and control characters. The caller must not use the slice data after the call.
 func NewAttachment(name string, data []byte) Attachment {
 	sum := sha256.Sum256(data)
 	return Attachment{name, hex.EncodeToString(sum[:]), int64(len(data)), data}
@@ -84,8 +84,8 @@ func (a *Attachment) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// decodeAttachment decodes an attachment. decodeAttachment reports false if data is not the JSON of
-// an attachment.
+// decodeAttachment decodes the JSON form of an attachment. The result ok is false if data has
+// another form.
 func decodeAttachment(data []byte) (a Attachment, ok bool) {
 	var j attachmentJSON
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -162,7 +162,7 @@ func attachmentField(t reflect.Type) (index []int, ok bool, err error) {
 }
 
 // findAttachments returns the field indices of all attachments in struct fields. The result hidden
-// says whether the type also has attachments elsewhere, such as in slices or maps.
+// is true if the type also has attachments in slices, maps or other types that are not structs.
 func findAttachments(t reflect.Type, at []int, within []reflect.Type) (places [][]int, hidden bool) {
 	if t == attachmentType {
 		return [][]int{at}, false

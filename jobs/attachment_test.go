@@ -149,7 +149,8 @@ func defineResult[R any]() error {
 	return err
 }
 
-// FuzzFindAttachment checks that a description that was found is found again in its own JSON.
+// FuzzFindAttachment checks that an attachment that FindAttachment returned is returned again for
+// the attachment's JSON.
 func FuzzFindAttachment(f *testing.F) {
 	f.Add([]byte(`{"a":{"attachment":"t","size":0,"sha256":"` + strings.Repeat("0", 64) + `"}}`))
 	f.Add([]byte(`{"attachment":1}`))

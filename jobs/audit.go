@@ -8,19 +8,20 @@ import (
 	"fmt"
 )
 
-// MaxAudit is the share of all partitions, in millionths.
+// MaxAudit is the Share with which all partitions are audited, in millionths.
 const MaxAudit = 1_000_000
 
-// Audit says which partitions are computed twice. If the results differ, the partition fails
-// permanently. The second computation takes place right after the first one, in the same process.
-// So an audit finds results that depend on the time, on random numbers, on the iteration order of a
-// map, or on the calls before. It does not find results that depend on the machine or the build.
+// Audit selects the partitions that a job computes twice. If the two values of a partition differ,
+// the partition fails permanently. The second computation takes place right after the first one, in
+// the same process. An audit finds results that depend on the time, on random numbers, on the
+// iteration order of a map, or on earlier calls. An audit does not find results that depend on the
+// machine or the build.
 type Audit struct {
-	Share uint32 // in millionths; 0: no partition, otherwise at least one
-	Seed  string // chooses the partitions, together with their number
+	Share uint32 // share of the partitions that are audited, in millionths; if not 0, at least one partition
+	Seed  string // seed of the random choice of partitions
 }
 
-// chooses reports whether a partition is computed twice.
+// chooses reports whether a partition is audited.
 func (a Audit) chooses(partition, partitions uint64) bool {
 	if a.Share == 0 {
 		return false
@@ -32,12 +33,12 @@ func (a Audit) chooses(partition, partitions uint64) bool {
 	return draw(fmt.Sprintf("%s %d", a.Seed, partition))%MaxAudit < uint64(a.Share) || draw(a.Seed)%partitions == partition
 }
 
-// auditor computes partitions of a slot again.
+// auditor computes the audited partitions of a slot a second time.
 type auditor[T any] struct {
 	Audit
 	codec  Codec[T]
 	mapper Mapper[T]
-	mapOne func(ctx context.Context, partition uint64) (T, error) // nil until needed
+	mapOne func(ctx context.Context, partition uint64) (T, error) // Map function for the second computation; nil until the first audited partition
 }
 
 // check returns an error if a second computation of a partition gives another value.
@@ -46,7 +47,7 @@ func (a *auditor[T]) check(ctx context.Context, partition uint64, value T) error
 	if mapOne == nil {
 		mapOne = mapFunc(a.mapper, func() (spare T) { return spare })
 	}
-	a.mapOne = nil // a function that fails or panics is not called again
+	a.mapOne = nil // a Map function that failed or panicked is not called again
 	first, err := a.codec.Encode(value)
 	if err != nil {
 		return Permanent(fmt.Errorf("encode partial: %w", err))

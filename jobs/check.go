@@ -32,12 +32,12 @@ type Check struct {
 // CheckResult is the result of a check whose runs gave the same bytes.
 type CheckResult struct {
 	LocalResult
-	Runs []string // descriptions of the runs
+	Runs []string // descriptions of the runs whose results were compared
 }
 
 // DifferenceError is the error for a job that is not deterministic.
 type DifferenceError struct {
-	What  string // what differs, such as "node 2/1, partitions [4,8)"
+	What  string // the value that differs, such as "node 2/1, partitions [4,8)"
 	Runs  string // descriptions of the runs, or of the calls, that gave different bytes
 	Cause string // possible causes of the difference
 }
@@ -277,7 +277,7 @@ func (k *checker) check(n Node, data []byte) error {
 	return nil
 }
 
-// explain finds the cause of a difference at node n. To do so it looks for the lowest node, n or a
+// explain finds the cause of a difference at node n. It looks for the lowest node, n or a
 // descendant of n, that still differs from the reference when this run computes only that node and
 // encodes no partial below the node.
 func (k *checker) explain(ctx context.Context, task *Task, r checkRun, n Node) error {

@@ -34,7 +34,7 @@ func TestCheckAcceptsDeterministicJobs(t *testing.T) {
 	}
 }
 
-// ordered is a mapper whose values depend on the partition before.
+// ordered is a mapper whose value for a partition depends on the partition that was mapped before.
 type ordered struct{}
 
 func (ordered) Map(context.Context, uint64) (trace, error) { panic("want a call of Fork") }
@@ -91,7 +91,7 @@ func TestCheckFindsDifferences(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		job  Job
-		want []string // parts of the error
+		want []string // texts that the error must contain
 	}{
 		"plan": {
 			with(constant, func(d *Definition[traceParams, trace, trace]) {
@@ -163,7 +163,7 @@ func TestCheckFindsDifferences(t *testing.T) {
 
 type weightedMapper struct{}
 
-// Map returns values that merge without rounding errors, except in the last three.
+// Map returns values whose sums are exact, except in the last three partitions.
 func (weightedMapper) Map(_ context.Context, p uint64) (weighted, error) {
 	if p < 96 {
 		return weighted{1, 1}, nil

@@ -41,8 +41,8 @@ func decodeInPlace[T any](codec Codec[T], data []byte) (T, error) {
 // section 4.2.1). Keys are sorted. Floats keep their exact value, infinities included;
 // all NaNs are encoded as the same NaN. Times keep their nanoseconds and become UTC.
 //
-// Encode returns an error for a value that Decode would refuse. So a job with a value that cannot
-// be decoded fails when the value is first reported, and not later when the value is merged.
+// Encode returns an error for a value that Decode would refuse. A job with a value that cannot be
+// decoded therefore fails when the value is first reported, before the value is merged.
 type cborCodec[T any] struct{ shape shape }
 
 func newCBORCodec[T any]() (cborCodec[T], error) {

@@ -91,8 +91,7 @@ func TestCodecSortsMaps(t *testing.T) {
 	}
 }
 
-// Two NaNs that differ in their payload are one value to a job, and so must be
-// the same bytes.
+// TestCodecHasOneNaN checks that NaNs with different payloads have the same encoding.
 func TestCodecHasOneNaN(t *testing.T) {
 	codec := cborCodec[float64]{}
 	other := math.Float64frombits(math.Float64bits(math.NaN()) ^ 0xf0)

@@ -30,14 +30,14 @@ func nested(levels int) words {
 	return w
 }
 
-// A value that cannot be decoded fails when it is first drained, with an error that names
-// the part and is not retried.
+// TestDrainRefusesWhatCannotBeDecoded checks that Drain fails for a value that cannot be decoded.
+// The error must be permanent and name the wrong part of the value.
 func TestDrainRefusesWhatCannotBeDecoded(t *testing.T) {
 	cyclic := &words{}
 	cyclic.Of = map[string]words{"a": {Next: cyclic}}
 	for _, c := range []struct {
 		value words
-		want  string // part of the error's text; empty if no error is expected
+		want  string // text that the error must contain; empty if no error is expected
 	}{
 		{words{Names: []string{"ok", "é"}, By: map[float64]int{math.NaN(): 1, 0: 2}}, ""},
 		{words{Names: []string{"ok", "\xff"}}, `["Names"][1]: string "\xff" is not UTF-8: want UTF-8, or a []byte`},
@@ -84,7 +84,8 @@ type wordsMapper words
 
 func (m wordsMapper) Map(context.Context, uint64) (words, error) { return words(m), nil }
 
-// checkDecodable refuses exactly what the decoder refuses.
+// TestCheckDecodableAgreesWithTheDecoder checks that checkDecodable refuses exactly the data that
+// the decoder refuses.
 func TestCheckDecodableAgreesWithTheDecoder(t *testing.T) {
 	strs := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "a", "\xff", "a\xc3"}))
 	rapid.Check(t, func(t *rapid.T) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Plan says into how many partitions a computation is cut. The plan of a job is made once and stored.
+// Plan contains the number of partitions of a job. A job is planned once, and its plan is stored.
 type Plan struct {
 	Partitions uint64 // 1 to MaxPartitions; the number must not depend on the number of workers
 	Data       []byte // optional data, passed to every call of Open
@@ -16,14 +16,14 @@ type Plan struct {
 // called from several goroutines at once. The caller owns the returned value: Merge
 // may change it.
 //
-// A Mapper may also implement [Forker] or [Filler], and [io.Closer]: Close is called once, after
-// the last Map has returned.
+// A Mapper may also implement [Forker] or [Filler]. If a Mapper implements [io.Closer], Close is
+// called once, after the last Map has returned.
 type Mapper[T any] interface {
 	Map(ctx context.Context, partition uint64) (T, error)
 }
 
-// Forker is an optional interface of a [Mapper] that keeps state from one partition of a slot to
-// the next, such as buffers, or intermediate results that neighbouring partitions share. A slot
+// Forker is an optional interface of a [Mapper] that keeps state between the partitions that a slot
+// runs. Examples are buffers, and intermediate results that neighbouring partitions share. A slot
 // usually runs partitions in ascending order, but it may begin at any partition, go back, and get
 // another fork at any time. The value of a partition must not depend on the order or on the fork.
 type Forker[T any] interface {
@@ -49,9 +49,9 @@ type Forker[T any] interface {
 // P may implement [Validator]. The conditions of bit identity are in the package
 // documentation.
 type Definition[P, T, R any] struct {
-	Name     string // 1 to 40 lower-case letters, digits and dashes, the first a letter
-	Version  string // 1 to 40 characters; change it when partials or results change
-	Summary  string // one line
+	Name     string // 1 to 40 lower-case letters, digits and dashes; the first character is a letter
+	Version  string // 1 to 40 characters; must change whenever partials or results change
+	Summary  string // description of the job in one line
 	Defaults P
 
 	// Plan cuts the computation into partitions. The leader calls Plan once per job and
@@ -91,8 +91,8 @@ type Definition[P, T, R any] struct {
 	Preview func(ctx context.Context, p P, plan Plan) (Preview, error)
 
 	// NoAudit returns why a job with parameters p cannot be audited ([Audit]), for example because
-	// each computation of a partition writes an object. An empty reason means that the job can be
-	// audited, and so does a nil NoAudit.
+	// each computation of a partition writes an object. If the reason is empty or NoAudit is nil,
+	// the job can be audited.
 	NoAudit func(p P) (reason string)
 }
 
@@ -101,11 +101,11 @@ type Definition[P, T, R any] struct {
 // to the job's number of attempts. Code that does not return after the limit blocks a slot of its
 // worker until the code returns. A negative value means no limit.
 type Limits struct {
-	Plan   time.Duration // limit of a call of Plan; 0 means 10 min
-	Open   time.Duration // limit of a call of Open or Close; 0 means 10 min
-	Map    time.Duration // limit of a partition with the merges that follow from it; 0 means none
-	Merge  time.Duration // limit of a merge outside a span; 0 means 10 min
-	Finish time.Duration // limit of a call of Finish; 0 means 10 min
+	Plan   time.Duration // limit of a call of Plan; the default is 10 min
+	Open   time.Duration // limit of a call of Open or Close; the default is 10 min
+	Map    time.Duration // limit of a partition and the merges that follow from it; the default is no limit
+	Merge  time.Duration // limit of a merge outside a span; the default is 10 min
+	Finish time.Duration // limit of a call of Finish; the default is 10 min
 }
 
 const defaultLimit = 10 * time.Minute

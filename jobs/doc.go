@@ -15,7 +15,7 @@
 //
 //	func main() { cli.Main(jobs.MustNew(definition)) }
 //
-// The package example is a complete job. The package also contains the arithmetic of the
+// The package's example is a complete job. The package also contains the arithmetic of the
 // aggregation tree.
 //
 // # The aggregation tree
@@ -63,8 +63,8 @@
 //   - Encoding and decoding a partial loses nothing. [New] refuses types whose values the default
 //     codec would change, for example by a tag json:"-", a field that is not exported, two fields
 //     of one name, or omitempty on a float, which turns -0 into 0. The author must ensure that a
-//     codec set in the definition loses nothing, that times are UTC, and that no two pointers lead
-//     to the same value, because decoding makes two values of it.
+//     codec set in the definition loses nothing and that times are UTC. No two pointers in a
+//     partial may lead to the same value, because decoding makes two values of that value.
 //   - The programs of the workers may be compiled for different architectures, for different levels
 //     of one architecture, such as GOAMD64=v1 and v3, or by different versions of Go. In that case
 //     Map, Merge and Finish round each product before it is added, as in float64(x*y) + z, because
@@ -94,8 +94,8 @@
 //   - Parameters: the error names the parameter, its value and the allowed values.
 //   - Map: a [*PartitionError]. The partition is retried, up to the job's limit of
 //     attempts, unless the error is marked by [Permanent].
-//   - Merge: a permanent error, because a retry merges the same operands. An error of a function of
-//     the definition's Merger fails the partition or the merge, which is retried.
+//   - Merge: a permanent error, because a retry merges the same operands. If a function of the
+//     definition's Merger fails, the partition or the merge is retried.
 //   - Encoding a partial: a permanent error when the partial is first reported. The default codec
 //     refuses strings that are not UTF-8, values that are cyclic or nested deeper than 32 levels,
 //     and maps in which two keys have the same encoding, such as two NaNs.

@@ -27,8 +27,8 @@ type permanentError struct{ err error }
 func (e *permanentError) Error() string { return e.err.Error() }
 func (e *permanentError) Unwrap() error { return e.err }
 
-// PanicError is a panic in a job's code, turned into an error. If the panic's value is
-// an error, PanicError wraps it.
+// PanicError is the error for a panic in a job's code. If the panic's value is an error, PanicError
+// wraps it.
 type PanicError struct {
 	Value any
 	Stack []byte

@@ -14,7 +14,7 @@ type collatzParams struct {
 	Limit uint64 `json:"limit" min:"1" max:"1e12" help:"start from every number up to this one"`
 }
 
-// longest is a partial: the longest of some neighbouring sequences.
+// longest is a partial: the longest Collatz sequence of a range of start numbers.
 type longest struct {
 	Start uint64 `json:"start"`
 	Steps uint64 `json:"steps"`
@@ -35,7 +35,7 @@ var collatz = jobs.Definition[collatzParams, longest, longest]{
 		return collatzMapper{p.Limit}, nil
 	},
 	Merge: func(left, right longest) (longest, error) {
-		if right.Steps > left.Steps { // of equals, the first
+		if right.Steps > left.Steps { // if two sequences are equally long, the first one wins
 			return right, nil
 		}
 		return left, nil
@@ -67,11 +67,10 @@ func (m collatzMapper) Map(_ context.Context, partition uint64) (best longest, e
 	return best, nil
 }
 
-// A complete job, run in this process. A program whose main function is
+// ExampleNew runs a complete job in this process. To run the job on a cluster, the main function of
+// a program is
 //
 //	func main() { cli.Main(jobs.MustNew(collatz)) }
-//
-// runs it on a cluster.
 func ExampleNew() {
 	job, err := jobs.New(collatz)
 	if err != nil {
@@ -97,7 +96,7 @@ func ExampleNew() {
 	// 100 partitions: {"start":77031,"steps":350}
 }
 
-// A test that a job is deterministic, for small parameters.
+// ExampleCheck tests with small parameters that a job is deterministic.
 func ExampleCheck() {
 	job := jobs.MustNew(collatz)
 	params, err := job.Params(nil, "limit=1e4")
@@ -107,7 +106,7 @@ func ExampleCheck() {
 	}
 	checked, err := jobs.Check{Attempts: 1}.Run(context.Background(), job, params)
 	if err != nil {
-		fmt.Println(err) // for a difference, a *jobs.DifferenceError
+		fmt.Println(err) // if the runs differ, the error is a *jobs.DifferenceError
 		return
 	}
 	fmt.Printf("%d runs: %s\n", len(checked.Runs), checked.Result)
@@ -115,8 +114,8 @@ func ExampleCheck() {
 	// 4 runs: {"start":6171,"steps":261}
 }
 
-// Merges happen between siblings only. Here one span of six partitions is cut
-// into the fewest nodes that are exactly that span.
+// ExampleTree_Cover lists the nodes of a span of six partitions. Merges happen only between
+// siblings, so this span needs three nodes.
 func ExampleTree_Cover() {
 	tree, err := jobs.NewTree(10)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // File is a file that is submitted together with a job, such as a program that the job runs. The
-// parameters of the job should contain the SHA-256 of the file. The file is then a part of the
-// job's identity, and the job's code can read the file with [WriteFile].
+// parameters of the job should contain the SHA-256 of the file. The job's code reads the file with
+// [WriteFile], and jobs with different files have different parameters.
 type File []byte
 
 // SHA256 returns the SHA-256 of the file in hexadecimal.
@@ -35,8 +35,8 @@ func WithFiles(ctx context.Context, files FileReader) context.Context {
 	return context.WithValue(ctx, filesKey{}, files)
 }
 
-// WriteFile writes a file that was submitted with the job to w. The function Open of a definition
-// can call WriteFile with the context that Open gets, and so can Finish and the functions of Merger.
+// WriteFile writes a file that was submitted with the job to w. A definition's functions Open and
+// Finish, and the functions of Merger, can call WriteFile with the context that they get.
 func WriteFile(ctx context.Context, sha256 string, size int64, w io.Writer) error {
 	files, ok := ctx.Value(filesKey{}).(FileReader)
 	if !ok {
@@ -48,7 +48,6 @@ func WriteFile(ctx context.Context, sha256 string, size int64, w io.Writer) erro
 // Files is a FileReader for files in memory.
 type Files []File
 
-// WriteFile implements [FileReader].
 func (list Files) WriteFile(_ context.Context, sha256 string, _ int64, w io.Writer) error {
 	for _, f := range list {
 		if f.SHA256() == sha256 {

@@ -9,8 +9,8 @@ import (
 // forest collects and merges the subtrees that the slots of [Local] have finished. The values stay
 // decoded. A forest may be used from several goroutines.
 type forest interface {
-	// add moves the only node of a stack into the forest. If the node's sibling is finished, add
-	// merges the two, and continues in the same way with their parent. An error is permanent.
+	// add moves the only node of a stack into the forest. If the node's sibling is in the forest,
+	// add merges the two nodes, and repeats this for their parent. An error is permanent.
 	add(ctx context.Context, s Stack, attempts int) error
 	// root returns the encoded partial of the root, after all partitions were added.
 	root() ([]byte, error)
@@ -23,7 +23,7 @@ type valueForest[T any] struct {
 	pool  *spares[T]
 
 	mu      sync.Mutex
-	waiting map[Node]T // values of nodes whose sibling is not finished
+	waiting map[Node]T // values of nodes whose sibling is not yet finished
 }
 
 func (f *valueForest[T]) add(ctx context.Context, from Stack, attempts int) (err error) {
@@ -55,7 +55,8 @@ func (f *valueForest[T]) add(ctx context.Context, from Stack, attempts int) (err
 	}
 }
 
-// mergePair merges two values. A function of the definition's Merger that fails is called again.
+// mergePair merges two values. If a function of the definition's Merger fails, mergePair retries
+// it.
 func (f *valueForest[T]) mergePair(ctx context.Context, left, right T, attempts int) (value T, err error) {
 	for attempt := 1; ; attempt++ {
 		value, err = f.merge.call(ctx, left, right)
@@ -81,7 +82,7 @@ func (f *valueForest[T]) takeSibling(n Node, value T) (sibling T, ok bool) {
 func (f *valueForest[T]) root() (data []byte, err error) {
 	defer recoverTo(&err)
 	root, ok := f.waiting[f.tree.Root()]
-	if !ok { // Merge has ended the goroutine of a slot by runtime.Goexit
+	if !ok { // the definition's Merge ended the goroutine of a slot with runtime.Goexit
 		return nil, fmt.Errorf("Merge: %w", ErrGoexit)
 	}
 	if data, err = encodeInPlace(f.codec, root); err != nil {

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// Job is a [Definition] that has been checked, without its type parameters. The methods of a job
-// may be called from several goroutines. If the definition's code panics, the methods return a
+// Job is a checked [Definition]. The type has no type parameters. The methods of a job may be
+// called from several goroutines. If the definition's code panics, the methods return a
 // *[PanicError].
 type Job struct {
 	name, version, summary string
@@ -28,7 +28,7 @@ type Job struct {
 	open      func(ctx context.Context, p Params, plan Plan) (*Task, error)
 	merge     func(ctx context.Context, p Params, own owned, left, right []byte) ([]byte, error)
 	merges    func(p Params) bool                  // reports whether partials are merged by a function of the definition's Merger
-	recode    func(partial []byte) ([]byte, error) // decodes a partial and encodes it again
+	recode    func(partial []byte) ([]byte, error) // decodes and encodes a partial
 	finish    func(ctx context.Context, p Params, own bool, root []byte) (json.RawMessage, Attachment, error)
 
 	attaches     bool
@@ -84,7 +84,7 @@ func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 	}, nil
 }
 
-// MustNew is like [New] and panics if the definition is not valid.
+// MustNew is like [New] but panics if the definition is not valid.
 func MustNew[P, T, R any](d Definition[P, T, R]) Job {
 	job, err := New(d)
 	if err != nil {
@@ -105,10 +105,12 @@ func (j Job) Summary() string { return j.summary }
 // Limits returns how long the functions may take. A limit of 0 means no limit.
 func (j Job) Limits() Limits { return j.limits }
 
-// CheckAudit returns an error if a job with these parameters cannot be audited: see [Definition].
+// CheckAudit returns an error if a job with these parameters cannot be audited, as described at the
+// field NoAudit of [Definition].
 func (j Job) CheckAudit(p Params) error { return j.audits(p) }
 
-// Restricted reports whether the job is restricted: see [Definition].
+// Restricted reports whether the job is restricted, as described at the field Restricted of
+// [Definition].
 func (j Job) Restricted() bool { return j.restricted }
 
 // Parameters returns descriptions of the job's parameters, in the order of the fields of
@@ -187,8 +189,8 @@ func (j Job) InPlace() bool { return j.inPlace }
 // Attaches reports whether the job's results may have an [Attachment].
 func (j Job) Attaches() bool { return j.attaches }
 
-// OnAttachment returns a copy of the job. If a result has an attachment, the method Finish of the
-// copy calls take with that attachment before it returns.
+// OnAttachment returns a copy of the job whose Finish passes the attachment of a result to the
+// function take.
 func (j Job) OnAttachment(take func(Attachment)) Job {
 	j.onAttachment = take
 	return j
@@ -349,8 +351,7 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 	}, nil
 }
 
-// aliases reports whether the codec encodes and decodes a partial without copying it, and so takes
-// almost no time.
+// aliases reports whether the codec encodes and decodes a partial without copying it.
 func (b binding[P, T, R]) aliases() bool {
 	_, ok := b.def.Codec.(interface{ aliases() })
 	return ok
@@ -383,7 +384,7 @@ func (b binding[P, T, R]) merger(p P) merger[T] {
 	return merger[T]{call: func(_ context.Context, left, right T) (T, error) { return b.def.Merge(left, right) }}
 }
 
-// mergerOf is like merger for parameters in the stored form.
+// mergerOf returns the function that merges partials of a job with the given stored parameters.
 func (b binding[P, T, R]) mergerOf(params Params) (m merger[T], err error) {
 	var p P
 	if b.def.Merger != nil {
@@ -408,7 +409,8 @@ func (b binding[P, T, R]) checkAudit(params Params) error {
 	return nil
 }
 
-// hasMerger returns false for parameters that it cannot parse, because Merge reports the error.
+// hasMerger reports whether a Merger of the definition merges the partials. For parameters that
+// cannot be parsed hasMerger returns false, because Merge reports that error.
 func (b binding[P, T, R]) hasMerger(params Params) (has bool) {
 	defer func() { _ = recover() }()
 	m, err := b.mergerOf(params)

@@ -41,7 +41,8 @@ func TestPlanChecksPartitions(t *testing.T) {
 	}
 }
 
-// Parameters of a stored job are checked again when they are used.
+// TestStoredParamsAreChecked checks that the parameters of a stored job are checked again when they
+// are used.
 func TestStoredParamsAreChecked(t *testing.T) {
 	job := MustNew(allDefinition())
 	if _, err := job.Plan(context.Background(), Params(`{"limit":-1}`)); err == nil || !strings.Contains(err.Error(), "parameter limit") {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Local runs a job in this process alone. Local performs the same merges as a cluster, so the
+// Local runs a job in this process. A local run performs the same merges as a cluster, so the
 // result has the same bytes as a cluster's result.
 type Local struct {
 	Slots    int // number of goroutines that call Map; at least 1
@@ -27,7 +27,7 @@ type Local struct {
 type LocalResult struct {
 	Result     json.RawMessage
 	Partitions uint64
-	Attachment Attachment // attachment of the result; zero if the result has none
+	Attachment Attachment // attachment of the result; zero if the result has no attachment
 }
 
 // Run plans, maps, merges and finishes a job. The params are in the stored form. When
@@ -136,12 +136,13 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 	return root, nil
 }
 
-// each runs n spans in the slots. After each span, a callback gets the stack that contains the span's nodes.
-// The function done must empty the stack, and is called from several goroutines.
+// each runs n spans in the slots. After each span, each calls the function done with the stack that
+// contains the span's nodes. The function done must empty the stack, and is called from several
+// goroutines.
 func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint64) Span, done func(i uint64, s Stack) error) error {
 	var next atomic.Uint64
 	var stop atomic.Bool
-	interrupted := make(chan error, max(l.Slots, 1)) // errors of slots whose goroutine was ended by the job's code (runtime.Goexit)
+	interrupted := make(chan error, max(l.Slots, 1)) // errors of slots whose goroutine was ended by runtime.Goexit in the job's code
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	var group errgroup.Group
 	for range max(l.Slots, 1) {
@@ -160,7 +161,7 @@ func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint6
 				}
 				err := l.runSpan(ctx, s, span(i), &stop)
 				if err == errStopped {
-					return nil // the failed slot returns the error
+					return nil // the goroutine of the failed slot returns the error
 				}
 				if err == nil {
 					err = done(i, s)

@@ -34,8 +34,8 @@ func TestLocalRetries(t *testing.T) {
 	}
 }
 
-// The error is that of the partition that failed, never that of a slot that
-// stopped because of it.
+// TestLocalReportsTheCause checks that Run returns the error of the failed partition, and not the
+// error of a slot that stopped because of the failure.
 func TestLocalReportsTheCause(t *testing.T) {
 	cause := errors.New("cause")
 	m := funcMapper(func(_ context.Context, p uint64) (trace, error) {
@@ -93,8 +93,8 @@ func TestLocalReportsClose(t *testing.T) {
 	}
 }
 
-// A Map function that ends its goroutine fails the run; without a check its subtree would
-// be missing from the result.
+// TestLocalGoexit checks that a run fails if a Map function ends its goroutine. Otherwise the
+// result would lack the goroutine's subtree.
 func TestLocalGoexit(t *testing.T) {
 	job := MustNew(Definition[struct{}, int, int]{
 		Name: "exits", Version: "1",

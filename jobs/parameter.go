@@ -19,11 +19,11 @@ type Parameter struct {
 	Type    string `json:"type"`            // type of the parameter: integer, number, string, boolean or duration
 	Default string `json:"default"`         // default value in the form in which a user would write it
 	Takes   string `json:"takes,omitempty"` // allowed range or allowed values
-	Help    string `json:"help,omitempty"`  // one line
+	Help    string `json:"help,omitempty"`  // description of the parameter in one line
 
 	Required bool   `json:"required,omitempty"` // true if the parameter has no default
 	field    int    // index of the field in the struct of parameters
-	min      string // values of the tags min, max and oneof
+	min      string // values of the field's tags min, max and oneof
 	max      string
 	oneOf    []string
 }
@@ -92,7 +92,7 @@ func describeField(f reflect.StructField) (Parameter, error) {
 		}
 	}
 	if p.min == "" && reflect.Zero(f.Type).CanUint() {
-		p.min = "0" // with this value Takes contains the bound
+		p.min = "0" // Takes then shows the lower bound of an unsigned integer
 	}
 	p.Takes = p.takes()
 	return p, nil

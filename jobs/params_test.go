@@ -152,20 +152,21 @@ func TestParamsStoredForm(t *testing.T) {
 	if string(params) != want {
 		t.Errorf("got  %s\nwant %s", params, want)
 	}
-	if earlier, err := job.Params([]byte(`{"note":"\u003c\u0026\u003e"}`), "rate=1e-7"); err != nil || string(earlier) != want { // by an earlier version
+	if earlier, err := job.Params([]byte(`{"note":"\u003c\u0026\u003e"}`), "rate=1e-7"); err != nil || string(earlier) != want { // JSON as an earlier version of this package wrote it
 		t.Errorf("read from an earlier version, it is %s: %v", earlier, err)
 	}
 	again, err := job.Params(params)
 	if err != nil || string(again) != want {
 		t.Errorf("read back, it is %s: %v", again, err)
 	}
-	escaped := strings.Replace(want, "<&>", `\u003c\u0026\u003e`, 1) // as encoding/json does unless told otherwise
+	escaped := strings.Replace(want, "<&>", `\u003c\u0026\u003e`, 1) // the default encoding of package json
 	if data, err := json.Marshal(struct{ P Params }{params}); err != nil || string(data) != `{"P":`+escaped+`}` {
 		t.Errorf("as JSON, it is %s: %v", data, err)
 	}
 }
 
-// Whatever parse takes, encode writes in a form that parse reads as the same.
+// TestParamsRoundTrip checks that encode writes all parameters that parse accepts, and that parse
+// reads the encoded parameters as the same values.
 func TestParamsRoundTrip(t *testing.T) {
 	codec := allCodec(t)
 	rapid.Check(t, func(t *rapid.T) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Preview describes the input of a job: see [Definition].
+// Preview describes the input of a job. The function Preview of a [Definition] returns it.
 type Preview struct {
 	Columns []PreviewColumn `json:"columns"`
 	Objects int             `json:"objects"` // number of objects that the job reads

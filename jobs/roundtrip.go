@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// fill describes how to make a test value of a type, such as one with empty maps or with NaNs,
-// which some encodings change.
+// fill describes how to make a test value of a type. The values include empty maps and NaNs, which
+// some encodings change.
 type fill struct {
 	pointers   bool // true if pointers in the value are not nil
 	containers int  // 0: slices and maps are nil; 1: they are empty; 2: they have one element
@@ -26,7 +26,7 @@ type numbers uint8
 const (
 	zeros numbers = iota
 	ordinary
-	lowest // in the test value, numbers are the lowest of their type, or negative zero
+	lowest // numbers are the lowest of their type, or negative zero
 	highest
 	strange // all floats are NaN
 )

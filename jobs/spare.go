@@ -13,10 +13,10 @@ import (
 // avoids most allocations: allocating the memory of a vector takes about as much time as adding a
 // vector to it.
 //
-// The parameter spare is a value that Merge no longer needs, or the zero value of T if there is no
-// such value. The old content of spare must not affect the result. A value is freed if it was an
-// operand of Merge and shares no memory with the value that Merge returned. So Merge should change
-// left and return it:
+// The parameter spare is a value that Merge no longer needs, or the zero value of T if Merge has
+// freed no value. The old content of spare must not affect the result. A value is freed if it was
+// an operand of Merge and shares no memory with the value that Merge returned. Merge should
+// therefore change left and return it:
 //
 //	func (m mapper) Fill(ctx context.Context, partition uint64, spare []float64) ([]float64, error) {
 //		if len(spare) != m.length {
@@ -56,8 +56,8 @@ func fillable(t reflect.Type) error {
 	return nil
 }
 
-// opaque returns a type within t whose memory the function blocks does not find, or nil if there is
-// none.
+// opaque returns a type within t whose memory the function blocks does not find. If blocks finds
+// all memory of the type, opaque returns nil.
 func opaque(t reflect.Type, slices bool) reflect.Type {
 	switch t.Kind() {
 	case reflect.Slice:
@@ -139,15 +139,15 @@ func slicesShare(a, b unsafe.Pointer, size uintptr) bool {
 // spares is a pool of values that merges no longer need. All stacks of a task share the pool.
 type spares[T any] struct {
 	share func(a, b T) bool // reports whether two values share memory; nil unless the mapper is a Filler
-	more  func() (T, bool)  // function that returns spare memory; set by Task.Spares, nil if the caller has none
-	give  func(T)           // function that takes a freed value; set together with more
+	more  func() (T, bool)  // returns spare memory; set by Task.Spares, nil if the caller has no spare memory
+	give  func(T)           // takes a freed value; set if and only if more is set
 
 	mu   sync.Mutex
 	list []T
 }
 
 // freed returns an operand of a merge that shares no memory with the merged value. The result ok is
-// false if there is no such operand.
+// false if both operands share memory with the merged value.
 func (s *spares[T]) freed(left, right, merged T) (spare T, ok bool) {
 	switch {
 	case s.share == nil:
@@ -159,7 +159,7 @@ func (s *spares[T]) freed(left, right, merged T) (spare T, ok bool) {
 	return spare, false
 }
 
-// put adds a freed value.
+// put adds a freed value to the pool.
 func (s *spares[T]) put(value T) {
 	if s.give != nil {
 		s.give(value)
@@ -170,7 +170,7 @@ func (s *spares[T]) put(value T) {
 	s.list = append(s.list, value)
 }
 
-// get removes a freed value. If the list is empty, get returns the zero value.
+// get removes a freed value from the pool. If the pool is empty, get returns the zero value.
 func (s *spares[T]) get() (value T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +183,8 @@ func (s *spares[T]) get() (value T) {
 	return value
 }
 
-// pop removes the last value of a list. pop leaves no reference to the value in the list.
+// pop removes the last value of a list and clears the value's element, so that the list does not
+// keep the value in memory.
 func pop[T any](list *[]T) (value T) {
 	last := len(*list) - 1
 	value, (*list)[last] = (*list)[last], value

@@ -14,10 +14,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// filler maps a partition to a vector of small integers, whose sums are exact.
+// filler is a mapper whose values are vectors of small integers, so sums are exact.
 type filler struct {
 	length int
-	reused *atomic.Int64 // calls that got a spare value; may be nil
+	reused *atomic.Int64 // number of calls that got a spare value; may be nil
 }
 
 func (f filler) Map(context.Context, uint64) ([]float64, error) {
@@ -58,8 +58,8 @@ func vectorJob(mapper Mapper[[]float64], merge func(left, right []float64) ([]fl
 	})
 }
 
-// The drained partials and the result of a local run are the same with and without spare
-// values, whatever the order. Drained bytes do not change afterwards.
+// TestSpareValuesAnyOrder checks that spare values do not change the drained partials and the
+// result of a local run, for any order of the spans. Drained bytes must not change after Drain.
 func TestSpareValuesAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Uint64Range(1, 100).Draw(t, "n")
@@ -120,8 +120,8 @@ func TestSpareValuesAnyOrder(t *testing.T) {
 	})
 }
 
-// A run allocates about one value for each level of the tree and slot, not for each
-// partition.
+// TestLocalReusesValues checks that a run allocates about one value for each level and slot, and
+// not one value for each partition.
 func TestLocalReusesValues(t *testing.T) {
 	const partitions, slots = 4096, 2
 	var reused atomic.Int64
@@ -134,7 +134,8 @@ func TestLocalReusesValues(t *testing.T) {
 	}
 }
 
-// What Merge returns is not freed, even if it shares memory with the right operand.
+// TestMergeReturnsRight checks that the value that Merge returned is not freed, even if that value
+// shares memory with the right operand.
 func TestMergeReturnsRight(t *testing.T) {
 	for name, merge := range map[string]func(left, right []float64) ([]float64, error){
 		"right": func(left, right []float64) ([]float64, error) { return addVectors(right, left) },
@@ -161,7 +162,7 @@ func TestMergeReturnsRight(t *testing.T) {
 	}
 }
 
-// stale forgets to clear the spare value.
+// stale is a faulty filler that does not clear the spare value.
 type stale struct{ filler }
 
 func (s stale) Fill(_ context.Context, partition uint64, spare []float64) ([]float64, error) {
@@ -181,7 +182,7 @@ func TestCheckFindsStaleSpare(t *testing.T) {
 	}
 }
 
-// fillAndFork has both optional methods.
+// fillAndFork is an invalid mapper with the methods Fill and Fork.
 type fillAndFork struct{ filler }
 
 func (f fillAndFork) Fork() func(context.Context, uint64) ([]float64, error) { return f.Map }
@@ -219,7 +220,7 @@ func TestOpenRefusesFillers(t *testing.T) {
 	}
 }
 
-// Merge leaves operands as they are, unless it owns them.
+// TestOwnOperands checks that Merge changes only operands that it owns.
 func TestOwnOperands(t *testing.T) {
 	job := vectorJob(filler{length: 4}, addVectors)
 	left, right := must(Vector[float64]{}.Encode([]float64{1, 2})), must(Vector[float64]{}.Encode([]float64{3, 4}))

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// trace is a partial that shows every merge it came from, and a sum whose last
-// bits depend on their order.
+// trace is a partial that lists its merges, and has a sum whose last bits depend on the order of
+// the merges.
 type trace struct {
 	Text string
 	Sum  float64
@@ -24,8 +24,8 @@ type traceParams struct {
 	Partitions uint64 `min:"1"`
 }
 
-// tracer maps partition i to its number and 1/(i+1). It fails the first attempt
-// at the partitions in flaky.
+// tracer maps partition i to the number i and the value 1/(i+1). The first attempt at each
+// partition in flaky fails.
 type tracer struct {
 	flaky map[uint64]error
 }
@@ -50,7 +50,7 @@ func traceDefinition(m Mapper[trace]) Definition[traceParams, trace, trace] {
 	}
 }
 
-// wantTrace is the partial of a node by the definition of the tree alone.
+// wantTrace computes the partial of a node from the definition of the tree.
 func wantTrace(tree Tree, n Node) trace {
 	span := tree.Span(n)
 	if span.Len() == 1 {
@@ -79,8 +79,8 @@ func openTrace(t rapid.TB, partitions uint64, m Mapper[trace]) (Job, *Task) {
 	return job, task
 }
 
-// The root is the same for any division of [0, N) into spans, any order of them on any
-// number of stacks, any drains of the stacks and any failures of partitions.
+// TestStackAnyCutting checks that the root's partial does not depend on how [0, N) is cut into
+// spans, on their order, on the number of stacks, on drains or on failed partitions.
 func TestStackAnyCutting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Uint64Range(1, 200).Draw(t, "n")
@@ -141,7 +141,7 @@ func TestStackAnyCutting(t *testing.T) {
 	})
 }
 
-// spansBetween cuts [0, n) at the given places.
+// spansBetween cuts [0, n) at the given partitions.
 func spansBetween(n uint64, cuts []uint64) []Span {
 	isCut := make(map[uint64]bool)
 	for _, c := range cuts {
@@ -157,7 +157,7 @@ func spansBetween(n uint64, cuts []uint64) []Span {
 	return spans
 }
 
-// mergeForest merges siblings until none is left.
+// mergeForest merges siblings until no two siblings are left.
 func mergeForest(t rapid.TB, job Job, tree Tree, forest map[Node][]byte) {
 	for merged := true; merged; {
 		merged = false
@@ -266,8 +266,8 @@ func TestStackGoesOnAfterPanic(t *testing.T) {
 	}
 }
 
-// TestMergerIsRetried lets a merge fail once. The merge is made again, without a retry of the nodes
-// that are on the stack.
+// TestMergerIsRetried checks that a failed merge is retried and that the nodes on the stack are not
+// computed again.
 func TestMergerIsRetried(t *testing.T) {
 	mapped, merged := map[uint64]int{}, 0
 	d := Definition[struct{}, string, string]{
@@ -322,8 +322,8 @@ type mapText func(ctx context.Context, partition uint64) (string, error)
 
 func (f mapText) Map(ctx context.Context, partition uint64) (string, error) { return f(ctx, partition) }
 
-// TestStackNamesTheFunctionThatEndsItsGoroutine calls runtime.Goexit in each function that a
-// stack calls.
+// TestStackNamesTheFunctionThatEndsItsGoroutine checks the error for a call of runtime.Goexit in
+// each function that a stack calls.
 func TestStackNamesTheFunctionThatEndsItsGoroutine(t *testing.T) {
 	calls := map[string]*stack[int]{
 		"Fork":  {mapper: endingForker{}},
@@ -344,12 +344,13 @@ func TestStackNamesTheFunctionThatEndsItsGoroutine(t *testing.T) {
 	}
 }
 
-// ending is a mapper whose Map ends its goroutine.
+// ending is a mapper whose Map calls runtime.Goexit.
 type ending struct{}
 
 func (ending) Map(context.Context, uint64) (int, error) { runtime.Goexit(); return 0, nil }
 
-// endingForker ends its goroutine in Fork, unless mapping is set.
+// endingForker is a mapper that calls runtime.Goexit in Fork, or in the Map function if mapping is
+// set.
 type endingForker struct {
 	ending
 	mapping bool
@@ -362,7 +363,8 @@ func (f endingForker) Fork() func(context.Context, uint64) (int, error) {
 	return func(context.Context, uint64) (int, error) { return 0, nil }
 }
 
-// A merge that fails may leave its operands inconsistent, so they must not be reported.
+// TestStackForgetsWhatAFailedMergeTouched checks that the operands of a failed merge are not
+// reported, because the merge may have left them inconsistent.
 func TestStackForgetsWhatAFailedMergeTouched(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"error": func() error { return errors.New("cannot merge") },
@@ -399,7 +401,7 @@ func TestStackForgetsWhatAFailedMergeTouched(t *testing.T) {
 	}
 }
 
-// forker counts its forks; each fork counts its own calls.
+// forker is a mapper that counts its forks. Each fork counts its calls.
 type forker struct {
 	tracer
 	forks atomic.Int64
@@ -423,7 +425,7 @@ func TestStackForks(t *testing.T) {
 	if next, err := s.Run(context.Background(), Span{0, 4}, new(atomic.Bool)); next != 2 || err == nil {
 		t.Fatalf("run ended at %d: %v", next, err)
 	}
-	// After the panic there is a new fork, whose first calls these are.
+	// After the panic the mapper is forked again, so the new fork counts its calls from 1.
 	if next, err := s.Run(context.Background(), Span{2, 4}, new(atomic.Bool)); next != 4 || err != nil {
 		t.Fatalf("second run ended at %d: %v", next, err)
 	}

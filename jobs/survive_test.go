@@ -78,7 +78,7 @@ func TestSurvives(t *testing.T) {
 		marshaled{},
 		struct {
 			_ struct{} `cbor:",toarray"`
-			A float64  `cbor:",omitempty"` // has no effect in an array
+			A float64  `cbor:",omitempty"` // omitempty has no effect in an array
 		}{},
 		struct{ inner }{},
 		struct{ *Inner }{},
@@ -96,7 +96,7 @@ func TestSurvives(t *testing.T) {
 		}{},
 		struct {
 			A int `cbor:"1,keyasint"`
-			B int `cbor:"1"` // a string
+			B int `cbor:"1"` // the key "1" is a string
 		}{},
 		struct {
 			A int `json:"-" cbor:"a"`
@@ -118,7 +118,7 @@ func TestSurvives(t *testing.T) {
 	}
 	for _, c := range []struct {
 		value any
-		want  string // a part of the error
+		want  string // text that the error must contain
 	}{
 		{Stats{}, `Stats.Count is not encoded because of its tag "-": remove`},
 		{map[string][]*Stats{}, `T[][].Count is not encoded`},
@@ -218,11 +218,11 @@ type Optional struct {
 
 type (
 	four [1][1][1][1]int
-	deep [1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1]four // 33 levels
+	deep [1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1][1]four // arrays nested in 33 levels
 )
 
-// counted is the partial of a job whose results differed from run to run: its count was
-// lost if a partial was encoded.
+// counted is a partial that loses its count when it is encoded, so that a job's results differ
+// between runs.
 type counted struct {
 	Sum   float64 `json:"sum"`
 	Count int     `json:"-"`

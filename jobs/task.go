@@ -105,16 +105,16 @@ type stack[T any] struct {
 	merge  merger[T]
 	codec  Codec[T]
 
-	spares []T        // values that merges of this stack no longer need; empty unless the mapper is a Filler
-	pool   *spares[T] // values that other merges of the task no longer need
+	spares []T        // values that merges of this stack have freed; empty unless the mapper is a Filler
+	pool   *spares[T] // values that all merges of the task have freed
 
 	mapOne  func(ctx context.Context, partition uint64) (T, error) // the slot's Map function; nil until the first partition
 	merging bool                                                   // true during a call of Merge, and after a call that failed or panicked
 	nodes   []Node
 	values  []T
 
-	audit       *auditor[T] // nil: no partition is computed twice
-	next        uint64      // the first partition that is not done
+	audit       *auditor[T] // auditor of the slot; nil if no partition is audited
+	next        uint64      // first partition of the span that is not done
 	interrupted error
 	progress    *Progress // record of what the stack does; nil if Watch was not called
 }
@@ -204,8 +204,8 @@ func mapFunc[T any](mapper Mapper[T], spare func() T) func(ctx context.Context, 
 	return mapper.Map
 }
 
-// spare removes a freed value from the stack or from the task's pool. spare returns the zero value
-// if there is none.
+// spare removes a freed value from the stack or from the task's pool. If no value is free, spare
+// returns the zero value.
 func (s *stack[T]) spare() T {
 	if len(s.spares) == 0 {
 		return s.pool.get()
@@ -213,7 +213,8 @@ func (s *stack[T]) spare() T {
 	return pop(&s.spares)
 }
 
-// keepSpare adds a freed value to the stack, or to the task's pool if the stack has one.
+// keepSpare adds a freed value to the stack. If the stack already has a freed value, keepSpare adds
+// it to the task's pool.
 func (s *stack[T]) keepSpare(value T) {
 	if len(s.spares) > 0 {
 		s.pool.put(value)

@@ -10,7 +10,7 @@ import (
 // stay unused, so that sums of a node's bounds cannot overflow.
 const MaxPartitions = 1 << 62
 
-// Span is the contiguous range of partitions [Lo, Hi). Span is empty if Hi <= Lo.
+// Span is the contiguous range of partitions [Lo, Hi). A span is empty if Hi <= Lo.
 type Span struct {
 	Lo uint64 `cbor:"1,keyasint"`
 	Hi uint64 `cbor:"2,keyasint"`
@@ -65,8 +65,8 @@ func (n Node) IsRight() bool { return n.Index&1 == 1 }
 // String returns the node as level/index.
 func (n Node) String() string { return fmt.Sprintf("%d/%d", n.Level, n.Index) }
 
-// Tree is the shape of a job's aggregation tree. Tree depends on the number of partitions alone, so
-// every run of a job performs the same merges.
+// Tree is the shape of a job's aggregation tree. The shape depends only on the number of
+// partitions, so every run of a job performs the same merges.
 //
 // If the right child of a node would begin at or past the number of partitions, the
 // node is the same as its left child: both names mean the same partial. The tree uses
@@ -85,7 +85,7 @@ func NewTree(partitions uint64) (Tree, error) {
 	return Tree{partitions}, nil
 }
 
-// Partitions returns the number of partitions, which are the leaves.
+// Partitions returns the number of partitions, which are the leaves of the tree.
 func (t Tree) Partitions() uint64 { return t.partitions }
 
 // Root returns the node that covers all partitions.

@@ -100,14 +100,14 @@ func FuzzTree(f *testing.F) {
 			return
 		}
 		corpus.Taken()
-		mustTree(t, n).Contains(Node{level, lo}) // whatever they are, no panic
+		mustTree(t, n).Contains(Node{level, lo}) // Contains must not panic for any node
 		lo %= n
 		checkTree(t, n, lo, lo+hi%(n-lo+1), level%63)
 	})
 }
 
-// checkTree checks what must hold of the tree of n partitions, of the span
-// [lo, hi) in it, and of the node over lo at a level.
+// checkTree checks the invariants of the tree of n partitions, of the span [lo, hi), and of the
+// node above partition lo on a level.
 func checkTree(t rapid.TB, n, lo, hi uint64, level uint8) {
 	t.Helper()
 	tree := mustTree(t, n)
@@ -169,7 +169,8 @@ func checkTree(t rapid.TB, n, lo, hi uint64, level uint8) {
 	}
 }
 
-// drawPartitions prefers small numbers and those around powers of two.
+// drawPartitions draws a number of partitions. Small numbers and numbers near powers of two are
+// preferred.
 func drawPartitions(t *rapid.T) uint64 {
 	near := rapid.Custom(func(t *rapid.T) uint64 {
 		n := uint64(1)<<rapid.IntRange(1, 62).Draw(t, "power") + rapid.Uint64Range(0, 2).Draw(t, "around") - 1
@@ -197,7 +198,8 @@ func TestAlignedSpansMeetWhereFewNodesDo(t *testing.T) {
 		if first.Lo != s.Lo || first.Empty() || !s.Contains(first) || 8*first.Len() < 7*s.Len() {
 			t.Fatalf("%v becomes %v, want at least seven eighths of it, from its beginning", s, first)
 		}
-		// Of a span as long that begins where this ends.
+		// The next span begins at the end of the first span and has the length of s before
+		// rounding.
 		next := Span{first.Hi, min(first.Hi+s.Len(), n)}.Aligned()
 		if got := len(tree.Cover(next)); next.Hi < n && got > 8 {
 			t.Fatalf("%v, after %v, is covered by %d nodes", next, first, got)

@@ -25,7 +25,7 @@ type InPlaceCodec[T any] interface {
 // empty slice have the same encoding, which is decoded as nil.
 type Raw = Vector[byte]
 
-// FixedSize is a number whose size is the same on every machine.
+// FixedSize lists the number types whose size is the same on every machine.
 type FixedSize interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
@@ -110,7 +110,7 @@ func orNil[E any](value []E) []E {
 	return value
 }
 
-// memory returns the bytes of a slice of numbers.
+// memory returns the memory of a slice of numbers as bytes.
 func memory[E FixedSize](value []E) []byte {
 	var number E
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(value))), len(value)*int(unsafe.Sizeof(number)))

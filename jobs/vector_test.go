@@ -52,7 +52,8 @@ func TestVectorRefusesPartsOfNumbers(t *testing.T) {
 	}
 }
 
-// Encode and Decode copy; the variants in place do not, if the bytes are aligned.
+// TestVectorMemory checks that Encode and Decode copy the numbers, and that EncodeInPlace and
+// DecodeInPlace do not copy aligned data.
 func TestVectorMemory(t *testing.T) {
 	codec := Vector[float64]{}
 	same := func(a []float64, b []byte) bool {
@@ -78,8 +79,8 @@ func TestVectorMemory(t *testing.T) {
 	}
 }
 
-// fuzzRecode checks that bytes that decode are encoded again as the same bytes, by a codec's
-// methods in place too.
+// fuzzRecode checks that data that can be decoded does not change when it is decoded and encoded.
+// It also checks the codec's methods EncodeInPlace and DecodeInPlace.
 func fuzzRecode[T any](t *testing.T, codec InPlaceCodec[T], data []byte) {
 	value, err := codec.Decode(data)
 	if err != nil {
@@ -154,7 +155,7 @@ func TestZstd(t *testing.T) {
 	}
 }
 
-// New checks the default codec below a compression, as without one.
+// TestZstdChecksType checks that New refuses the same types for Zstd(nil) as for the default codec.
 func TestZstdChecksType(t *testing.T) {
 	type lossy struct {
 		Lost int `json:"-"`

@@ -24,7 +24,7 @@ func Zstd[T any](inner Codec[T]) Codec[T] {
 
 type zstdCodec[T any] struct {
 	inner Codec[T]
-	err   error // error if the default codec cannot encode values of type T
+	err   error // error for a type T that the default codec cannot encode
 }
 
 // check returns the error that New reports for a definition with this codec.

@@ -13,7 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 )
 
-// attachedBytes returns n bytes that do not repeat within a piece.
+// attachedBytes returns n bytes of test data without repetition within a piece of an attachment.
 func attachedBytes(n int) []byte {
 	data := make([]byte, n)
 	for i := range data {
@@ -22,7 +22,7 @@ func attachedBytes(n int) []byte {
 	return data
 }
 
-// countWriter records the largest write.
+// countWriter is a writer that records the size of its largest write.
 type countWriter struct {
 	bytes.Buffer
 	largest int
@@ -33,8 +33,8 @@ func (w *countWriter) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// TestAttachment fetches the attachment of a result on each kind of storage. It is removed
-// with the job.
+// TestAttachment checks on each kind of storage that an attachment can be fetched, and that it is
+// removed with its job.
 func TestAttachment(t *testing.T) {
 	for name, on := range storages {
 		t.Run(name, func(t *testing.T) {

@@ -21,12 +21,12 @@ type Config struct {
 	// nats://127.0.0.1:4222; cluster.FromEnv reads the environment.
 	Cluster cluster.Config
 
-	// Name is the connection's name, which the NATS server shows to its operators.
-	// Default "bellwether client".
+	// Name is the connection's name, which the NATS server shows to its operators. The default is
+	// "bellwether client".
 	Name string
 
-	// Timeout is how long a method waits for a leader to answer, and for storage to
-	// open or to recover. Default 5 s.
+	// Timeout is how long a method waits for an answer of a leader, and for storage to open or to
+	// recover. The default is 5 s.
 	Timeout time.Duration
 }
 
@@ -134,13 +134,13 @@ func (c *Client) open(ctx context.Context) (*store.Store, error) {
 func (c *Client) explain(err error) error { return c.storage.Explain(err) }
 
 const (
-	askTimeout  = time.Second            // timeout of one request to the leader, which usually answers within milliseconds
+	askTimeout  = time.Second            // timeout of one request to the leader
 	liveTimeout = 500 * time.Millisecond // timeout of a request to the leader for which older data in storage can replace the answer
 	askInterval = 100 * time.Millisecond // interval between requests while there is no leader
 )
 
-// ask sends a request to the leader once. ask fails with [ErrNoLeader] if no leader answers, and
-// with [ErrOtherStorage] if the only leaders that answer use another storage than the client.
+// ask sends one request to the leader. ask fails with [ErrNoLeader] if no leader answers, and with
+// [ErrOtherStorage] if the only leaders that answer use another storage than the client.
 func ask[A wire.Message](ctx context.Context, c *Client, what string, question []byte, timeout time.Duration) (A, error) {
 	var none A
 	bounded, cancel := context.WithTimeout(ctx, timeout)
@@ -164,8 +164,8 @@ func ask[A wire.Message](ctx context.Context, c *Client, what string, question [
 	return answer, nil
 }
 
-// Because an election may be in progress, askUntil repeats a request until a leader answers or Config.Timeout
-// has passed. A leader may receive the request twice.
+// askUntil repeats a request until a leader answers or Config.Timeout has passed, because an
+// election may be in progress. A leader may receive the request twice.
 func askUntil[A wire.Message](ctx context.Context, c *Client, what string, question []byte) (A, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()

@@ -42,7 +42,7 @@ type sumResult struct {
 	Bytes jobs.Attachment `json:"bytes,omitzero"`
 }
 
-// sum adds the numbers of its partitions.
+// sum is a job that adds the numbers of its partitions.
 var sum = jobs.Definition[sumParams, uint64, sumResult]{
 	Name: "sum", Version: "1", Defaults: sumParams{N: 10},
 	Plan: func(_ context.Context, p sumParams) (jobs.Plan, error) { return jobs.Plan{Partitions: p.N}, nil },
@@ -73,7 +73,7 @@ func (m sumMapper) Map(ctx context.Context, partition uint64) (uint64, error) {
 	return partition, nil
 }
 
-// onJetStream starts a NATS server and returns how to reach it.
+// onJetStream starts a NATS server and returns the configuration of a cluster that uses the server.
 func onJetStream(t *testing.T) cluster.Config {
 	return cluster.Config{NATS: cluster.NATS{URL: natstest.Start(t, natsserver.Config{}).URL()}}
 }
@@ -119,7 +119,7 @@ func submit(t *testing.T, c *client.Client, o client.SubmitOptions) string {
 	return id
 }
 
-// want reports an error of the test unless err is the target and contains all texts.
+// want fails the test unless err wraps the target and contains all texts.
 func want(t *testing.T, what string, err, target error, texts ...string) {
 	t.Helper()
 	if !errors.Is(err, target) {
@@ -133,7 +133,7 @@ func want(t *testing.T, what string, err, target error, texts ...string) {
 	}
 }
 
-// storages are the kinds of storage.
+// storages are the kinds of storage on which tests run.
 var storages = map[string]func(*testing.T) cluster.Config{
 	"jetstream": onJetStream,
 	"azure": func(t *testing.T) cluster.Config {
@@ -271,7 +271,7 @@ func TestStates(t *testing.T) {
 	want(t, "progress", err, client.ErrNotFound)
 }
 
-// TestLeader asks who leads, and lets the other worker lead.
+// TestLeader asks for the leader, and hands the lease over to the other worker.
 func TestLeader(t *testing.T) {
 	where := onJetStream(t)
 	startWorkers(t, where, 2)
@@ -393,7 +393,7 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// TestDamaged overwrites records of jobs, and poisons the queue.
+// TestDamaged checks the errors for damaged records of jobs, and for poisoned submissions.
 func TestDamaged(t *testing.T) {
 	where := onJetStream(t)
 	c := connect(t, where, time.Second)
@@ -444,7 +444,8 @@ func TestDamaged(t *testing.T) {
 	want(t, "result", err, client.ErrDamaged, "SHA-256")
 }
 
-// TestUnreachable connects to servers that are missing, refuse, or lack JetStream.
+// TestUnreachable checks the errors for servers that do not run, refuse the client, or lack
+// JetStream.
 func TestUnreachable(t *testing.T) {
 	connectTo := func(cfg cluster.Config) error {
 		_, err := client.Connect(t.Context(), client.Config{Cluster: cfg})

@@ -24,8 +24,8 @@
 //
 // # What can fail
 //
-// Connect fails with the errors of package cluster: ErrConfig, ErrNoServer,
-// ErrUnauthorized, ErrTLS, ErrPayload. The other methods fail with
+// Connect fails with the errors ErrConfig, ErrNoServer, ErrUnauthorized, ErrTLS and ErrPayload of
+// package cluster. The other methods fail with these errors:
 //
 //	ErrNoLeader     no leader answered within Config.Timeout
 //	ErrOtherStorage the leader uses another storage than the client, so it would never see

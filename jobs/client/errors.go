@@ -28,8 +28,8 @@ var (
 	ErrNewer       = store.ErrNewer
 )
 
-// JobError wraps [ErrNotEnded], [ErrEnded], [ErrFailed] or [ErrCancelled] and names the
-// job.
+// JobError is the error for a job in the wrong state. It wraps [ErrNotEnded], [ErrEnded],
+// [ErrFailed] or [ErrCancelled] and names the job.
 type JobError struct {
 	ID      string
 	State   State
@@ -52,7 +52,7 @@ func (e *JobError) Error() string {
 
 func (e *JobError) Unwrap() error { return e.Err }
 
-// textError wraps a sentinel error and has another text.
+// textError is an error that wraps a sentinel error and replaces its text.
 type textError struct {
 	text     string
 	sentinel error

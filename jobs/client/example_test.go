@@ -16,7 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
-// A program submits a job and waits for its typed result.
+// Example submits a job and waits for the job's typed result.
 func Example() {
 	ctx := context.Background()
 	where, stop := startCluster() // a real program calls cluster.FromEnv

@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Leader is the leader of a cluster.
+// Leader contains the epoch, the worker ID and the host of a cluster's leader.
 type Leader = wire.LeaderInfo
 
 // Leader asks the cluster's leader for its epoch, worker ID and host.
@@ -18,7 +18,7 @@ func (c *Client) Leader(ctx context.Context) (Leader, error) {
 }
 
 // StepDown asks the leader to hand over to another worker, and returns the leader that was asked.
-// StepDown does not wait for the next leader: see [Client.LeaderAfter].
+// StepDown does not wait for the next leader; [Client.LeaderAfter] does.
 func (c *Client) StepDown(ctx context.Context) (Leader, error) {
 	return askUntil[wire.LeaderInfo](ctx, c, wire.AskStepDown, nil)
 }
@@ -42,7 +42,7 @@ func (c *Client) LeaderAfter(ctx context.Context, epoch uint64) (Leader, error) 
 	}
 }
 
-// Worker is a worker of a cluster.
+// Worker describes one worker of a cluster.
 type Worker = wire.WorkerInfo
 
 // Workers is a list of the workers that a leader knows.
@@ -54,7 +54,7 @@ func (c *Client) Workers(ctx context.Context) (Workers, error) {
 	return askUntil[wire.Workers](ctx, c, wire.AskWorkers, nil)
 }
 
-// Term is the record of one leader's term.
+// Term is the stored record of one leader's term.
 type Term = store.TermRecord
 
 // History returns the records of about the latest thousand terms, oldest first.

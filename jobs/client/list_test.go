@@ -19,15 +19,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 )
 
-// failedJobs is a storage with many failed jobs, whose records are alike. It measures the
-// heap while the records are read.
+// failedJobs is a fake storage with the same record for each of many failed jobs. It measures the
+// heap during reads.
 type failedJobs struct {
 	*memory.Blobs
 	ids []string
 
 	mu    sync.Mutex
 	reads int
-	heap  uint64 // the largest
+	heap  uint64 // largest size of the heap in bytes
 }
 
 func (f *failedJobs) List(context.Context, string) ([]string, error) {
@@ -38,7 +38,7 @@ func (f *failedJobs) List(context.Context, string) ([]string, error) {
 	return keys, nil
 }
 
-// Get returns the record of the first job, with the ID of the job that is read.
+// Get returns the record of the first job, but with the ID in the given key.
 func (f *failedJobs) Get(ctx context.Context, key string) ([]byte, store.Version, error) {
 	kind, id, _ := strings.Cut(key, "/")
 	data, version, err := f.Blobs.Get(ctx, kind+"/"+f.ids[0])
@@ -60,7 +60,8 @@ func liveHeap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestMemoryOfAList lists 10,000 jobs whose records take 500 MB in all.
+// TestMemoryOfAList checks how much memory a list of 10,000 jobs takes if their records have 500
+// MB.
 func TestMemoryOfAList(t *testing.T) {
 	blobs := &failedJobs{Blobs: memory.NewBlobs()}
 	now := time.UnixMilli(1_700_000_000_000)
@@ -76,7 +77,7 @@ func TestMemoryOfAList(t *testing.T) {
 	for i := range 10 {
 		m.Errors = append(m.Errors, store.ErrorText{Text: strings.Repeat("t", 1000), Count: 1, Partition: uint64(i)})
 	}
-	for i := range 4 { // as earlier versions wrote
+	for i := range 4 { // a manifest as earlier versions wrote it
 		m.Attempts = append(m.Attempts, store.Attempt{Partition: uint64(i), Failed: 1, Error: strings.Repeat("a", 4000)})
 	}
 	for i := range uint64(2000) {

@@ -11,10 +11,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// record holds the stored spec and manifest of a job.
+// record contains the stored spec and manifest of a job.
 type record struct {
 	spec     store.Spec
-	manifest store.Manifest // manifest of the job; if no leader has begun the job, only State is set, to Queued
+	manifest store.Manifest // manifest of the job; contains only State, Queued, if no leader has begun the job
 }
 
 // record reads a job's spec and manifest from storage. If only one of them is damaged, record
@@ -50,15 +50,16 @@ const maxBatch = 64
 // DamagedJob is a job that [Client.List] or [Client.Each] could not read.
 type DamagedJob struct {
 	ID  string
-	Err error // wraps ErrDamaged
+	Err error // reason, which wraps ErrDamaged
 
 	state State // state in the manifest; empty if the manifest could not be read
 }
 
-// readJobs reads the jobs with the given IDs in order, calls keep with each record, and passes the result of
-// keep to visit. The function keep is called from several goroutines. Records are large, so readJobs reads the
-// jobs in batches and retains only the results of keep. If a job does not exist, readJobs skips it, because the
-// job may have been removed since the IDs were listed. At the first error of visit, readJobs stops.
+// readJobs reads the jobs with the given IDs in order, calls keep with each record, and passes the
+// result of keep to visit. The function keep is called from several goroutines. readJobs reads the
+// jobs in batches and retains only the results of keep, because records are large. If a job does
+// not exist, readJobs skips it, because the job may have been removed since the IDs were listed. At
+// the first error of visit, readJobs stops.
 func readJobs[T any](ctx context.Context, c *Client, s *store.Store, ids []string, keep func(record) T, visit func(T) error) (damaged []DamagedJob, err error) {
 	for batch := range slices.Chunk(ids, maxBatch) {
 		kept, errs, states := make([]T, len(batch)), make([]error, len(batch)), make([]State, len(batch))

@@ -43,11 +43,11 @@ func (c *Client) Cancel(ctx context.Context, id string) error {
 	return nil
 }
 
-// Remove removes jobs that have ended, and their results, from storage. Remove works without a leader. If one
-// of the jobs has not ended ([ErrNotEnded]) or does not exist, Remove removes none of them. Remove also removes
-// damaged jobs, except jobs that a later version of Bellwether wrote. After an error, or once ctx is done,
-// Remove completes the removals that it has begun and begins no more. Remove returns the IDs of the removed
-// jobs.
+// Remove removes jobs that have ended, and their results, from storage. Remove works without a
+// leader. If one of the jobs has not ended ([ErrNotEnded]) or does not exist, Remove removes none
+// of them. Remove also removes damaged jobs, except jobs that a later version of Bellwether wrote.
+// After an error, or when ctx is done, Remove completes the removals that it has begun, and removes
+// no further jobs. Remove returns the IDs of the removed jobs.
 func (c *Client) Remove(ctx context.Context, ids ...string) (removed []string, err error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -60,9 +60,9 @@ func (c *Client) Remove(ctx context.Context, ids ...string) (removed []string, e
 	return c.remove(ctx, s, ids)
 }
 
-// RemoveEndedBefore is like [Client.Remove] for all jobs that ended before moment.
-// RemoveEndedBefore also completes removals that were interrupted. RemoveEndedBefore does not
-// remove damaged jobs, and returns a list of them.
+// RemoveEndedBefore removes all jobs that ended before moment. RemoveEndedBefore also completes
+// removals that were interrupted. RemoveEndedBefore does not remove damaged jobs, and returns a
+// list of them.
 func (c *Client) RemoveEndedBefore(ctx context.Context, moment time.Time) (removed []string, damaged []DamagedJob, err error) {
 	s, err := c.open(ctx)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Outcome is the final status of a job, and its result.
+// Outcome contains the final status and the result of a job.
 type Outcome struct {
 	Status
 	Result json.RawMessage // result of the job; nil unless the job completed

@@ -261,8 +261,8 @@ func (c *Client) Status(ctx context.Context, id string) (Status, error) {
 	return newStatus(r, live), nil
 }
 
-// live asks the leader for the active job with the given ID, or for all active jobs if id is empty.
-// The result is nil if no leader answers.
+// live asks the leader for the progress of the active job with the given ID. If id is empty, live
+// asks for all active jobs. The result is nil if no leader answers.
 func (c *Client) live(ctx context.Context, id string) (*wire.Jobs, error) {
 	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id}), liveTimeout)
 	switch {
@@ -290,8 +290,9 @@ func (c *Client) Progress(ctx context.Context, id string) (Progress, error) {
 	return answer.Jobs[0], nil
 }
 
-// List returns the statuses of all jobs, oldest first, and separately the jobs that cannot be read. List works
-// without a leader. A status may take many kilobytes, so for thousands of jobs [Client.Each] needs less memory.
+// List returns the statuses of all jobs, oldest first, and separately the jobs that cannot be read.
+// List works without a leader. For thousands of jobs [Client.Each] needs less memory, because a
+// status may take many kilobytes.
 func (c *Client) List(ctx context.Context) ([]Status, []DamagedJob, error) {
 	var list []Status
 	damaged, err := c.Each(ctx, func(s Status) error {
@@ -312,7 +313,7 @@ func (c *Client) Each(ctx context.Context, visit func(Status) error) ([]DamagedJ
 		return nil, err
 	}
 	live, err := c.live(ctx, "")
-	if err != nil && !errors.Is(err, ErrOtherStorage) { // a leader on another storage knows none of these jobs
+	if err != nil && !errors.Is(err, ErrOtherStorage) { // a leader on another storage does not know these jobs
 		return nil, err
 	}
 	ids, err := c.ids(ctx, s)

@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// ownStorage describes the storage that the client uses.
+// ownStorage identifies the storage that the client uses.
 type ownStorage struct {
 	mu         sync.Mutex
 	identity   string    // identity of the storage; empty if it is unknown
@@ -22,11 +22,11 @@ type ownStorage struct {
 
 const (
 	identityTimeout = 2 * time.Second  // timeout of reading the storage's identity
-	matchLasts      = 10 * time.Second // for this time after a leader's answer, Submit does not check the leader's storage again
-	electionTakes   = 2 * time.Second  // maximum duration of an election; until it ends, only a leader on another storage may answer
+	matchLasts      = 10 * time.Second // time after a leader's answer during which Submit does not check the leader's storage
+	electionTakes   = 2 * time.Second  // maximum duration of an election; during an election, a leader on another storage may be the only one that answers
 )
 
-// neverUsed stands in an error for the identity of a storage that has no identity.
+// neverUsed is the text that replaces the identity in errors about a storage without an identity.
 const neverUsed = "that no worker has ever used"
 
 // checkStorage returns [ErrOtherStorage] if the leader that answered uses another storage than the
@@ -45,8 +45,8 @@ func (c *Client) checkStorage(ctx context.Context, leaders string) error {
 	defer own.mu.Unlock()
 	identity := own.identity
 	if identity == "" && !own.unreadable {
-		// A leader writes an identity to its storage before it leads. So if the client's storage has no
-		// identity but a leader has answered, that leader uses another storage.
+		// A leader writes an identity to its storage before it leads. If the client's storage has
+		// no identity but a leader has answered, that leader uses another storage.
 		ctx, cancel := context.WithTimeout(ctx, identityTimeout)
 		defer cancel()
 		var err error
@@ -87,9 +87,9 @@ func (c *Client) checkLeader(ctx context.Context) error {
 	}
 }
 
-// If a leader on another storage has answered, askOthers repeats the request and returns the first answer of a
-// leader on the client's storage. If no such leader answers before ctx is done, askOthers returns the error
-// mismatch.
+// askOthers repeats a request that a leader on another storage has answered, and returns the first
+// answer of a leader on the client's storage. If no such leader answers before ctx is done,
+// askOthers returns the error mismatch.
 func askOthers[A wire.Message](ctx context.Context, c *Client, what string, question []byte, mismatch error) (A, error) {
 	var none A
 	inbox := c.nc.NewRespInbox()

@@ -12,20 +12,20 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// onAzure returns the same cluster with an Azurite as its storage.
+// onAzure returns a copy of the cluster's configuration with Azurite as the storage.
 func onAzure(t *testing.T, where cluster.Config) cluster.Config {
 	where.Storage = cluster.Azure
 	where.Azure.Config = account.Config{ConnectionString: azuritetest.Server(t).ConnectionString()}
 	return where
 }
 
-// TestLeaderOnAnotherStorage has clients on a storage that is not the fleet's.
+// TestLeaderOnAnotherStorage uses clients whose storage differs from the storage of the workers.
 func TestLeaderOnAnotherStorage(t *testing.T) {
 	fleet := onJetStream(t)
-	fleet.Name = "stray-" + store.NewID(time.Now()) // Azurite is shared
+	fleet.Name = "stray-" + store.NewID(time.Now()) // a unique name, because tests share the Azurite server
 	const timeout = 300 * time.Millisecond
 	c := connect(t, onAzure(t, fleet), timeout)
-	id := submit(t, c, client.SubmitOptions{}) // there is no leader yet
+	id := submit(t, c, client.SubmitOptions{}) // at this time there is no leader
 	startWorkers(t, fleet, 1)
 	leader(t, connect(t, fleet, 30*time.Second))
 
@@ -45,11 +45,11 @@ func TestLeaderOnAnotherStorage(t *testing.T) {
 	}
 }
 
-// TestTwoFleets runs two fleets with the same cluster name on one NATS. Each client gets only
-// answers of the leader that uses the client's storage.
+// TestTwoFleets runs two clusters with the same name on one NATS server, but on different storages.
+// Each client gets only answers of the leader that uses the client's storage.
 func TestTwoFleets(t *testing.T) {
 	here := onJetStream(t)
-	here.Name = "pair-" + store.NewID(time.Now()) // Azurite is shared
+	here.Name = "pair-" + store.NewID(time.Now()) // a unique name, because tests share the Azurite server
 	there := onAzure(t, here)
 	startWorkers(t, here, 1)
 	startWorkers(t, there, 1)
@@ -75,7 +75,7 @@ func TestTwoFleets(t *testing.T) {
 	}
 }
 
-// leader waits until there is a leader.
+// leader waits until a leader answers.
 func leader(t *testing.T, c *client.Client) {
 	t.Helper()
 	if _, err := c.Leader(t.Context()); err != nil {

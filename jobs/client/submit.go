@@ -41,33 +41,33 @@ type SubmitOptions struct {
 	// Priority is -MaxPriority to MaxPriority. Jobs of a higher priority run first.
 	Priority int
 	// MaxAttempts is the number of times that a failing partition is tried before the job fails.
-	// Default DefaultMaxAttempts.
+	// The default is DefaultMaxAttempts.
 	MaxAttempts int
 	// MaxSkipped is the number of partitions that the result may omit because all their attempts
 	// failed. MaxSkipped is at most [MaxSkipped].
 	MaxSkipped uint64
 
-	// StrictBuilds restricts the job to workers of one build: programs compiled by the same version
-	// of Go for the same architecture and architecture level, such as GOAMD64=v3. The leader
-	// chooses the build with the most slots when the job begins. The job waits while no worker has
-	// that build.
+	// StrictBuilds restricts the job to workers of one build. A build is a version of Go, an
+	// architecture and an architecture level, such as GOAMD64=v3. The leader chooses the build with
+	// the most slots when the job begins. The job waits while no worker has that build.
 	StrictBuilds bool
 	// Timeout is how long the job may take from its beginning to its end, including partitions,
-	// merges and retries. A job that takes longer fails. Default: no limit.
+	// merges and retries. A job that takes longer fails. The default is no limit.
 	Timeout time.Duration
-	// PartitionTimeout is how long one partition may take, including the merges that follow it. A partition
-	// that takes longer counts as failed, and is tried up to MaxAttempts times. The timeout may be noticed
-	// late: after up to twice PartitionTimeout. Default: the definition's Limits.Map.
+	// PartitionTimeout is how long one partition may take, including the merges that follow it. A
+	// partition that takes longer counts as failed, and is tried up to MaxAttempts times. The
+	// timeout may be noticed late: after up to twice PartitionTimeout. The default is the field
+	// Limits.Map of the definition.
 	PartitionTimeout time.Duration
 	// Audit is the share of the partitions that are computed twice, in millionths. If the two
-	// results of a partition differ, the job fails. See [jobs.Audit].
+	// results of a partition differ, the job fails.
 	Audit uint32
 
-	// Unchecked, if not nil, is called with the reason if this process could not compare the parameters with
-	// the job's input, because the process cannot read the input. The workers report their errors later.
+	// Unchecked, if not nil, is called with the reason if this process could not compare the
+	// parameters with the job's input, because the process cannot read the input.
 	Unchecked func(reason error)
-	// NoCheck omits this comparison. It is for names of files that are other files on this machine than on the
-	// workers' machines.
+	// NoCheck disables the comparison of the parameters with the job's input. Set it if a file name
+	// means other files on this machine than on the workers' machines.
 	NoCheck bool
 }
 
@@ -102,7 +102,7 @@ func (o SubmitOptions) fileTime() (d time.Duration) {
 	return d
 }
 
-// params returns the parameters as JSON, their stored form.
+// params returns the parameters in the stored form, which is JSON.
 func (o SubmitOptions) params(job jobs.Job) (base jobs.Params, err error) {
 	switch p := o.Params.(type) {
 	case nil:

@@ -18,7 +18,7 @@ import (
 // The methods in this file are for programs that show a cluster continuously. The size of the methods' answers
 // is bounded for any number of workers and jobs. If there is no leader, the methods fail at once.
 
-// Totals are the leader's figures for the whole cluster.
+// Totals contains the leader's figures for the whole cluster.
 type Totals = wire.Totals
 
 // WorkersAfter returns workers whose IDs are greater than after, up to limit and at most
@@ -31,12 +31,13 @@ func (c *Client) WorkersAfter(ctx context.Context, after string, limit int) (Wor
 // Window is a range of partitions for which [Client.Map] returns a map.
 type Window = wire.Window
 
-// JobMap says which partitions of a job are done, and which workers hold the others.
+// JobMap lists which partitions of a job are done, and which workers hold the remaining partitions.
 type JobMap = wire.JobMap
 
 // Map asks the leader which partitions of an active job are done, and which workers hold the
-// others. Map fails with [ErrNotFound] if the job is not among the leader's active jobs. The map is
-// nil if the job is not planned, or if the leader runs an earlier version of Bellwether.
+// remaining partitions. Map fails with [ErrNotFound] if the job is not among the leader's active
+// jobs. The map is nil if the job is not planned, or if the leader runs an earlier version of
+// Bellwether.
 func (c *Client) Map(ctx context.Context, id string, windows ...Window) (Progress, *JobMap, error) {
 	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id, Windows: windows, Recent: true}), liveTimeout)
 	switch {
@@ -48,8 +49,8 @@ func (c *Client) Map(ctx context.Context, id string, windows ...Window) (Progres
 	return answer.Jobs[0], answer.Map, nil
 }
 
-// LatestTerms returns the records of up to limit terms before an epoch, newest first, and whether
-// there may be earlier terms. If the epoch is 0, LatestTerms begins with the newest term.
+// LatestTerms returns the records of up to limit terms before an epoch, newest first, and reports
+// whether there may be earlier terms. If the epoch is 0, LatestTerms begins with the newest term.
 func (c *Client) LatestTerms(ctx context.Context, before uint64, limit int) (terms []Term, more bool, err error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -89,7 +90,7 @@ func (c *Client) Life(ctx context.Context, id string) (Life, error) {
 	return Life{m.Samples, m.Partitions, m.Started, m.Retried}, nil
 }
 
-// Summary is a job in a list.
+// Summary describes a job in a list of jobs.
 type Summary struct {
 	ID, Job, Version string
 	Priority         int
@@ -99,7 +100,7 @@ type Summary struct {
 	Rate             float64 // partitions per second; 0 if no leader answered
 	Trouble          string  // reason why the job does not advance, or why it failed
 	Submitted        time.Time
-	Started          time.Time // zero if unknown
+	Started          time.Time // time when a leader began the job; zero if unknown
 	Finished         time.Time
 }
 
@@ -115,7 +116,7 @@ const (
 // Page is a part of the list of jobs, newest first.
 type Page struct {
 	Jobs   []Summary
-	Next   string // argument before for the next page; empty if there are no older jobs
+	Next   string // value of the argument before for the next page; empty if there are no older jobs
 	All    int    // total number of jobs
 	Active int    // number of jobs in the index of active jobs
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Watch returns a sequence of the latest statuses of a job. The sequence ends when the job has ended; the last
-// status is final. The intervals between statuses grow with the duration of the watch, so the end of a short
-// job is noticed quickly and watching a long job takes few requests. While there is no leader, statuses have
-// Epoch 0, and the sequence continues. The sequence ends with an error if ctx is done. The sequence also ends
-// with an error if, for longer than Config.Timeout, storage does not answer or the only leaders that answer use
-// another storage.
+// Watch returns a sequence of statuses of a job. The sequence ends when the job has ended; the last
+// status is final. The intervals between statuses grow with the duration of the watch, so the end
+// of a short job is noticed quickly and watching a long job takes few requests. Without a leader
+// the sequence continues with statuses whose Epoch is 0. The sequence ends with an error if ctx is
+// done. The sequence also ends with an error if, for longer than Config.Timeout, storage does not
+// answer or the only leaders that answer use another storage.
 func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
 		began := time.Now()
@@ -81,8 +81,9 @@ func (c *Client) Wait(ctx context.Context, id string) (Status, error) {
 			listed = true
 			continue
 		}
-		// If the leader has never listed the job, either the leader has not received the job yet, or the job
-		// began and ended between two requests. Reading storage from time to time detects such a job's end.
+		// If the leader has never listed the job, either the leader has not received the job yet,
+		// or the job began and ended between two requests. Wait therefore also reads storage, once
+		// per maxInterval.
 		if !listed && time.Since(looked) < maxInterval {
 			continue
 		}
@@ -107,8 +108,8 @@ const firstLook = 50 * time.Millisecond
 // activeJobs is the leader's latest list of its active jobs, shared by all calls of
 // Wait.
 type activeJobs struct {
-	turn chan struct{} // contains a token while a goroutine uses the following fields
-	at   time.Time     // time of the latest answer
+	turn chan struct{} // contains a token while a goroutine uses the fields at, list and err
+	at   time.Time     // time of the latest request
 	list *wire.Jobs    // answer of the leader; nil if no leader answered
 	err  error         // ErrOtherStorage if the latest request returned it, otherwise nil
 }
