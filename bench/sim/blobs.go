@@ -15,7 +15,7 @@ type blobs struct{ process *process }
 
 var _ store.Blobs = (*blobs)(nil)
 
-// origin describes the writer of a blob.
+// origin describes the process and the term that wrote a blob.
 type origin struct {
 	writer *process
 	epoch  uint64 // epoch under which the writer led when it wrote the blob; 0 if it did not lead
@@ -93,9 +93,10 @@ func (st *storage) keys(prefix string) []string {
 	return list
 }
 
-// leftover returns the key of an index entry or a partial that should have been removed because all jobs have
-// ended, or "" if there is none. A blob that was stored late may stay, because the next leader would remove a
-// late index entry. A partial may also stay if its writer died before another process learned of the partial.
+// leftover returns the key of an index entry or a partial that should have been removed because all
+// jobs have ended, or "" if storage contains no such blob. A blob that was stored late may stay;
+// the next leader would remove a late index entry. A partial may also stay if its writer died
+// before any other process knew of the partial.
 func (st *storage) leftover() string {
 	for _, key := range st.keys("active/") {
 		if !st.origins[key].late {
@@ -113,7 +114,7 @@ func (st *storage) leftover() string {
 }
 
 // remainder returns the key of a blob that belongs to a removed job and should have been removed
-// with the job, or "" if there is none.
+// with the job, or "" if storage contains no such blob.
 func (st *storage) remainder(id string) string {
 	for _, key := range st.keys("") {
 		if strings.Contains(key, id) && !st.origins[key].orphaned(key) && !st.cancelledAgain(key, id) {
@@ -124,9 +125,8 @@ func (st *storage) remainder(id string) string {
 }
 
 // cancelledAgain reports whether a value is the first manifest of a removed job whose spec was
-// stored again by a late write. A leader that did not lead when the job ended regards the spec as
-// that of a job that waits in the queue, and a late request then cancels this job. The user can
-// remove the job again.
+// stored again by a late write. A new leader considers the job of such a spec as queued, and a late
+// request may cancel the job. The user can remove the job again.
 func (st *storage) cancelledAgain(key, id string) bool {
 	if key != "manifest/"+id || !st.origins["spec/"+id].late {
 		return false
@@ -136,7 +136,7 @@ func (st *storage) cancelledAgain(key, id string) bool {
 }
 
 // orphaned reports whether the blob may stay in storage after its job was removed, because the
-// blob's writer could no longer remove the blob when the writer learned of the job's removal.
+// blob's writer could not remove the blob after the job's removal.
 func (o origin) orphaned(key string) bool {
 	switch {
 	case o.late || !o.writer.alive:
@@ -145,7 +145,7 @@ func (o origin) orphaned(key string) bool {
 		return o.writer.leads() != o.epoch
 	case strings.HasPrefix(key, "partial/"): // the writer was a worker, because workers write partials
 		return false
-	default: // the writer was a leader whose term was over
+	default: // the term of the leader that wrote the blob was over
 		return o.writer.elector != nil
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// call is a running call of a job's Plan, Merge or Finish. In the simulation it replaces the calls of package
-// worker/executor.
+// call is a running call of a job's Plan, Merge or Finish. The type call replaces the calls of
+// package worker/executor in the simulation.
 type call struct {
 	worker *worker
 	call   *session.HeldCall
 	job    *job
-	ctx    context.Context // the context is done when the job has ended or the worker stops
+	ctx    context.Context // context of the call, which is done when the job has ended or the worker stops
 	cancel context.CancelFunc
 	ended  bool // true if the job has ended
 	blob   string
-	held   []byte // result of the call, if the worker holds it because it is large
+	held   []byte // result of the call if the worker holds it because of its size
 }
 
 // beginCalls begins the waiting calls that the session allows to run now.
@@ -74,8 +74,8 @@ func (c *call) make() (item wire.Item, err error) {
 	return c.store(item)
 }
 
-// hang simulates a call that does not return: after callLimit the session is told that the call has failed, and
-// much later the call ends.
+// hang simulates a call that does not return. After callLimit, hang tells the session that the call
+// has failed; the call ends much later.
 func (c *call) hang() {
 	w := c.worker
 	p := w.process
@@ -131,8 +131,8 @@ func (c *call) operands() (list [][]byte, err error) {
 }
 
 // store writes the data of an item to storage if the data are too large for a report, and returns
-// the item with the name of the blob in place of the data. If the worker may hold partials, store
-// keeps a large partial in the worker's memory instead.
+// the item with the blob's name instead of the data. If the worker may hold partials, store keeps a
+// large partial in the worker's memory instead.
 func (c *call) store(item wire.Item) (wire.Item, error) {
 	switch {
 	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline && c.worker.session.MayHold():

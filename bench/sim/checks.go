@@ -9,9 +9,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// checks observes the whole simulated cluster and checks that Bellwether keeps its promises, which
-// the package documentation lists. The simulation calls a method of checks when the event happens
-// that the method is named after. A broken promise ends the simulation.
+// checks observes the simulated cluster and checks the promises that the package documentation
+// lists. The methods of checks are named after events, and the simulation calls a method when its
+// event happens. A broken promise ends the simulation.
 type checks struct {
 	sim *Sim
 
@@ -19,10 +19,10 @@ type checks struct {
 	first     map[string]uint64         // lowest epoch whose leader may still write the job's manifest, by job ID
 	terms     map[uint64]*observedTerm
 	epochs    map[*process]followedEpoch
-	invented  map[uint64]bool // epochs of the beacons that a fault invented, so that no leader has them
+	invented  map[uint64]bool // epochs that occur only in beacons that a fault made up
 	kept      map[*process]map[string]*keptItems
 	assigned  map[*process][]assigned
-	copies    map[string][]copied // nodes whose partials workers have had, by job ID
+	copies    map[string][]copied // nodes whose partials workers have had in memory, by job ID
 	deaths    map[partitionOf]int // number of processes that died while the partition was assigned to them
 	callsDied map[callOf]int      // number of processes that died while the call was assigned to them
 

@@ -30,8 +30,8 @@ func (c *checks) changed(epoch uint64) {
 	}
 }
 
-// leads is called when a process begins to lead. leads checks that the process holds the epoch and
-// that no process has led under that epoch before.
+// leads is called when a process begins to lead. leads checks that storage granted the epoch to the
+// process and that no process has led under that epoch before.
 func (c *checks) leads(p *process, epoch uint64) {
 	t := c.terms[epoch]
 	switch {
@@ -55,16 +55,16 @@ func (c *checks) acts(p *process, epoch uint64) {
 	}
 }
 
-// followedEpoch is the epoch that a worker follows.
+// followedEpoch records which epoch a worker follows.
 type followedEpoch struct {
 	epoch   uint64
 	granted bool // true if storage had granted the epoch when the worker began to follow it
 }
 
-// followed is called when a worker may have begun to follow an epoch. followed checks two promises:
-// once a worker follows an epoch that storage has granted, it never follows a lower epoch; and a
-// worker follows only epochs of leaders that use the worker's own storage. A worker may follow an
-// epoch that only an invented beacon had, and may then follow a lower epoch.
+// followed is called when a worker may have begun to follow an epoch. followed checks that a worker
+// that follows an epoch granted by storage never follows a lower epoch. It also checks that a
+// worker follows only epochs of leaders that use the worker's storage. After an epoch that only a
+// made-up beacon had, a worker may follow a lower epoch.
 func (c *checks) followed(p *process, epoch uint64) {
 	last := c.epochs[p]
 	if epoch == last.epoch || p.storage != c.sim.storage {

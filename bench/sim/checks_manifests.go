@@ -10,9 +10,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// The simulation calls written when a blob is stored. If the blob is a manifest, written checks that the
-// manifest's epoch is not lower than that of the job's last manifest, that durable partitions stay durable, and
-// that a job that has ended does not change.
+// written is called when a blob is stored. If the blob is a manifest, written checks that the
+// manifest's epoch is not lower than the epoch of the job's last manifest, that durable partitions
+// stay durable, and that a job that has ended does not change.
 func (c *checks) written(by, key string) {
 	id, isManifest := strings.CutPrefix(key, "manifest/")
 	if !isManifest {
@@ -25,7 +25,7 @@ func (c *checks) written(by, key string) {
 	}
 	old := c.manifests[id]
 	if c.sim.jobs[id].removing {
-		return // whether this manifest is removed again is checked at the end by [storage.remainder]
+		return // at the end, [storage.remainder] checks that this manifest was removed again
 	}
 	c.manifests[id] = m
 	switch {

@@ -8,16 +8,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// mayBeBlamed reports whether the leader may give up a partition, which is correct in two cases:
-// the scenario makes the partition fail or kill its process, or so many workers died while the
-// partition was assigned to them that the leader suspects the partition.
+// mayBeBlamed reports whether the leader may skip a partition or fail its job because of the
+// partition. The leader may do so if the scenario makes the partition fail or kill its process. The
+// leader may also do so if many workers died while the partition was assigned to them.
 func (c *checks) mayBeBlamed(j *job, partition uint64) bool {
 	return partition == j.broken || partition == j.permanent || partition == j.sours || partition == j.killer ||
 		c.deaths[partitionOf{j.spec.ID, partition}] >= min(j.spec.MaxAttempts, 3)
 }
 
-// mayFail reports whether the leader may give up any partition of a job, and so may end the job as
-// failed.
+// mayFail reports whether the leader may end a job as failed because of any partition.
 func (c *checks) mayFail(j *job) bool {
 	for partition := range j.partitions {
 		if c.mayBeBlamed(j, partition) {
@@ -28,8 +27,8 @@ func (c *checks) mayFail(j *job) bool {
 }
 
 // callMayFail reports whether the leader may end a job as failed because of a call. The leader may
-// do so if the function that the error names misbehaves in this scenario, or if workers died while
-// a call of this function was assigned to them.
+// end the job if the function that the error names misbehaves in this scenario, or if workers died
+// while a call of this function was assigned to them.
 func (c *checks) callMayFail(j *job, reason string) bool {
 	for _, f := range []wire.Function{wire.Plan, wire.Merge, wire.Finish} {
 		if strings.HasPrefix(reason, f.String()+" ") {
@@ -66,7 +65,7 @@ func (c *checks) endedWell(j *job) {
 	case m.State == store.Failed && strings.HasPrefix(m.Error, "Open ") && j.openFailures >= j.spec.MaxAttempts:
 	case m.State == store.Completed && j.mustFail(m):
 		c.sim.fail("job %s completed, though %v always misbehaves", j.spec.ID, j.rogue.function)
-	case j.rogue.kills > mostKills+len(c.terms) && c.sim.scenario.calm: // a leader that dies may not have recorded the last death
+	case j.rogue.kills > mostKills+len(c.terms) && c.sim.scenario.calm: // a leader may die before it records the last death
 		c.sim.fail("%v of job %s killed %d processes in %d terms", j.rogue.function, j.spec.ID, j.rogue.kills, len(c.terms))
 	case m.State == store.Failed && c.callMayFail(j, m.Error):
 	case m.State == store.Failed && !c.mayFail(j):

@@ -7,10 +7,10 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// observedConversation is what checks knows about the reports that a worker has sent to its leader,
-// and about the worker's drain. The times are on the clock of the worker's process.
+// observedConversation records the reports that a worker has sent to its leader, and the worker's
+// drain. All times are on the clock of the worker's process.
 type observedConversation struct {
-	reportedAt time.Duration // time at which the worker last sent a new report; -1 if it has sent none
+	reportedAt time.Duration // time at which the worker last sent a new report; -1 before the first report
 	refusedAt  time.Duration
 	refusals   int // number of consecutive refusals by one leader
 	epoch      uint64
@@ -61,7 +61,7 @@ func (c *checks) answered(p *process, r wire.Receipt) {
 	c.received(p, r)
 }
 
-// leaveTimeout is how long a worker may stay after its drain timeout.
+// leaveTimeout is the time within which a worker must leave after its drain timeout.
 const leaveTimeout = time.Second
 
 // drains is called when a worker is told to stop. drains checks after the drain timeout and
@@ -82,7 +82,7 @@ func (c *checks) drains(p *process) {
 // its items are not durable.
 func (c *checks) leaves(p *process, leave session.Leave) {
 	for _, s := range p.worker.slots {
-		// After the drain timeout a worker may leave although a slot waits for storage.
+		// A slot may still wait for storage when the worker leaves after its drain timeout.
 		if s.span != nil && (s.running || leave.Reason != session.TimedOut) {
 			c.sim.fail("%s leaves while a slot runs a span of job %s", p.name, s.span.Job())
 		}

@@ -60,10 +60,10 @@ func (c *checks) delivered(p *process, j *job, items []wire.Item) {
 	}
 }
 
-// computes is called when a worker begins to compute partitions. In calm scenarios it checks that
-// no worker that is still alive had finished one of these partitions before the current leader's
-// term began: that worker would have reported the partition to the leader, so the leader should not
-// have assigned the partition again.
+// computes is called when a worker begins to compute partitions. In calm scenarios computes checks
+// that no living worker had finished one of these partitions before the current leader's term
+// began. A living worker reports such a partition to the new leader, which must not assign the
+// partition again.
 func (c *checks) computes(p *process, j *job, span jobs.Span) {
 	if !c.sim.scenario.calm {
 		return
@@ -110,7 +110,8 @@ func (c *checks) assigns(worker *process, r wire.Receipt) {
 }
 
 // died is called when a process dies. died counts the death for each partition and each call that
-// was assigned to the process, because a leader may suspect that one of them killed the process.
+// was assigned to the process, because a leader may suspect that a partition or a call killed the
+// process.
 func (c *checks) died(p *process) {
 	for _, a := range c.assigned[p] {
 		if a.function != wire.Map {

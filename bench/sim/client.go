@@ -26,7 +26,7 @@ func (s *Sim) submit(client *process, j *job) {
 
 // remove removes a job that has ended, and retries until nothing of the job is left in storage.
 func (s *Sim) remove(client *process, j *job) {
-	if !j.submitted { // a leader has found the job, but the client has no confirmation yet
+	if !j.submitted { // a leader has found the job, but the client has not received the confirmation
 		s.after(time.Second, func() { s.remove(client, j) })
 		return
 	}
@@ -51,8 +51,8 @@ func (s *Sim) remove(client *process, j *job) {
 	}, nil)
 }
 
-// storeAgain simulates a write of the client that storage executes late: storeAgain stores the blob
-// again unless a blob with the key exists.
+// storeAgain simulates a write of the client that storage executes late. The blob is stored unless
+// a blob with the same key exists.
 func (s *Sim) storeAgain(client *process, key string, value []byte) {
 	if version, err := s.storage.blobs.Put(context.Background(), key, value, store.IfAbsent); err == nil {
 		s.storage.history[key] = append(s.storage.history[key], version)
@@ -72,7 +72,7 @@ func (s *Sim) cancel(client *process, j *job) {
 		to.elector.term.cancel(j.spec.ID, func(err error) {
 			reply(func() {
 				switch {
-				case to.storage != client.storage: // the process leads on another storage, which does not contain this job
+				case to.storage != client.storage: // a leader on another storage does not know the job
 				case err == nil && !j.cancelled:
 					j.cancelled = true
 					s.cover("seen: cancel confirmed")

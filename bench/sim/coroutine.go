@@ -14,7 +14,7 @@ type coroutine struct {
 	next    func() (struct{}, bool)
 	stop    func()
 	yield   func(struct{}) bool
-	then    func() // function that is called when the code has returned
+	then    func() // function to call after the coroutine's code has returned
 }
 
 // errCrashed is the value of the panic that ends the code of a coroutine after its process has
@@ -54,8 +54,8 @@ func (c *coroutine) resume() {
 	}
 }
 
-// await calls the function begin with a function done, and blocks the running coroutine until done is called.
-// The function done may be called more than once, and at any time.
+// await calls the function begin with a function done, and blocks the running coroutine until done
+// is called. Calls of done after the first one are ignored.
 func (s *Sim) await(begin func(done func())) {
 	c := s.running
 	p, life := c.process, c.process.life

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Coverage counts how often each fault, each cause of a new leader and each rare decision of the
+// Coverage counts how often each fault, each reason for a new leader and each rare decision of the
 // real code happened.
 type Coverage map[string]int
 
-// cover counts one occurrence of an event.
+// cover increments the count of an event.
 func (s *Sim) cover(what string) { s.coverage[what]++ }
 
 // Add adds the counts of another simulation.
@@ -29,8 +29,8 @@ const enoughSeeds = 5000
 // OK reports whether every promise was kept and every expected event happened.
 func (r Report) OK() bool { return len(r.Failures) == 0 && len(r.Missing()) == 0 }
 
-// Missing returns the expected events that never happened. Missing returns none if fewer than
-// enoughSeeds seeds were run.
+// Missing returns the expected events that never happened. If fewer than enoughSeeds seeds were
+// run, Missing returns no events.
 func (r Report) Missing() []string {
 	if r.Seeds < enoughSeeds {
 		return nil
@@ -46,8 +46,8 @@ func (r Report) Missing() []string {
 
 // expected lists the events that must happen within enoughSeeds seeds: every fault, every reason
 // for which a term begins, and the rare decisions of the ledger, the election, the term and the
-// session that the simulation can see. The list is checked because the simulation tests nothing
-// about an event that never happens.
+// session that the simulation can see. A simulation tests nothing about events that never happen,
+// so the list is checked.
 var expected = func() []string {
 	list := strings.Split(strings.TrimSpace(`
 fault: clock runs at another rate

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// defect is a defect that a test plants in the real code or in the simulated storage: the test
+// defect is a defect that a test plants in the real code or in the simulated storage. The test
 // builds a simulator in which the text old of the file is replaced by the text new.
 type defect struct {
 	name     string
-	file     string // path from the top of the module
+	file     string // path of the source file, relative to the module's root
 	old, new string
-	within   string // number of seeds of which at least one must break a promise
+	within   string // number of seeds within which a promise must be broken
 }
 
 // TestDefectsAreCaught builds one simulator for each defect, with the defect in its code, and

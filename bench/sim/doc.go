@@ -23,28 +23,27 @@
 //
 // # Faults
 //
-// Messages are lost, delayed, duplicated and reordered. Two processes cannot reach each other, in
-// one direction or in both, or NATS replies that a living process does not exist. Connections
-// break. Storage refuses calls, is slow, and loses calls or replies. Storage executes a write after
-// its writer has died, or executes a client's write after the job was removed. Processes are
-// killed, alone or all at once, with or without their host. Processes stop, join, and stall for any
-// time. Clocks drift. Workers that hold large partials die, or lose a partial as if its file could
-// not be read, or run out of memory while the spill folder is full; a fetch of a held partial stops
-// half-way or returns damaged bytes. Partitions fail, succeed once and fail afterwards, hang and kill
-// their process. Jobs are cancelled, and are removed when they have ended. A process
-// joins with another storage than that of the other processes, and leads there until the simulation
-// ends. A beacon has an epoch that no leader has. After some time all faults stop, except for the
-// process with the other storage.
+// Messages are lost, delayed, duplicated and reordered. Links between two processes fail in one
+// direction or in both. NATS replies that a living process does not exist. Connections break.
+// Storage refuses calls, is slow, and loses calls or replies. Storage executes a write after its
+// writer has died, or executes a client's write after the job was removed. Processes are killed,
+// alone or all at once, with or without their host. Processes stop, join, and stall for any time.
+// Clocks drift. Workers that hold large partials die, lose a partial because its file cannot be
+// read, or run out of memory while the spill folder is full. Fetches of held partials stop half-way
+// or return damaged bytes. Partitions fail, succeed once and fail afterwards, hang and kill their
+// process. Jobs are cancelled, and are removed when they have ended. A process with another storage
+// joins, and leads on that storage until the simulation ends. A beacon has an epoch that no leader
+// has. After some time all faults stop, except for the process with another storage.
 //
 // # Checks
 //
 //   - A result contains each partition once, and has the bytes that a single process computes. Each
 //     node of each manifest also has the bytes that a single process computes.
 //   - If a worker is told that an item is durable, a stored manifest contains the item.
-//   - Each new epoch is higher by one than the last, and only one process leads under it. A worker
-//     that follows a leader's epoch never follows a lower epoch afterwards. A manifest of a lower
-//     epoch never replaces a manifest of a higher epoch, and a leader never writes a manifest after
-//     a later leader has assigned partitions of the job.
+//   - Each new epoch is one higher than the last epoch, and only one process leads under an epoch.
+//     A worker that follows a leader's epoch never follows a lower epoch afterwards. A manifest of
+//     a lower epoch never replaces a manifest of a higher epoch, and a leader never writes a
+//     manifest after a later leader has assigned partitions of the job.
 //   - A leader refuses the reports of workers that use another storage than the leader, and a
 //     worker ignores the receipts of leaders that use another storage than the worker.
 //   - A process whose lease has expired no longer acts as the leader, provided that the error of
@@ -55,12 +54,11 @@
 //   - Workers wait between reports, and wait longer after refusals. A worker that is told to stop
 //     leaves in time. When a worker leaves before its drain timeout has passed, none of its slots
 //     runs and its items are durable.
-//   - A worker that is told to release a partial drops it only if its partitions are durable, or if
-//     it is not the operand of another worker's merge.
-//   - In calm simulations, where processes die and nothing else goes wrong, no worker computes a
-//     partition that another living worker had finished before the current leader's term began, and
-//     no worker computes a partition for which another living worker has held a partial since
-//     before that term. If no process is killed, no partition is executed twice.
+//   - A worker that is ordered to release a partial drops the partial only if its partitions are
+//     durable, or if the partial is not the operand of another worker's merge.
+//   - Calm simulations have no faults except deaths of processes. In calm simulations no worker
+//     computes a partition that another living worker finished, or holds a partial of, since before
+//     the current leader's term. If no process is killed, no partition is executed twice.
 //   - Within three minutes after the last fault every job has ended as expected, the queue is
 //     empty, and the job's index entry and partials are removed from storage. Nothing is left of a
 //     removed job, and the job does not start again.
@@ -69,8 +67,8 @@
 //
 // TestDefectsAreCaught plants defects in the real code, one at a time, and requires that the
 // simulator finds each defect within a given number of seeds. [Report.Missing] lists the expected
-// events that did not happen in some thousands of seeds. Such a list is needed because a simulation
-// tests nothing about a fault that never happens.
+// events that did not happen in some thousands of seeds. A simulation tests nothing about faults
+// that never happen.
 //
 // # Limits
 //

@@ -123,7 +123,8 @@ func (e *elector) perform(a election.Action) {
 	}
 }
 
-// call runs a call to the lease in storage, and passes the answer to the machine as the answer to question q.
+// call sends a request about the lease to storage, and passes the answer to the machine as the
+// answer to question q.
 func (e *elector) call(q election.Question, effect func() error, record func() election.Record) {
 	p := e.process
 	var result error
@@ -168,8 +169,9 @@ func (e *elector) offer(a election.Offer) {
 	}, func() { answer(election.ErrNoResponders) })
 }
 
-// onceWithin returns a function that passes the answer to question q to the machine, and ignores every further
-// call. If the function is not called within the time allowed for q, the machine gets a timeout as the answer.
+// onceWithin returns a function that passes the answer to question q to the machine, and ignores
+// further calls. If the returned function is not called within the time limit of q, the machine
+// gets a timeout as the answer.
 func (e *elector) onceWithin(q election.Question) (answer func(error)) {
 	answered := false
 	answer = func(err error) {

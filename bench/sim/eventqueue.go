@@ -19,7 +19,7 @@ type event struct {
 	do    func()
 }
 
-// after adds an event that calls a function when the time d has passed.
+// after schedules a call of a function after the time d.
 func (q *eventQueue) after(d time.Duration, do func()) {
 	q.added++
 	heap.Push(&q.events, event{q.now + max(0, d), q.added, do})
@@ -37,7 +37,7 @@ func (q *eventQueue) runNext(until time.Duration) bool {
 	return true
 }
 
-// eventHeap implements heap.Interface.
+// eventHeap is a heap of events, sorted by time, for package container/heap.
 type eventHeap []event
 
 func (h eventHeap) Len() int { return len(h) }

@@ -18,7 +18,7 @@ type holdings map[string]map[jobs.Node]heldPartial
 type heldPartial struct {
 	data  []byte
 	since time.Duration
-	lacks bool // skipped partitions are missing, so a leader that has skipped others does not need the partial
+	lacks bool // true if skipped partitions are missing from the partial, so that only a leader that skipped the same partitions needs it
 }
 
 type heldNode struct {
@@ -26,8 +26,9 @@ type heldNode struct {
 	data []byte
 }
 
-// holds adds a partial to those that the worker holds. The partial is the result of a merge, or of a
-// slot. If lacks is true, skipped partitions are missing from the partial.
+// holds adds a partial to the worker's held partials. If merged is true, a call of Merge returned
+// the partial; otherwise a slot computed it. If lacks is true, skipped partitions are missing from
+// the partial.
 func (w *worker) holds(job string, n jobs.Node, data []byte, merged, lacks bool) {
 	w.process.sim.checks.has(w.process, job, n, merged, false)
 	if w.holdings[job] == nil {
@@ -38,7 +39,7 @@ func (w *worker) holds(job string, n jobs.Node, data []byte, merged, lacks bool)
 	}
 }
 
-// described returns the description of a held partial that its worker sends in a report.
+// described returns the description of a held partial for a report.
 func described(n jobs.Node, data []byte, lacking uint64) wire.HeldNode {
 	return wire.HeldNode{Node: n, Size: uint64(len(data)), Sum: wire.Checksum(data), Lacking: lacking}
 }
@@ -76,7 +77,8 @@ func (w *worker) writeNode(job string, n jobs.Node, data []byte, then func()) {
 	})
 }
 
-// fillsFolder makes the worker's memory short for a while, and its spill folder full.
+// fillsFolder simulates that the worker's memory is short and that its spill folder is full for a
+// while.
 func (w *worker) fillsFolder() {
 	w.stuck = true
 	w.session.Pause(true)
@@ -84,7 +86,7 @@ func (w *worker) fillsFolder() {
 	w.process.timer(w.process.sim.faultDuration(), w.emptiesFolder)
 }
 
-// emptiesFolder makes room in the worker's memory again, so that waiting slots go on.
+// emptiesFolder ends the shortage of memory, so that waiting slots continue.
 func (w *worker) emptiesFolder() {
 	w.stuck = false
 	w.session.Pause(false)
@@ -92,8 +94,8 @@ func (w *worker) emptiesFolder() {
 	w.called()
 }
 
-// freeMemory does what package worker/executor does if partials cannot be spilled: it drops partials
-// that are durable, and writes the others to storage, at most two at a time.
+// freeMemory drops partials that are durable, and writes the other partials to storage, at most two
+// at a time. Package worker/executor does the same if partials cannot be spilled.
 func (w *worker) freeMemory() {
 	if !w.stuck || w.left {
 		return
@@ -116,9 +118,9 @@ func (w *worker) freeMemory() {
 	w.called()
 }
 
-// loses makes the worker lose one of its held partials. If onlyDurable is true, the worker loses
-// only a partial that is already durable, as when it needs the partial's memory. If onlyDurable is
-// false, the partial need not be durable, as when its file cannot be read.
+// loses makes the worker lose one of its held partials. If onlyDurable is true, the worker loses a
+// durable partial, as if it needed the partial's memory. If onlyDurable is false, the worker loses
+// any partial, as if the partial's file could not be read.
 func (w *worker) loses(onlyDurable bool) {
 	for _, j := range w.process.sim.list {
 		id := j.spec.ID
@@ -163,8 +165,8 @@ var (
 	fetchWithin = 2 * time.Second
 )
 
-// fetch returns the bytes of an operand that this worker or another one holds. fetch must be called
-// in a coroutine, because it waits for the other worker's reply.
+// fetch returns the bytes of an operand that this worker or another worker holds. fetch must be
+// called in a coroutine, because it waits for the other worker's reply.
 func (c *call) fetch(o wire.Partial) (data []byte, err error) {
 	w := c.worker
 	p, id := w.process, c.job.spec.ID
@@ -186,7 +188,7 @@ func (c *call) fetch(o wire.Partial) (data []byte, err error) {
 					err = errNotHeld
 				case p.sim.rng.chance(p.sim.rates.fetches):
 					p.sim.cover("fault: fetch stopped half-way")
-					return // there is no reply, so the fetch ends at its time limit
+					return // without a reply, the fetch ends at its time limit
 				default:
 					data, err = held.data, nil
 				}
@@ -210,7 +212,7 @@ func (c *call) fetch(o wire.Partial) (data []byte, err error) {
 }
 
 // fetchError is the error of a call that could not fetch an operand. fetchError contains the name
-// of the worker that was asked for the operand.
+// of the worker that holds the operand.
 type fetchError struct {
 	holder string
 	err    error
@@ -220,7 +222,7 @@ func (e *fetchError) Error() string {
 	return fmt.Sprintf("fetch an operand from %s: %v", e.holder, e.err)
 }
 
-// holdsOn checks that a worker holds as many partials as its session has recorded.
+// holdsOn checks that the number of partials that a worker holds agrees with the worker's session.
 func (c *checks) holdsOn(p *process) {
 	have := 0
 	for _, held := range p.worker.holdings {
@@ -231,7 +233,7 @@ func (c *checks) holdsOn(p *process) {
 	}
 }
 
-// copied is a node whose partial a worker has had.
+// copied records that a worker has had the partial of a node in memory.
 type copied struct {
 	by     *process
 	node   jobs.Node
@@ -240,16 +242,17 @@ type copied struct {
 	at     time.Duration
 }
 
-// has is called when a worker has a partial that a slot or a call has returned.
+// has is called when a slot or a call has returned a partial to its worker.
 func (c *checks) has(p *process, job string, n jobs.Node, merged, stored bool) {
 	c.copies[job] = append(c.copies[job], copied{p, n, merged, stored, c.sim.now})
 }
 
 // drops is called when a worker drops a partial because the partial is not needed any more. drops
-// checks that something else contains it: a stored manifest, or another partial of the same worker.
-// A partial that was computed twice may be dropped too: another worker has had a copy, or a partial
-// that contains the node and that was not merged from this copy. The worker itself may have written
-// the partial to storage, which it reports until that is durable.
+// checks that a stored manifest or another partial of the same worker contains the node. A partial
+// that was computed twice may be dropped too: another worker has had the node's partial, or a
+// partial that contains the node and was not merged from the dropped partial. A partial that the
+// worker has written to storage may also be dropped, because the worker reports the write until the
+// write is durable.
 func (c *checks) drops(p *process, job string, n jobs.Node) {
 	j, m := c.sim.jobs[job], c.manifests[job]
 	held, found := p.worker.holdings[job][n]

@@ -17,7 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// job is one simulated job: how its code behaves, and what has happened to the job so far.
+// job is one simulated job. It contains the behaviour of the job's code and the job's history.
 type job struct {
 	sim   *Sim
 	index uint64 // index of the job in Sim.list
@@ -35,7 +35,7 @@ type job struct {
 	submitted   bool // true if the client knows that the submission is in storage
 	cancelled   bool // true if a leader has confirmed the cancellation
 	cancelAsked bool
-	onEnd       func() // function that is called when the job's end is durable, or nil
+	onEnd       func() // function to call when the job's end is durable; may be nil
 	removing    bool   // true if the job has ended and the client has begun to remove it
 	removed     bool
 }
@@ -43,20 +43,20 @@ type job struct {
 // jobBehaviour describes the behaviour of a job's code.
 type jobBehaviour struct {
 	partitions uint64
-	each       time.Duration // mean time in which a partition is computed
+	each       time.Duration // mean duration of a partition
 	pad        int           // number of additional bytes in each partial
 	data       int           // size of the plan's data in bytes
 	flaky      map[uint64]int
-	broken     uint64 // number of the partition that always fails, or noPartition
-	permanent  uint64 // number of the partition that fails with a permanent error
-	sours      uint64 // number of the partition whose first attempt succeeds and whose later attempts all fail
-	killer     uint64 // number of the partition that kills the process that runs it
+	broken     uint64 // partition that always fails, or noPartition
+	permanent  uint64 // partition that fails with a permanent error
+	sours      uint64 // partition whose first attempt succeeds and whose later attempts all fail
+	killer     uint64 // partition that kills the process that runs it
 	killsMost  int    // maximum number of processes that the killer partition kills
-	hangs      uint64 // number of the partition whose first attempt takes 15 s longer
+	hangs      uint64 // partition whose first attempt takes 15 s longer
 	planFails  int    // number of times that Plan fails
 	cancelAt   time.Duration
 	removeIn   time.Duration // time from the job's end until the client removes the job; negative if the job is not removed
-	specAgain  time.Duration // time from the job's removal until storage executes a delayed write of the job's spec; negative if there is no such write
+	specAgain  time.Duration // time from the job's removal until storage executes a delayed write of the job's spec; negative if no write is delayed
 	submitAt   time.Duration
 	version    int // index of the job's version in Sim.versions
 	rogue      rogue
@@ -69,12 +69,11 @@ type params struct {
 	Job string `json:"job"`
 }
 
-// leaf is a partial of a job, of one or more partitions. The field Runs lists the partitions of the partial in
-// the order in which they were merged. The value of Sum depends on this order, because a sum of floating-point
-// numbers does.
+// leaf is a job's partial for one or more partitions. The field Runs lists the partitions in the
+// order of their merges. The floating-point number Sum depends on the order of the merges.
 type leaf struct {
 	Job  uint64      // index of the job in Sim.list
-	Runs [][2]uint64 // for each run of adjacent partitions: the first partition, and the last partition plus one
+	Runs [][2]uint64 // ranges of adjacent partitions: the first partition, and the last partition plus one
 	Sum  float64
 	Pad  []byte
 }
@@ -124,7 +123,7 @@ type result struct {
 }
 
 // kind is the name of the job definition that all simulated jobs use. The definition has two
-// versions, which behave in the same way.
+// versionswith the same behaviour.
 const kind = "simulated"
 
 var (
@@ -214,7 +213,8 @@ func (j *job) leaf(partition uint64) leaf {
 	return l
 }
 
-// cost returns how long the partitions of a span take, and whether one of them kills the process.
+// cost returns how long the partitions of a span take, and whether one of the partitions kills the
+// process.
 func (j *job) cost(span jobs.Span) (takes time.Duration, kills bool) {
 	for p := span.Lo; p < span.Hi; p++ {
 		takes += j.sim.rng.between(j.each/2, j.each*3/2)
@@ -231,8 +231,8 @@ func (j *job) cost(span jobs.Span) (takes time.Duration, kills bool) {
 	return takes, kills
 }
 
-// reference returns the result that a single process computes from all partitions but the skipped
-// ones.
+// reference returns the result that a single process computes from all partitions that are not
+// skipped.
 func (j *job) reference(skipped []uint64) (data []byte, digest string, err error) {
 	root, err := j.referenceNode(j.tree.Root(), skipped)
 	if err != nil {

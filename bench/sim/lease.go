@@ -8,11 +8,11 @@ import (
 	"github.com/bellwether-compute/bellwether/election/memlease"
 )
 
-// lease is the cluster's lease in storage. The methods of lease take effect at once; calls are delayed and lost
-// by [storage.call].
+// lease is the cluster's lease in storage. The methods of lease take effect at once. [storage.call]
+// simulates delayed and lost calls.
 type lease struct {
 	sim      *Sim
-	observed bool // true for the lease that the checks observe, which is in the storage of most processes
+	observed bool // true for the lease that checks observes: the lease in the storage of most processes
 	record   *memlease.Storage
 	lease    *memlease.Lease
 }

@@ -13,7 +13,7 @@ type leaseContext struct {
 
 	process *process
 	until   time.Duration
-	expired error // cause of the context's end after the time until
+	expired error // cause of the context's end when the time until is reached
 }
 
 func newLeaseContext(p *process, until time.Duration) *leaseContext {
@@ -21,8 +21,8 @@ func newLeaseContext(p *process, until time.Duration) *leaseContext {
 	return &leaseContext{Context: inner, cancel: cancel, process: p, until: until, expired: context.DeadlineExceeded}
 }
 
-// Err first ends the context if the process's clock has reached the time until, as the lease's
-// context in package election does.
+// Err ends the context if the process's clock has reached the time until, and then returns the
+// context's error. The lease's context in package election does the same.
 func (c *leaseContext) Err() error {
 	if c.process.clock() >= c.until {
 		c.cancel(c.expired)

@@ -9,10 +9,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// fault is one kind of fault that the nemesis can cause in the cluster.
+// fault is one kind of fault that the nemesis can cause in the simulated cluster.
 type fault struct {
 	name string
-	calm bool // true if the fault also happens in calm scenarios
+	calm bool // true if the fault can also happen in calm scenarios
 	do   func(s *Sim)
 }
 
@@ -47,8 +47,8 @@ var faultKinds = []fault{
 	{"beacon of an epoch that no leader has", false, (*Sim).highBeacon},
 }
 
-// nemesis causes a fault at random and schedules the next one. When the time for faults is over, it
-// ends all faults.
+// nemesis causes a fault at random and schedules the next fault. After the scenario's time for
+// faults, nemesis ends all faults.
 func (s *Sim) nemesis() {
 	if s.now >= s.scenario.faultsUntil {
 		s.heal()
@@ -108,7 +108,8 @@ func (s *Sim) anyWorker() *process {
 	return list[s.rng.IntN(len(list))]
 }
 
-// anyHolder returns a worker process that holds partials, or any worker process if none holds any.
+// anyHolder returns a worker process that holds partials, or any worker process if no process holds
+// partials.
 func (s *Sim) anyHolder() *process {
 	var holders []*process
 	for _, p := range s.workers() {
@@ -122,7 +123,7 @@ func (s *Sim) anyHolder() *process {
 	return holders[s.rng.IntN(len(holders))]
 }
 
-// anyLeader returns a process that leads, or any worker process if none leads.
+// anyLeader returns a process that leads, or any worker process if no process leads.
 func (s *Sim) anyLeader() *process {
 	var leaders []*process
 	for _, p := range s.workers() {
@@ -187,7 +188,8 @@ func (s *Sim) stall(p *process) {
 	})
 }
 
-// partition makes the link between two processes faulty for a while, in one direction or in both.
+// partition makes the network link between two processes fail for a while, in one direction or in
+// both.
 func (s *Sim) partition(both bool, how linkFault) {
 	a, b := s.anyLeader(), s.anyWorker()
 	if s.rng.chance(0.5) {
@@ -224,8 +226,8 @@ func (s *Sim) cutFromStorage(p *process) {
 	s.after(s.faultDuration(), func() { p.cutFromStorage = false })
 }
 
-// natsOutage ends every NATS connection for a while. Afterwards each process reconnects at its own
-// time.
+// natsOutage ends every NATS connection for a while. After the outage the processes reconnect at
+// different times.
 func (s *Sim) natsOutage() {
 	s.network.up = false
 	for _, p := range s.processes {
@@ -253,7 +255,7 @@ func (s *Sim) storageOutage() {
 	s.after(s.faultDuration(), func() { s.storage.up = true })
 }
 
-// dropConnection ends the NATS connection of a process, and tells the process so.
+// dropConnection ends the NATS connection of a process, and notifies the process.
 func (s *Sim) dropConnection(p *process) {
 	if !p.connected {
 		return
@@ -275,14 +277,14 @@ func (s *Sim) reconnect(p *process) {
 	}
 }
 
-// joinOther starts a process that uses another storage than the rest of the cluster. The process stays until
-// the simulation ends, and leads there. The process's epoch is unrelated to the epochs of the cluster's
-// leaders, and may be equal to one of them.
+// joinOther starts a process that uses another storage than the rest of the cluster. The process
+// leads on that storage until the simulation ends. The process's epoch is unrelated to the epochs
+// of the cluster's leaders, and may be equal to one of them.
 func (s *Sim) joinOther() {
 	for range s.rng.intBetween(0, 3) {
 		held, err := s.other.lease.acquire(election.Claim{Holder: "gone", LeaseID: "gone"})
 		if err != nil {
-			break // another process, which joined the other storage earlier, holds the lease
+			break // a process that joined the other storage earlier holds the lease
 		}
 		if err := s.other.lease.release(held); err != nil {
 			panic(fmt.Errorf("release the other storage's lease: %w", err)) // cannot happen: storage refuses only a lease that is not held, and this lease was just acquired

@@ -19,8 +19,8 @@ type network struct {
 type linkFault uint8
 
 const (
-	dropsAll linkFault = iota + 1 // messages vanish
-	noRoute                       // the NATS servers have lost each other, so NATS sees no subscriber
+	dropsAll linkFault = iota + 1 // the link drops all messages
+	noRoute                       // the NATS servers of the two processes are disconnected, so NATS sees no subscriber
 )
 
 // setFault sets the fault of the link from one process to another. The fault 0 means that the link
@@ -72,7 +72,7 @@ func (n *network) send(from, to *process, deliver func()) {
 	}
 }
 
-// lost decides at random whether a message is lost.
+// lost returns at random whether a message is lost.
 func (s *Sim) lost() bool {
 	if !s.rng.chance(s.rates.loss) {
 		return false
@@ -81,7 +81,7 @@ func (s *Sim) lost() bool {
 	return true
 }
 
-// broadcast carries a message from one process to all others.
+// broadcast carries a message from one process to all other processes.
 func (n *network) broadcast(from *process, deliver func(to *process)) {
 	for _, to := range n.sim.processes {
 		if to != from && to.worker != nil && to.alive {
@@ -90,9 +90,9 @@ func (n *network) broadcast(from *process, deliver func(to *process)) {
 	}
 }
 
-// request carries a request to the processes for which subscribes returns true: it calls deliver for each of
-// them, with a function that sends a reply. If NATS knows no subscriber, the request fails: request calls
-// noResponders.
+// request carries a request to the processes for which subscribes returns true. For each of these
+// processes it calls deliver with a function that sends a reply. If NATS knows no subscriber,
+// request calls noResponders.
 func (n *network) request(from *process, subscribes func(*process) bool, deliver func(to *process, reply func(func())), noResponders func()) {
 	if !n.connected(from) {
 		return

@@ -10,8 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// process is one simulated process. A process that is started again is a new process with a new
-// name.
+// process is one simulated process. A restarted process is a new process with a new name.
 type process struct {
 	sim   *Sim
 	name  string
@@ -21,13 +20,13 @@ type process struct {
 
 	started time.Duration
 	rate    float64       // speed of the monotonic clock; 1 is the true speed
-	offset  time.Duration // error of the wall clock at the process's start
+	offset  time.Duration // error of the wall clock when the process starts
 
 	stalled        bool
 	backlog        []func()      // events that wait for the end of the process's stall
 	connected      bool          // true if the process believes that it is connected to NATS
 	ghostUntil     time.Duration // time until which NATS believes that the process is connected, although its host is gone
-	stableFrom     time.Duration // time on the process's clock; earlier silence does not show that other processes are dead
+	stableFrom     time.Duration // time on the process's clock before which silence does not count as evidence of a dead process
 	cutFromStorage bool
 	coroutines     []*coroutine
 
@@ -75,7 +74,7 @@ func (s *Sim) joinOn(on *storage) *process {
 	return p
 }
 
-// named returns the process with a name.
+// named returns the process with the given name.
 func (s *Sim) named(name string) *process {
 	i := slices.IndexFunc(s.processes, func(p *process) bool { return p.name == name })
 	return s.processes[i]
@@ -123,7 +122,7 @@ func (p *process) crash() {
 	p.coroutines = nil
 }
 
-// end marks the process as ended, so none of its events runs any more.
+// end marks the process as ended, so that its remaining events do not run.
 func (p *process) end() {
 	p.alive, p.life, p.backlog = false, 0, nil
 	p.stalled = false
@@ -143,8 +142,8 @@ func (p *process) resume() {
 	}
 }
 
-// terminate tells the process to stop, as SIGTERM does. The process drains, then leaves
-// the election.
+// terminate tells the process to stop, as SIGTERM does. The process drains and then leaves the
+// election.
 func (p *process) terminate() {
 	life := p.life
 	p.run(life, func() { p.worker.drain() })

@@ -33,8 +33,8 @@ func (q *queue) Send(ctx context.Context, body []byte) error {
 	})
 }
 
-// Receive polls for a message, as the drivers do for queues that cannot push messages to a
-// receiver.
+// Receive polls the queue for a message. Real drivers do the same for queues that cannot push
+// messages.
 func (q *queue) Receive(ctx context.Context) (store.Message, error) {
 	p := q.process
 	for {

@@ -19,8 +19,8 @@ func (r rng) between(lo, hi time.Duration) time.Duration {
 	return lo + time.Duration(r.Float64()*float64(hi-lo))
 }
 
-// logBetween returns a duration in [lo, hi) whose logarithm is uniform: each order
-// of magnitude is as likely as the next.
+// logBetween returns a duration in [lo, hi) whose logarithm is uniform, so all orders of magnitude
+// are equally likely.
 func (r rng) logBetween(lo, hi time.Duration) time.Duration {
 	return time.Duration(float64(lo) * math.Pow(float64(hi)/float64(lo), r.Float64()))
 }

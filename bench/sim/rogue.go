@@ -9,29 +9,29 @@ import (
 
 // rogue describes how one function of a job misbehaves.
 type rogue struct {
-	function wire.Function // the misbehaving function: Plan, Merge or Finish; Map if no function misbehaves
+	function wire.Function // the misbehaving function: Plan, Merge or Finish; Map if all functions work
 	how      misdeed
 	left     int // number of times that the function will still misbehave
 	kills    int // number of processes that the function has killed
 }
 
-// misdeed is what a function does instead of its work.
+// misdeed is a kind of misbehaviour of a job's function.
 type misdeed int
 
 const (
 	behaves misdeed = iota
-	kills           // misdeed: the process dies
-	hangs           // misdeed: the call does not return for a long time, even after its context is cancelled
-	lies            // misdeed: the call returns a damaged result
+	kills           // a misdeed: the process dies
+	hangs           // a misdeed: the call does not return for a long time, even after its context is cancelled
+	lies            // a misdeed: the call returns a damaged result
 )
 
 const (
-	always    = 1000            // stands for "always"; the job of a function that always misbehaves must fail
+	always    = 1000            // value of left for a function that always misbehaves, so that its job must fail
 	callLimit = 2 * time.Second // time after which a worker reports that a call hangs
-	mostKills = 5               // maximum number of processes that a function may kill in one term
+	mostKills = 5               // maximum number of processes that one function may kill in one term
 )
 
-// drawRogue decides at random which function of a job misbehaves, if any, and how.
+// drawRogue decides at random whether a function of a job misbehaves, and which misdeed it commits.
 func (s *Sim) drawRogue() rogue {
 	c := s.rng
 	if !c.chance(0.12) {
@@ -46,14 +46,14 @@ func (s *Sim) drawRogue() rogue {
 		r.left = c.intBetween(1, 3)
 	}
 	if r.function == wire.Merge && r.how == lies {
-		r.how = kills // a merge that returns a wrong value is excluded, because nobody could detect it
+		r.how = kills // a wrong result of a merge is excluded, because the simulation could not detect it
 	}
 	return r
 }
 
-// mustFail reports whether a job cannot complete because one of its functions always misbehaves. A job may
-// complete although its Merge misbehaves: a merge within a span does not hang, and a job may have no merge that
-// contains its first and its last partition.
+// mustFail reports whether a job cannot complete because one of its functions always misbehaves. A
+// job with a misbehaving Merge may complete, because only the merge of the root misbehaves, and a
+// merge within a span does not hang.
 func (j *job) mustFail(m store.Manifest) bool {
 	r := j.rogue
 	if r.function == wire.Merge && (r.how == hangs || j.partitions == 1 || len(m.Skipped) > 0) {
@@ -62,8 +62,8 @@ func (j *job) mustFail(m store.Manifest) bool {
 	return r.left > always/2
 }
 
-// misbehaves is called when a function of the job runs. misbehaves returns what the function does instead of
-// its work.
+// misbehaves is called when a function of the job runs. It returns the function's misdeed for this
+// call.
 func (j *job) misbehaves(function wire.Function) misdeed {
 	r := &j.rogue
 	if r.function != function || r.left == 0 {
@@ -82,8 +82,8 @@ func (j *job) misbehaves(function wire.Function) misdeed {
 	return r.how
 }
 
-// merges runs the merges of a simulated process. If one of them is the merge of a job's root, merges returns
-// how it misbehaved.
+// merges runs the merges of a simulated process. If the merge of a job's root misbehaves, merges
+// returns the misdeed.
 func (s *Sim) merges(do func()) misdeed {
 	s.merging, s.misdeed = true, behaves
 	do()
@@ -91,8 +91,7 @@ func (s *Sim) merges(do func()) misdeed {
 	return s.misdeed
 }
 
-// dies kills the process. dies must be called in a coroutine of the process, and never returns to
-// the coroutine's code.
+// dies kills the process. dies must be called in a coroutine of the process, and does not return.
 func (p *process) dies() {
 	p.timer(0, func() { p.sim.kill(p) })
 	p.sim.await(func(func()) {})

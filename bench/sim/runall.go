@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Report is the outcome of the simulations of many seeds.
+// Report summarizes the simulations of many seeds.
 type Report struct {
-	Seeds    uint64 // number of seeds that were run
+	Seeds    uint64 // number of seeds that were simulated
 	Took     time.Duration
 	Coverage Coverage
 	Failures []Failure // broken promises, sorted by seed

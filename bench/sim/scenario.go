@@ -10,9 +10,9 @@ import (
 // scenario contains the properties of a simulation that are drawn from the seed before the
 // simulation begins.
 type scenario struct {
-	calm         bool // true if processes die, stop and join, but nothing else goes wrong
+	calm         bool // true if the only faults are processes that die, stop and join
 	processes    int
-	maxProcesses int // maximum number of processes that join during the simulation
+	maxProcesses int // maximum number of processes that the simulation starts
 	maxSlots     int
 	jobs         []jobBehaviour
 
@@ -31,8 +31,8 @@ type scenario struct {
 	maxActive int
 }
 
-// faultRates contains probabilities: that a message fails, that a call to storage fails, and that an attempt to
-// open a job fails.
+// faultRates contains the probabilities of failures of a message, of a call to storage, and of an
+// attempt to open a job.
 type faultRates struct {
 	loss, duplicates, slowMessages, fetches   float64
 	storageRefuses, storageLoses, storageSlow float64
@@ -62,7 +62,7 @@ func (s *Sim) draw() (scenario, faultRates) {
 		CheckpointEvery: c.logBetween(100*time.Millisecond, 2*time.Second),
 		SilentAfter:     c.between(2*time.Second, 5*time.Second),
 
-		MeanTimeBetweenFailures: c.logBetween(time.Second, 10*time.Hour), // so that some leaders order many writes of held partials
+		MeanTimeBetweenFailures: c.logBetween(time.Second, 10*time.Hour), // small values make leaders order many writes of held partials
 	}
 	var f faultRates
 	if !sc.calm {
@@ -103,7 +103,7 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	case c.chance(0.2): // partials are so large that workers hold them
 		b.pad, b.partitions = 257<<10, uint64(c.intBetween(1, 24))
 		b.each = min(c.logBetween(time.Second, 20*time.Second)/time.Duration(b.partitions), time.Second)
-	case c.chance(0.02): // partials are so large that a few of them fill a report
+	case c.chance(0.02): // partials are so large that a few partials fill a report
 		b.pad, b.partitions = 200<<10, uint64(c.intBetween(8, 24))
 	case c.chance(0.1): // partials are so large that the leader stores them in blobs and not in the manifest
 		b.pad = 5 << 10
@@ -124,7 +124,7 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 		b.broken = any()
 	case c.chance(0.05):
 		b.permanent = any()
-	case !sc.calm && b.pad > 256<<10 && c.chance(0.5): // a worker that was silent may hold a partition that was skipped in the meantime
+	case !sc.calm && b.pad > 256<<10 && c.chance(0.5): // a worker that was silent may hold a partition that the leader has skipped since then
 		b.sours = any()
 	case !sc.calm && c.chance(0.08):
 		b.killer, b.killsMost = any(), c.intBetween(1, 8)
@@ -141,7 +141,7 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	if c.chance(0.2) {
 		b.removeIn = c.logBetween(time.Millisecond, 5*time.Second)
 	}
-	if c.chance(0.1) { // the removal may come when a leader has just begun the job
+	if c.chance(0.1) { // the job may be removed when a leader has just begun it
 		b.cancelAt = b.submitAt + c.logBetween(10*time.Millisecond, time.Second)
 		b.removeIn = c.logBetween(time.Millisecond, 100*time.Millisecond)
 	}
@@ -151,6 +151,5 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	return b
 }
 
-// jobID returns the ID of the job with a number. Jobs with higher numbers have later IDs in the
-// order of strings.
+// jobID returns the ID of the job with a number. The IDs sort in the order of the numbers.
 func jobID(number int) string { return fmt.Sprintf("0sim%012d", number) }

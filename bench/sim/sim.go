@@ -11,7 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Sim is one simulated cluster, from its first process to the end of its jobs.
+// Sim is one simulated cluster.
 type Sim struct {
 	eventQueue
 	rng      rng
@@ -19,7 +19,7 @@ type Sim struct {
 	rates    faultRates
 	network  *network
 	storage  *storage
-	other    *storage // storage of the processes that do not use the storage of the cluster
+	other    *storage // second storage, for processes that are misconfigured
 	checks   *checks
 	trace    *trace
 	coverage Coverage
@@ -31,16 +31,16 @@ type Sim struct {
 	processes []*process
 	lives     uint64
 	joined    int
-	running   *coroutine // nil: none
-	merging   bool       // true while a simulated process merges partials; false while the reference result is computed
-	guarding  bool       // true while a leader merges
+	running   *coroutine // coroutine that is running; nil if none is running
+	merging   bool       // true if simulated processes merge partials; false while the reference result is computed
+	guarding  bool       // true during a leader's merges
 	misdeed   misdeed    // misbehaviour of the last merge of a job's root
-	healed    bool       // true after faults have stopped
+	healed    bool       // true if faults have stopped
 	killed    bool       // true if a process was killed, or left before its finished partitions were durable
 	failure   error
 }
 
-// endsWithin is the time within which every job must end after faults have stopped. The time is
+// endsWithin is the time within which every job must end after faults have stopped. The limit is
 // long because a job may first have to wait until a lease has expired, until a submission has
 // become visible again, or until a hanging partition has ended.
 const endsWithin = 3 * time.Minute
@@ -131,8 +131,8 @@ func (s *Sim) describe() {
 	}
 }
 
-// over reports whether every job has ended and nothing is left to clean up in storage. When everything is over,
-// the results are checked too.
+// over reports whether every job has ended and all blobs and messages that had to be removed are
+// gone. If so, over also checks the results.
 func (s *Sim) over() bool {
 	if !s.healed || s.unended() != "" {
 		return false
@@ -142,7 +142,7 @@ func (s *Sim) over() bool {
 }
 
 // unended describes the first job that has not ended, or the first blob or message that has yet to
-// be removed from storage. unended returns "" if there is none.
+// be removed from storage. unended returns "" if all jobs have ended and storage is clean.
 func (s *Sim) unended() string {
 	for _, j := range s.list {
 		if state := s.checks.manifests[j.spec.ID].State; !state.Final() {
@@ -154,7 +154,7 @@ func (s *Sim) unended() string {
 		if j.removeIn >= 0 && !j.removed {
 			return fmt.Sprintf("job %s is to be removed", j.spec.ID)
 		}
-		if key := s.storage.remainder(j.spec.ID); key != "" && j.removed { // this is not an error yet, because a leader may be about to delete the blob
+		if key := s.storage.remainder(j.spec.ID); key != "" && j.removed { // not an error yet, because a leader may be about to delete the blob
 			return fmt.Sprintf("%s is in storage of job %s, which was removed", key, j.spec.ID)
 		}
 	}

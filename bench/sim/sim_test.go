@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/sim"
 )
 
-// fewSeeds is the number of seeds that the tests simulate. It is small to keep the tests short: the
-// command make sim simulates many more.
+// fewSeeds is the number of seeds that the tests simulate. The number is small to keep the tests
+// short; the command make sim simulates many more seeds.
 const fewSeeds = 150
 
 func TestSeedsKeepThePromises(t *testing.T) {

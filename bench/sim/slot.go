@@ -9,7 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// slot runs one span at a time. In the simulation it replaces the slots of package worker/executor.
+// slot runs one span at a time. The type replaces the slots of package worker/executor in the
+// simulation.
 type slot struct {
 	worker *worker
 	span   *session.HeldSpan
@@ -20,15 +21,16 @@ type slot struct {
 	began     time.Duration // time at which the slot began its span
 	next      uint64        // first partition that the slot has not run
 	clean     bool          // true if no partition has run since the last delivery
-	claims    uint64        // number of claims so far
+	claims    uint64        // number of claims that the slot has made
 	running   bool          // true while the partitions of the last claim are running
 	cancelled bool          // true if the running partitions are cancelled
 }
 
-// cancelWithin is the maximum time for which partitions continue to run after they are cancelled.
+// cancelWithin is the maximum time from the cancellation of partitions until they stop.
 const cancelWithin = 50 * time.Millisecond
 
-// take takes the next span from the session, if there is one, and begins to run the span.
+// take requests the next span from the session. If the session has a span for the slot, take begins
+// to run it.
 func (s *slot) take() {
 	w := s.worker
 	s.span = w.session.Take()
@@ -105,8 +107,8 @@ func (s *slot) cancel() {
 }
 
 // deliver passes the results of the partitions before hi to the session. If the next partition
-// failed, deliver adds the failure. A partial that is too large for a report is first written to
-// storage, or is held by the worker.
+// failed, deliver adds the failure. If a partial is too large for a report, deliver first writes it
+// to storage, or the worker holds it.
 func (s *slot) deliver(hi uint64, failed error, then func()) {
 	p := s.worker.process
 	if s.clean {
@@ -173,8 +175,8 @@ func (s *slot) enter(hi uint64, failed error, items []wire.Item, held []heldNode
 	}
 }
 
-// store writes those partials of items to storage that are too large for a report. store stops
-// early if the job has ended.
+// store writes to storage the partials of items that are too large for a report. store stops early
+// if the job has ended.
 func (s *slot) store(partials []jobs.Partial, items []wire.Item, then func()) {
 	w := s.worker
 	p := w.process

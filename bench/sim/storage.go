@@ -20,30 +20,31 @@ type storage struct {
 	blobs    *memory.Blobs
 	store    *store.Store               // store that reads blobs without delay or faults
 	origins  map[string]origin          // origin of each blob, by the blob's key
-	history  map[string][]store.Version // versions that each blob has had, by key; "" stands for a removal
+	history  map[string][]store.Version // versions that each blob has had, by key; "" means a removal
 	messages []*message
 	lease    *lease
 	late     bool // true if the caller of the current call has died or has stopped waiting
 }
 
-// newStorage returns a storage whose identity is a given pair of digits, repeated 16 times.
+// newStorage returns a storage whose identity consists of a pair of digits that is repeated 16
+// times.
 func newStorage(s *Sim, digits string) *storage {
 	blobs := memory.NewBlobs()
 	identity := strings.Repeat(digits, 16)
-	record := append([]byte{1, 0xa1, 1, 0x78, 32}, identity...) // this is the CBOR encoding of the map {1: identity}
+	record := append([]byte{1, 0xa1, 1, 0x78, 32}, identity...) // CBOR encoding of the map {1: identity}
 	if _, err := blobs.Put(context.Background(), "identity", record, store.IfAbsent); err != nil {
 		panic(fmt.Errorf("store identity: %w", err)) // cannot happen: storage in memory refuses only a blob that exists, and this storage is empty
 	}
 	return &storage{sim: s, identity: identity, up: true, blobs: blobs, store: store.New(store.Config{Blobs: blobs}), origins: map[string]origin{}, history: map[string][]store.Version{}}
 }
 
-// callTimeout is the maximum time that a caller waits for a call, as in the real drivers.
+// callTimeout is the maximum time that a caller waits for a storage call.
 const callTimeout = 3 * time.Second
 
-// call simulates a call of a process to storage. It first runs effect, which changes or reads the storage, and
-// then calls answer. The argument of answer is an error if storage does not reply in time. The call may be lost
-// before its effect, or its reply may be lost after the effect. A slow call may take effect after the caller
-// has stopped waiting or has died.
+// call simulates a call of a process to storage. It first runs the function effect, which changes
+// or reads the storage, and then calls the function answer. The argument of answer is an error if
+// storage does not reply in time. The call may be lost before its effect, or its reply may be lost
+// after the effect. A slow call may take effect after the caller has stopped waiting or has died.
 func (st *storage) call(p *process, effect func(), answer func(error)) {
 	s := st.sim
 	life := p.life

@@ -63,7 +63,8 @@ func (t *leadership) tick() {
 	})
 }
 
-// turn runs do as one round of the leader's loop, which handles one event at a time.
+// turn runs the function do as one iteration of the leader's loop, which handles one event at a
+// time.
 func (t *leadership) turn(do func()) {
 	if t.over {
 		return
@@ -109,7 +110,8 @@ func (t *leadership) end(outcome election.Returned) {
 
 func (t *leadership) mayReturn() {
 	if t.over && t.tasks == 0 {
-		// The machine is told in a separate event, because the machine or a task may be running now.
+		// A separate event notifies the election machine, because the machine or a task may be
+		// running now.
 		t.process.timer(0, func() {
 			if t.over && t.tasks == 0 && t.elector.term == t {
 				t.elector.term = nil
@@ -139,7 +141,7 @@ func (t *leadership) report(r wire.Report, respond func(wire.Receipt)) {
 	if r.Hello != nil && len(r.Nodes) > 0 {
 		s.cover("seen: new leader told of held nodes")
 	}
-	r.Jobs = slices.Clone(r.Jobs) // the term may change the slice, so it gets a copy
+	r.Jobs = slices.Clone(r.Jobs) // the term gets a copy, because it may change the slice
 	for i := range r.Jobs {
 		r.Jobs[i].Items = slices.Clone(r.Jobs[i].Items)
 	}
@@ -248,5 +250,5 @@ func (p *process) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// wait is a running pause, which ends early if the term ends.
+// wait is a running call of pause.
 type wait struct{ done func() }

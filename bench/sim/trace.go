@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// trace writes a line for each event to out. If out is nil, trace writes nothing.
+// trace writes a line for each event of a simulation to out, unless out is nil.
 type trace struct {
 	sim *Sim
 	out io.Writer
@@ -56,8 +56,8 @@ func (l lines) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// normalize cuts a message at the first colon and replaces the numbers in it by #, so messages that
-// differ only in the job or the worker count as the same event.
+// normalize cuts a message at the first colon and replaces its numbers by #. Messages that differ
+// only in the job or the worker therefore count as the same event.
 func normalize(message string) string {
 	message, _, _ = strings.Cut(message, ":")
 	var b strings.Builder

@@ -11,8 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// worker runs the real session of a worker, as package worker does, but with slots that take
-// simulated time and with a network that fails.
+// worker runs the real session of a worker with simulated slots and a simulated network.
 type worker struct {
 	process *process
 	session *session.Session
@@ -21,13 +20,13 @@ type worker struct {
 	tasks   map[string]*task
 
 	holdings holdings
-	stuck    bool            // memory is short and the spill folder is full
-	storing  int             // number of held partials that are being written to storage because of stuck
-	ended    map[string]bool // jobs that have ended according to the session
+	stuck    bool            // true if memory is short and the spill folder is full
+	storing  int             // number of held partials that are being written to storage because stuck is true
+	ended    map[string]bool // IDs of the jobs that have ended according to the session
 
 	report   wire.Report   // report that was sent last
 	receipt  wire.Receipt  // receipt that was received last
-	wakeAt   time.Duration // time at which the current timer fires; never if there is no timer
+	wakeAt   time.Duration // time at which the current timer fires; never if no timer is set
 	stepping bool
 	left     bool // true if the session has ended
 }
@@ -88,8 +87,8 @@ func (w *worker) step(in session.Input) {
 	w.freeMemory()
 }
 
-// called is called after a method of the session other than Step was called. called calls Step if
-// that method has made an action due.
+// called must be called after a call of any method of the session except Step. If that method has
+// made an action due, called calls Step.
 func (w *worker) called() {
 	if w.session.NeedsStep() {
 		w.step(session.Tick{})
@@ -171,7 +170,7 @@ func (w *worker) perform(action session.Action) {
 		}
 		p.elector.stop()
 	case session.ReportAnswered:
-		s.checks.answered(p, w.receipt) // this must happen before the slots run the spans that the receipt assigns
+		s.checks.answered(p, w.receipt) // the check must precede the slots' runs of the spans that the receipt assigns
 	case session.ReportRefused:
 		s.cover("seen: report refused")
 	case session.ReceiptDropped:
@@ -202,7 +201,7 @@ func (w *worker) askLeader() {
 }
 
 // readRecord reads the lease's record from storage and passes its epoch to the session. If the read
-// fails, the session asks for another read later.
+// fails, the session requests another read later.
 func (w *worker) readRecord(followed uint64) {
 	w.process.sim.cover("seen: worker reads the lease's record")
 	var epoch uint64
@@ -241,8 +240,7 @@ func (w *worker) fill() {
 }
 
 // dropPartials removes the given partials of a job that has ended from storage. The worker removes
-// them because the leader may not have known of these partials when it removed the job's other
-// partials.
+// these partials because the leader may not know them.
 func (w *worker) dropPartials(job string, blobs []string) {
 	p := w.process
 	p.spawn(func() {
@@ -295,7 +293,7 @@ func (w *worker) open(o wire.Opening) {
 	}, func() { w.announce(t, o.Job, err) })
 }
 
-// announce tells the session whether the worker has opened the job.
+// announce tells the session whether a job could be opened.
 func (w *worker) announce(t *task, id string, err error) {
 	if w.tasks[id] != t {
 		return

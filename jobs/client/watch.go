@@ -108,7 +108,7 @@ const firstLook = 50 * time.Millisecond
 // activeJobs is the leader's latest list of its active jobs, shared by all calls of
 // Wait.
 type activeJobs struct {
-	turn chan struct{} // contains a token while a goroutine uses the fields at, list and err
+	turn chan struct{} // time of the latest request to the leader
 	at   time.Time     // time of the latest request
 	list *wire.Jobs    // answer of the leader; nil if no leader answered
 	err  error         // ErrOtherStorage if the latest request returned it, otherwise nil

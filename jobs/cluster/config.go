@@ -20,14 +20,14 @@ import (
 // DefaultName is the default name of a cluster.
 const DefaultName = "default"
 
-// maxReplicas is JetStream's limit of replicas.
+// maxReplicas is the largest number of replicas that JetStream supports.
 const maxReplicas = 5
 
 // ErrConfig marks an error about a field of [Config] or an environment variable. The
 // error names the field or variable.
 var ErrConfig = errors.New("invalid configuration")
 
-// configError wraps ErrConfig; its text does not contain the text of ErrConfig.
+// configError wraps ErrConfig without repeating the text of ErrConfig.
 type configError struct{ err error }
 
 func (e *configError) Error() string   { return e.err.Error() }
@@ -54,7 +54,7 @@ type Config struct {
 
 	NATS NATS
 
-	// Storage is the kind of storage, the same for every process of the cluster.
+	// Storage is the kind of storage, which must be the same for every process of the cluster.
 	Storage StorageKind
 
 	// Replicas is the number of NATS servers that keep each value in JetStream, 1 (the default) to
@@ -65,7 +65,7 @@ type Config struct {
 	Azure AzureAccount
 
 	// CallTimeout bounds each call to storage. On JetStream, CallTimeout applies only to calls
-	// whose context has no deadline. 0 means the driver's default: 5 s on JetStream, 10 s on Azure.
+	// whose context has no deadline. The default is 5 s on JetStream and 10 s on Azure.
 	CallTimeout time.Duration
 
 	// Logger logs when the storage queue becomes unavailable or available again, and which damaged
@@ -144,9 +144,9 @@ func (c Config) Subjects() (wire.Subjects, error) {
 	return s, nil
 }
 
-// The following environment variables configure the cluster. The variables for NATS are those of the program
-// nats; each is read with and without the prefix BELLWETHER_. The variables that begin with AZURE_ are those of
-// Azure's own tools.
+// These environment variables configure the cluster. The variables for NATS have the same names as
+// in the program nats, and are read with and without the prefix BELLWETHER_. The variables that
+// begin with AZURE_ are also used by Azure's tools.
 const (
 	EnvName     = "BELLWETHER_CLUSTER"
 	EnvNATSURL  = "BELLWETHER_NATS_URL"
@@ -171,9 +171,9 @@ var ofProcess atomic.Pointer[Config]
 // SetOfProcess sets the configuration that [OfProcess] returns.
 func SetOfProcess(c Config) { ofProcess.Store(&c) }
 
-// OfProcess returns the configuration of the cluster to which this process belongs, for jobs that
-// read from the cluster's storage account or from earlier jobs: the last argument of
-// [SetOfProcess], completed from the environment.
+// OfProcess returns the configuration of the cluster to which this process belongs. The
+// configuration is the last argument of [SetOfProcess], completed from the environment. Jobs that
+// read from the cluster's storage account or from earlier jobs use OfProcess.
 func OfProcess() (Config, error) {
 	if c := ofProcess.Load(); c != nil {
 		return c.WithEnv()

@@ -29,7 +29,7 @@ func clearEnv(t *testing.T) {
 	}
 }
 
-// fromEnv returns FromEnv without a logger.
+// fromEnv returns the configuration of FromEnv without its logger.
 func fromEnv(t *testing.T) Config {
 	t.Helper()
 	cfg, err := FromEnv()
@@ -48,12 +48,13 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestPrecedence sets fields and variables that contradict each other.
+// TestPrecedence checks which value is used if fields and environment variables contradict each
+// other.
 func TestPrecedence(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		given Config
-		env   []string // in pairs
+		env   []string // names and values of environment variables, alternating
 		want  func(*Config)
 	}{
 		{"variables", Config{}, []string{EnvName, "blue", EnvStorage, "azure", EnvReplicas, "3"}, func(c *Config) {
@@ -106,8 +107,8 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestEnviron passes configurations through an environment that says something else
-// before.
+// TestEnviron passes configurations to another process through an environment that contains
+// contradicting variables.
 func TestEnviron(t *testing.T) {
 	for _, want := range []Config{
 		{Name: "blue", NATS: NATS{URL: "nats://a:1", User: "u", Password: "p"}, Storage: JetStream, Replicas: 3},
@@ -134,7 +135,7 @@ func TestEnviron(t *testing.T) {
 	}
 }
 
-// TestErrConfig lists configurations that cannot work, and what the error says.
+// TestErrConfig checks the errors for invalid configurations.
 func TestErrConfig(t *testing.T) {
 	clearEnv(t)
 	file := filepath.Join(t.TempDir(), "connection")

@@ -1,5 +1,5 @@
-// Package cluster holds the configuration of a cluster, connects to the cluster's NATS
-// server and opens the cluster's storage.
+// Package cluster contains the configuration of a cluster, connects to the cluster's NATS server
+// and opens the cluster's storage.
 //
 //	worker, jobs/client, cmd, bench
 //	             |
@@ -9,9 +9,9 @@
 //	     |          /       \
 //	  nats.go   jetstream   azure (jobs/store/...)
 //
-// A [Config] is set in code, read from the environment ([FromEnv]), or both: [Config.WithEnv] fills
-// in the fields that are zero. [Config.Environ] does the reverse of FromEnv: it returns the
-// environment variables for a child process.
+// A [Config] is set in codeor read from the environment ([FromEnv]). [Config.WithEnv] sets the
+// fields that are zero from the environment. [Config.Environ] returns the environment variables for
+// a child process.
 //
 // # What can fail
 //

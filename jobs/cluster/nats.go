@@ -120,7 +120,7 @@ func (n NATS) options(name string) ([]nats.Option, error) {
 }
 
 // redact returns NATS URLs without users, passwords and tokens. If a URL cannot be parsed, the
-// error does not quote any part of the URL: what looks like a port may be the beginning of a
+// error does not quote any part of the URL, because a wrong port may be the beginning of a
 // password.
 func redact(urls string) (string, error) {
 	var shown []string

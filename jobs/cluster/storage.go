@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	// ErrUnavailable: storage does not answer, or cannot serve requests for now.
+	// ErrUnavailable: storage does not answer, or temporarily refuses requests.
 	ErrUnavailable = store.ErrUnavailable
 	// ErrDenied: storage refuses access until its settings or the credentials change.
 	ErrDenied = account.ErrDenied
@@ -34,12 +34,12 @@ type Storage struct {
 	cfg     Config
 	nc      *nats.Conn
 	driver  driver
-	account *account.Account // nil if the storage is on JetStream
+	account *account.Account // Azure storage account; nil if the storage is on JetStream
 }
 
 // OpenStorage opens the cluster's storage. On JetStream it creates missing streams, and fails with
-// [ErrUnavailable] if JetStream does not answer. On Azure, OpenStorage sends no request, so errors show only in
-// [Storage.Check] or later calls. The caller must close the connection nc.
+// [ErrUnavailable] if JetStream does not answer. On Azure, OpenStorage sends no request, so
+// [Storage.Check] or later calls report errors. The caller must close the connection nc.
 func (c Config) OpenStorage(ctx context.Context, nc *nats.Conn) (*Storage, error) {
 	c, err := c.Resolve()
 	if err != nil {
@@ -98,8 +98,8 @@ func (c Config) OpenAccount() (*account.Account, error) {
 	return a, nil
 }
 
-// Store returns the typed storage of the cluster's jobs. If observe is not nil, observe is
-// called after each storage call: see [store.Config].
+// Store returns the typed storage of the cluster's jobs. If observe is not nil, observe is called
+// after each storage call.
 func (s *Storage) Store(observe func(store.Call)) *store.Store {
 	return store.New(store.Config{Blobs: s.driver, Queue: s.driver, Logger: s.cfg.Logger, Observe: observe})
 }
@@ -114,7 +114,7 @@ func (s *Storage) Conn() *nats.Conn { return s.nc }
 // Account returns nil.
 func (s *Storage) Account() *account.Account { return s.account }
 
-// Check returns an error if a worker could not use the storage. On Azure it creates the container
+// Check returns an error if a worker cannot use the storage. On Azure, Check creates the container
 // and the queue if they are missing. On JetStream, OpenStorage has already created the missing
 // streams.
 func (s *Storage) Check(ctx context.Context) error {
@@ -124,9 +124,9 @@ func (s *Storage) Check(ctx context.Context) error {
 	return nil
 }
 
-// If err means that storage does not answer or refuses access, Explain adds the cluster's name and,
-// if there is one, a hint. Explain turns timeouts into [ErrUnavailable] and returns other errors
-// unchanged.
+// Explain adds the cluster's name to an error that means that storage does not answer or refuses
+// access. For some errors Explain also adds a hint. Explain turns timeouts into [ErrUnavailable]
+// and returns other errors unchanged.
 func (s *Storage) Explain(err error) error {
 	switch {
 	case !isUnreachable(err):

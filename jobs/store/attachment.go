@@ -8,11 +8,11 @@ import (
 )
 
 // MaxAttachmentPiece is the size in bytes of each piece of an attachment except the last piece. The
-// size bounds the memory of readers. The size must not change, because the keys of pieces contain
-// their offsets.
+// piece size bounds the memory of readers. It must not change, because the keys of pieces contain
+// their offsets in the attachment.
 const MaxAttachmentPiece = 4 << 20
 
-// Sizer is an optional interface of a Blobs whose storage has a size limit.
+// Sizer is an optional interface of a [Blobs] driver whose storage has a size limit.
 type Sizer interface {
 	// Fits returns ErrTooLarge if size bytes exceed the storage's capacity, even if everything else is deleted,
 	// and ErrFull if there is currently no room for size more bytes.

@@ -24,7 +24,8 @@ func TestAttachmentPieces(t *testing.T) {
 	want(t, err, store.ErrNotFound)
 	want(t, f.PutAttachmentPiece(t.Context(), id, "../"+someDigest, 0, nil), store.ErrNotFound)
 
-	// In full storage a piece that is stored is written, another one is not.
+	// If storage is full, a piece that is already stored can be written again, but a new piece
+	// cannot.
 	f.blobs.Inject(func(c memory.Call) error {
 		if c.Operation == memory.Put {
 			return store.ErrFull
@@ -40,7 +41,8 @@ func TestAttachmentPieces(t *testing.T) {
 	want(t, err, store.ErrNotFound)
 }
 
-// A piece that is written after the job was removed is found by HalfRemoved.
+// TestLateAttachment checks that HalfRemoved returns a job if a piece of its attachment is written
+// after the job was removed.
 func TestLateAttachment(t *testing.T) {
 	f := newFixture()
 	spec := newSpec()

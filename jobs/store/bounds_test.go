@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
-// TestDecodeAllocatesInProportion checks that decoding allocates at most 80 bytes for each
-// byte of a record, also of a damaged one.
+// TestDecodeAllocatesInProportion checks that decoding allocates at most 80 bytes for each byte of
+// a record, even if the record is damaged.
 func TestDecodeAllocatesInProportion(t *testing.T) {
 	const n = 1 << 20
 	list := func(length int, element ...byte) []byte {
@@ -30,7 +30,8 @@ func TestDecodeAllocatesInProportion(t *testing.T) {
 		for _, f := range formats {
 			var err error
 			used := fuzztest.Allocated(func() { _, err = f.decode(data) })
-			// The decoder allocates a small constant amount too.
+			// The constant term is for small allocations that do not depend on the length of the
+			// record.
 			if limit := uint64(80*len(data) + 64<<10); used > limit {
 				t.Errorf("%s read as %s: %d bytes made it allocate %d, limit %d", name, f.name, len(data), used, limit)
 			}

@@ -7,12 +7,12 @@ import (
 	"regexp"
 )
 
-// Drivers turn the errors of their SDK into errors that wrap one of the following.
+// Drivers translate the errors of their SDK into errors that wrap one of these sentinel errors.
 var (
 	// ErrNotFound: no value is stored under the key.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict: the condition of a Put does not hold, because another write came first. The other write may
-	// be an earlier Put of the same caller whose answer was lost.
+	// ErrConflict: the condition of a Put does not hold, because another write came first. That
+	// write may be an earlier Put of the same caller whose response was lost.
 	ErrConflict = errors.New("condition does not hold")
 	// ErrUnavailable: storage cannot be reached or refuses temporarily; a retry may
 	// succeed. A write that returned ErrUnavailable may have taken effect, or may still
@@ -62,8 +62,8 @@ func IfVersion(v Version) Condition { return Condition{kind: matches, version: v
 // Absent reports whether the condition is IfAbsent.
 func (c Condition) Absent() bool { return c.kind == absent }
 
-// Version returns the version that the stored value must have, and whether the
-// condition is an IfVersion.
+// Version returns the version that the stored value must have, and reports whether the condition is
+// an IfVersion.
 func (c Condition) Version() (Version, bool) { return c.version, c.kind == matches }
 
 // Blobs stores values under keys for which [ValidKey] holds. Values may be small, such
@@ -82,15 +82,15 @@ type Blobs interface {
 	List(ctx context.Context, prefix string) ([]string, error)
 }
 
-// PrefixDeleter is an optional interface of a Blobs that can remove many values at once.
+// PrefixDeleter is an optional interface of a [Blobs] driver that can remove many values at once.
 type PrefixDeleter interface {
 	// DeletePrefix removes all keys that begin with prefix, which is a key and a slash.
 	// DeletePrefix also removes the remains of interrupted writes to such keys.
 	DeletePrefix(ctx context.Context, prefix string) error
 }
 
-// RemainsDeleter is an optional interface of a Blobs in which an interrupted write or delete leaves
-// remains: stored bytes that do not belong to any value.
+// RemainsDeleter is an optional interface of a [Blobs] driver in which an interrupted write or
+// delete can leave remains. Remains are stored bytes that do not belong to any value.
 type RemainsDeleter interface {
 	// ListRemains returns, in any order, the keys under which there may be remains. The list also
 	// contains keys that have a value or that are being written.
@@ -100,10 +100,11 @@ type RemainsDeleter interface {
 	DeleteRemains(ctx context.Context, key string) error
 }
 
-// Queue carries submissions. A message is delivered at least once. A received message stays in the queue and is
-// hidden from other receivers as long as its receiver extends it. So an autoscaler that counts messages in the
-// queue does not stop busy workers. The time for which a message is hidden is set in the driver's
-// configuration. All methods except Receive return within a bounded time, like the methods of [Blobs].
+// Queue carries submissions. A message is delivered at least once. A received message stays in the
+// queue and is hidden from other receivers as long as its receiver extends it. The message stays in
+// the queue so that an autoscaler that counts messages does not stop busy workers. The time for
+// which a message is hidden is set in the driver's configuration. All methods except Receive return
+// within a bounded time, like the methods of [Blobs].
 type Queue interface {
 	// Send adds a message of at most MaxMessage bytes, which is durable when Send returns.
 	Send(ctx context.Context, body []byte) error

@@ -12,8 +12,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/record"
 )
 
-// The following types are the stored forms of the records. The stored forms contain times as integers: the
-// integer field has the same CBOR key as the time field of the embedded struct, and replaces it.
+// These types are the stored forms of records. They store times as integers. Each integer field has
+// the CBOR key of a time field of the embedded struct, and the encoder writes the integer field
+// instead.
 type (
 	specRecord struct {
 		Spec
@@ -159,7 +160,7 @@ const formatVersion = 1
 
 var (
 	recordOptions = record.Strict(
-		1<<27, // a manifest can list many skipped partitions
+		1<<27, // bounds the skipped partitions that a manifest can list
 		256,
 	)
 	recordFormat = record.New(formatVersion, cbor.CoreDetEncOptions(), recordOptions)

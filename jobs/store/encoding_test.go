@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of formats that have none")
 
-// Times have nanoseconds, which are cut, and a zone, which is lost.
+// The encoding cuts the nanoseconds of someTime and drops its time zone.
 var someTime = time.Date(2026, 3, 1, 12, 30, 0, 123456789, time.FixedZone("", 3600))
 
 const (
@@ -65,8 +65,8 @@ func somePoisoned() Poisoned {
 	return Poisoned{Reason: "no submission", Deliveries: 6, Job: someID, Body: []byte{0xff}, At: someTime}
 }
 
-// formats are all formats of records. What encode makes of a value must read back
-// as the value with its times cut to microseconds.
+// formats lists all formats of records. Decoding an encoded value must return the value with its
+// times cut to microseconds.
 var formats = []testedFormat{
 	format("spec", encodeSpec, decodeSpec, someSpec(), Spec{ID: otherID, Job: "a", Version: "0", Params: jobs.Params("{}"), MaxAttempts: 1}),
 	format("plan", encodePlan, decodePlan, somePlan(), jobs.Plan{Partitions: 1}),
@@ -110,7 +110,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 	}
 }
 
-// cutTimes returns a record with its times as they come back.
+// cutTimes returns a copy of a record whose times are cut to microseconds.
 func cutTimes(record any) any {
 	cut := func(t *time.Time) {
 		if !t.IsZero() {
@@ -135,8 +135,8 @@ func cutTimes(record any) any {
 	return record
 }
 
-// TestGolden reads records that the first version of the program wrote. The files must not
-// be changed to make it pass, because stored records are not changed either.
+// TestGolden reads records that the first version of the program wrote. If TestGolden fails, the
+// files must not be changed, because stored records cannot be changed either.
 func TestGolden(t *testing.T) {
 	for _, f := range formats {
 		file := filepath.Join("testdata", f.name+".v1")
@@ -186,7 +186,7 @@ func TestDamagedRecords(t *testing.T) {
 	}
 }
 
-// A record may be well formed and contain values that are never written.
+// TestImpossibleRecords checks that well-formed records with invalid values are refused.
 func TestImpossibleRecords(t *testing.T) {
 	for what, decode := range map[string]func() error{
 		"state":           func() error { _, err := decodeManifest(encodeManifest(Manifest{State: "asleep"})); return err },
@@ -201,8 +201,9 @@ func TestImpossibleRecords(t *testing.T) {
 	}
 }
 
-// A spec may come from another program, which does not check what Submit checks. The error
-// stays short, since a parked job keeps it.
+// TestImpossibleSpecs checks that invalid specs are refused, because other programs may write specs
+// without the checks of Submit. The errors must be short, because the entry of the poison list
+// contains them.
 func TestImpossibleSpecs(t *testing.T) {
 	long := strings.Repeat("n", 480_000)
 	for what, change := range map[string]func(*Spec){
@@ -233,7 +234,7 @@ func TestImpossibleSpecs(t *testing.T) {
 	}
 }
 
-// A field that a later version adds does not keep this one from reading.
+// TestUnknownFieldsArePassedOver checks that a record with a field of a later version can be read.
 func TestUnknownFieldsArePassedOver(t *testing.T) {
 	data := encode(struct {
 		Epoch uint64 `cbor:"1,keyasint"`
@@ -246,8 +247,8 @@ func TestUnknownFieldsArePassedOver(t *testing.T) {
 	}
 }
 
-// TestManifestKeepsNewerFields changes a manifest that a later version wrote, as a fence
-// does, and finds the later version's fields again.
+// TestManifestKeepsNewerFields checks that changes to a manifest of a later version, such as
+// fencing, keep the later version's fields.
 func TestManifestKeepsNewerFields(t *testing.T) {
 	type newerNode struct {
 		StoredNode
@@ -270,7 +271,7 @@ func TestManifestKeepsNewerFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // two fences
+	for range 2 { // fences the manifest twice
 		next.Epoch++
 		next.Sequence++
 		next.Epochs = append(slices.Clone(next.Epochs), next.Epoch)
@@ -283,7 +284,7 @@ func TestManifestKeepsNewerFields(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	next.Nodes, next.Error = nil, "" // as the final manifest does
+	next.Nodes, next.Error = nil, "" // a final manifest has no nodes
 	wrote.Nodes, wrote.Error = nil, ""
 	if data, want := encodeManifest(next), encode(wrote); !bytes.Equal(data, want) {
 		t.Fatalf("the final manifest is\n%x, want\n%x", data, want)

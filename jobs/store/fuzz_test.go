@@ -47,7 +47,7 @@ func FuzzPartial(f *testing.F) {
 	f.Add([]byte("short"))
 	corpus := fuzztest.Watch(f)
 	f.Fuzz(func(t *testing.T, value []byte) {
-		data, err := decodePartial(bytes.Clone(value)) // it changes its argument
+		data, err := decodePartial(bytes.Clone(value)) // a copy, because decodePartial changes its argument
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("%v is no ErrCorrupt", err)

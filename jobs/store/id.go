@@ -22,7 +22,7 @@ var idForm = regexp.MustCompile(`^[0-9a-v]{16}$`)
 // milliseconds sort by time.
 func NewID(now time.Time) string {
 	var id [idLength]byte
-	_, _ = rand.Read(id[idTimeDigits:]) // Read never returns an error: see crypto/rand
+	_, _ = rand.Read(id[idTimeDigits:]) // rand.Read of crypto/rand never returns an error
 	for i := idTimeDigits; i < idLength; i++ {
 		id[i] = idDigits[id[i]%32]
 	}

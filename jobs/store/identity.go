@@ -14,10 +14,11 @@ const identityKey = "identity"
 
 var identityForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// Identity returns the storage's identity: 128 random bits in hexadecimal that distinguish the storage from
-// every other storage, including one that later takes its place under the same name. If the storage has no
-// identity, Identity writes one. If several processes call Identity at once, all of them get the identity that
-// was written first. After an [ErrUnavailable] the identity may have been written; a retry then returns it.
+// Identity returns the storage's identity: 128 random bits in hexadecimal that distinguish the
+// storage from every other storage. If the storage is replaced by another storage of the same name,
+// the identity changes. If the storage has no identity, Identity writes one. If several processes
+// call Identity at once, all of them get the identity that was written first. After an
+// [ErrUnavailable] the identity may have been written; a retry then returns it.
 func (s *Store) Identity(ctx context.Context) (string, error) {
 	id, err := s.KnownIdentity(ctx)
 	if !errors.Is(err, ErrNotFound) {
@@ -32,7 +33,7 @@ func (s *Store) Identity(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("write %s: %w", identityKey, err)
 	}
 	id, err = s.KnownIdentity(ctx)
-	if errors.Is(err, ErrNotFound) { // a lagging replica has answered the read
+	if errors.Is(err, ErrNotFound) { // a replica that lags behind may have answered the read
 		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return id, err
@@ -54,6 +55,6 @@ func (s *Store) KnownIdentity(ctx context.Context) (string, error) {
 
 func newIdentity() string {
 	var bits [16]byte
-	_, _ = rand.Read(bits[:]) // Read never returns an error: see crypto/rand
+	_, _ = rand.Read(bits[:]) // rand.Read of crypto/rand never returns an error
 	return hex.EncodeToString(bits[:])
 }

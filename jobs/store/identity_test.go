@@ -40,12 +40,13 @@ func TestIdentityIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// TestIdentitySurvivesLostAnswers fails each storage call once, before or after its effect.
+// TestIdentitySurvivesLostAnswers checks Identity when one storage call fails, before or after the
+// call takes effect.
 func TestIdentitySurvivesLostAnswers(t *testing.T) {
 	for _, operation := range []memory.Operation{memory.Get, memory.Put} {
 		for _, done := range []bool{false, true} {
 			f := newFixture()
-			if operation == memory.Get && done { // before the first write there is nothing to read
+			if operation == memory.Get && done { // before the first write no read takes place
 				_, err := f.Identity(t.Context())
 				must(t, err)
 			}
@@ -61,8 +62,8 @@ func TestIdentitySurvivesLostAnswers(t *testing.T) {
 	}
 }
 
-// TestIdentityFromALaggingReplica: the write conflicts with an identity that reads do not
-// show yet.
+// TestIdentityFromALaggingReplica checks Identity if a write conflicts with an identity that reads
+// do not return yet, because a replica lags behind.
 func TestIdentityFromALaggingReplica(t *testing.T) {
 	f := newFixture()
 	id, err := f.Identity(t.Context())

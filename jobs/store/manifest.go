@@ -9,7 +9,7 @@ import (
 // State is the state of a job.
 type State string
 
-// The last three states are final.
+// The states Completed, Failed and Cancelled are final.
 const (
 	Queued    State = "queued"  // the job was submitted, but no leader has planned it
 	Running   State = "running" // the job was planned by a leader
@@ -34,7 +34,7 @@ type Spec struct {
 	MaxSkipped  uint64      `cbor:"7,keyasint"` // number of partitions that may be missing from the result, at most MaxSkipped
 	Submitted   time.Time   `cbor:"8,keyasint"`
 
-	// StrictBuilds restricts the job to workers of one build: see Manifest.Builds.
+	// StrictBuilds restricts the job to workers of one build, which Manifest.Builds contains.
 	StrictBuilds     bool          `cbor:"9,keyasint,omitempty"`
 	Timeout          time.Duration `cbor:"10,keyasint,omitempty"` // maximum duration of the job from its beginning; 0 means no limit
 	PartitionTimeout time.Duration `cbor:"11,keyasint,omitempty"` // maximum duration of a partition; 0 means the definition's limit
@@ -45,7 +45,7 @@ type Spec struct {
 type StoredSpec struct {
 	Spec
 	Written Version // version of the spec's write
-	SHA256  string  // digest of the stored spec, in hexadecimal
+	SHA256  string  // SHA-256 of the stored spec, in hexadecimal
 }
 
 // MaxPriority is the highest priority of a job, and -MaxPriority the lowest.
@@ -78,27 +78,27 @@ type Manifest struct {
 	Epochs        []uint64       `cbor:"12,keyasint,omitempty"` // epochs of the job's leaders, ascending
 	Started       time.Time      `cbor:"13,keyasint"`
 	Finished      time.Time      `cbor:"14,keyasint"`
-	SHA256        string         `cbor:"15,keyasint,omitempty"` // digest of the result, in hexadecimal
+	SHA256        string         `cbor:"15,keyasint,omitempty"` // SHA-256 of the result, in hexadecimal
 	Errors        []ErrorText    `cbor:"16,keyasint,omitempty"` // the most frequent errors of failed attempts, the most frequent first
 	OtherErrors   uint64         `cbor:"17,keyasint,omitempty"` // number of failed attempts with errors that are not in Errors
-	SpecSHA256    string         `cbor:"18,keyasint,omitempty"` // digest of the spec when the job began, in hexadecimal; empty in manifests of older programs
+	SpecSHA256    string         `cbor:"18,keyasint,omitempty"` // SHA-256 of the spec when the job began, in hexadecimal; empty in manifests of earlier versions
 	Calls         []CallRecord   `cbor:"20,keyasint,omitempty"` // failures of unfinished calls of Plan, Merge and Finish, and deaths of their workers
 	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds, the only build that may compute partials
 	SpecVersion   Version        `cbor:"22,keyasint,omitempty"` // version of the spec when the first manifest was written; used only while Sequence is 1
 
-	Samples []Sample    `cbor:"30,keyasint,omitempty"` // the job's progress over time, for display: see AddSample
-	Retried []jobs.Span `cbor:"31,keyasint,omitempty"` // for display: partitions that ran again after a failure or a death; may include neighbours, so that there are few spans
+	Samples []Sample    `cbor:"30,keyasint,omitempty"` // progress of the job over time, for display
+	Retried []jobs.Span `cbor:"31,keyasint,omitempty"` // partitions that ran again after a failure or a worker's death, for display; may include neighbouring partitions
 
-	newer *newerFields // fields of a later version that this version does not know; nil if there are none
+	newer *newerFields // fields of a later version that this version does not know; nil if the manifest has no such fields
 }
 
-// StoredNode is a finished node with its partial. A small partial is in Data, and a large partial
-// is in the blob that Blob names. A node is empty if all of its partitions were skipped. Merging an
-// empty node with another node yields the other node.
+// StoredNode is a finished node with its partial, in a manifest. A small partial is in Data, and a
+// large partial is in the blob that Blob names. A node is empty if all of its partitions were
+// skipped. Merging an empty node with another node yields the other node.
 type StoredNode struct {
 	Node  jobs.Node `cbor:"1,keyasint"`
 	Data  []byte    `cbor:"2,keyasint,omitempty"`
-	Blob  string    `cbor:"3,keyasint,omitempty"` // name of the partial's blob: see [Store.PutPartial]
+	Blob  string    `cbor:"3,keyasint,omitempty"` // name of the partial's blob, which PutPartial has returned
 	Empty bool      `cbor:"4,keyasint,omitempty"`
 	Large bool      `cbor:"5,keyasint,omitempty"` // true if the partial is too large for messages, so that workers merge it
 }
@@ -124,21 +124,21 @@ type ErrorText struct {
 	Partition uint64 `cbor:"3,keyasint"` // one of the partitions that failed with the error
 }
 
-// CrashSuspect is a span that may crash its worker: either workers have died while they ran the span, or the
-// leader's own process was running the span when it wrote the manifest. In the second case only the next leader
-// can know whether that process died during the execution.
+// CrashSuspect is a span that may crash its worker: either workers have died while they ran the
+// span, or the leader's own process was running the span when it wrote the manifest. Only the next
+// leader can know whether the leader's process died while it ran the span.
 type CrashSuspect struct {
 	Span   jobs.Span `cbor:"1,keyasint"`
 	Deaths int       `cbor:"2,keyasint"`
-	Led    int       `cbor:"3,keyasint,omitempty"` // number of deaths that counts instead of Deaths if the leader that wrote the manifest died
+	Led    int       `cbor:"3,keyasint,omitempty"` // number of deaths that replaces Deaths if the leader that wrote the manifest died
 }
 
 // CallRecord is the record of an unfinished call of Plan, Merge or Finish. CallRecord counts the
 // failed attempts, and the workers that died while the call was assigned to them.
 type CallRecord struct {
 	Function string    `cbor:"1,keyasint"`           // name of the function: Plan, Merge or Finish
-	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // of Merge
+	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // node of the call; only for Merge
 	Failed   int       `cbor:"3,keyasint,omitempty"` // number of failed attempts
 	Deaths   int       `cbor:"4,keyasint,omitempty"`
-	Led      int       `cbor:"5,keyasint,omitempty"` // number of deaths that counts instead of Deaths if the leader that wrote the manifest died
+	Led      int       `cbor:"5,keyasint,omitempty"` // number of deaths that replaces Deaths if the leader that wrote the manifest died
 }

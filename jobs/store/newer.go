@@ -13,18 +13,18 @@ import (
 // it writes these fields again.
 type newerFields struct {
 	stored map[uint64]cbor.RawMessage // fields in their stored form
-	known  map[uint64]cbor.RawMessage // fields after decoding and encoding by this version, which drops unknown parts
+	known  map[uint64]cbor.RawMessage // fields as this version encodes them after decoding, which drops unknown parts
 }
 
-// completeFormat is like recordFormat, but refuses to decode a record with unknown fields.
+// completeFormat decodes records like recordFormat, but refuses records with unknown fields.
 var completeFormat = func() record.Format {
 	options := recordOptions
 	options.ExtraReturnErrors = cbor.ExtraDecErrorUnknownField
 	return record.New(formatVersion, cbor.CoreDetEncOptions(), options)
 }()
 
-// newNewerFields returns the unknown fields of a stored manifest. The parameter known is the manifest as this
-// version encodes it after decoding.
+// newNewerFields returns the unknown fields of a stored manifest. The parameter known is the
+// manifest after this version has decoded and encoded it.
 func newNewerFields(stored, known []byte) *newerFields {
 	var n newerFields
 	if recordFormat.Decode(stored, &n.stored) != nil || recordFormat.Decode(known, &n.known) != nil {

@@ -14,8 +14,8 @@ type Call struct {
 	Err   error
 }
 
-// Outcome returns the outcome of a call: ok, absent, conflict, cancelled (by its caller)
-// or error, which includes unavailable storage.
+// Outcome returns the outcome of a call: ok, absent, conflict, cancelled or error. A call is
+// cancelled if the caller's context was cancelled; unavailable storage is an error.
 func (c Call) Outcome() string {
 	switch {
 	case c.Err == nil:
@@ -30,7 +30,7 @@ func (c Call) Outcome() string {
 	return "error"
 }
 
-// CallNames and CallOutcomes list all names and outcomes of calls.
+// CallNames and CallOutcomes list all values of Call.Name and of Call.Outcome.
 var (
 	CallNames    = []string{"get", "put", "delete", "list", "delete_prefix", "send", "receive", "extend", "acknowledge"}
 	CallOutcomes = []string{"ok", "absent", "conflict", "cancelled", "error"}
@@ -79,8 +79,8 @@ func (b observedBlobs) List(ctx context.Context, prefix string) ([]string, error
 	return keys, err
 }
 
-// observedPrefixDeleter is a separate type, so that the wrapped driver has the method DeletePrefix
-// only if the original driver has it.
+// observedPrefixDeleter adds DeletePrefix to an observed driver. It is a separate type, so that the
+// wrapped driver has the method DeletePrefix only if the original driver has it.
 type observedPrefixDeleter struct {
 	observedBlobs
 	deleter PrefixDeleter

@@ -9,7 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 )
 
-// TestObserver checks the observed calls, and that their names and outcomes are listed.
+// TestObserver checks the calls that an observer gets. CallNames and CallOutcomes must contain
+// their names and outcomes.
 func TestObserver(t *testing.T) {
 	var calls []store.Call
 	s := store.New(store.Config{Blobs: memory.NewBlobs(), Queue: memory.NewQueue(hideFor), Observe: func(c store.Call) { calls = append(calls, c) }})

@@ -10,11 +10,11 @@ import (
 type Sample struct {
 	At       time.Duration `cbor:"1,keyasint"` // time since the job began
 	Epoch    uint64        `cbor:"2,keyasint"` // epoch of the leader
-	Done     uint64        `cbor:"3,keyasint"` // finished partitions
+	Done     uint64        `cbor:"3,keyasint"` // number of finished partitions
 	Executed uint64        `cbor:"4,keyasint,omitempty"`
 	Failing  uint64        `cbor:"5,keyasint,omitempty"` // number of partitions that have failed and are not done, including skipped partitions
 	Workers  int           `cbor:"6,keyasint,omitempty"` // number of workers that have reported
-	Cells    []byte        `cbor:"7,keyasint,omitempty"` // finished share of each cell, from 0 to 255, rounded down; see SampleCells for the cells
+	Cells    []byte        `cbor:"7,keyasint,omitempty"` // finished share of each cell of SampleCells, from 0 to 255, rounded down
 }
 
 const (
@@ -24,8 +24,9 @@ const (
 	maxSamples = 64
 )
 
-// A sample divides the partitions of a job into cells of equal size. SampleCells returns the number
-// of cells and the number of partitions per cell. The last cell may have fewer partitions.
+// SampleCells returns the number of cells in a sample and the number of partitions per cell. A cell
+// is a range of the job's partitions, and all cells have the same size. The last cell may have
+// fewer partitions.
 func SampleCells(partitions uint64) (cells int, size uint64) {
 	if partitions == 0 {
 		return 0, 0
@@ -34,18 +35,20 @@ func SampleCells(partitions uint64) (cells int, size uint64) {
 	return int((partitions-1)/size + 1), size
 }
 
-// AddSample adds a sample of the current progress to the manifest. at is the time since the job began.
-// AddSample removes some of the earlier samples, so that their number stays bounded for jobs of any duration.
+// AddSample adds a sample of the current progress to the manifest. The parameter at is the time
+// since the job began. AddSample removes some of the earlier samples, so that their number stays
+// bounded for jobs of any duration.
 func (m *Manifest) AddSample(at time.Duration) {
 	s := Sample{At: at, Epoch: m.Epoch, Executed: m.Executed, Failing: uint64(len(m.Attempts) + len(m.Skipped)), Workers: len(m.Workers)}
 	s.Done, s.Cells = m.finishedCells()
-	// The job's time is divided into intervals, and the first sample of each interval is kept. If an interval
-	// is too short, its length is doubled, so each interval begins at a border of shorter intervals.
+	// The job's time is divided into intervals, and the first sample of each interval is kept. If
+	// an interval is too short, its length is doubled. Borders of long intervals are also borders
+	// of shorter intervals.
 	interval := time.Millisecond
 	for interval*maxSamples < at {
 		interval *= 2
 	}
-	var kept []Sample // a new array is needed, because earlier manifests share the array of m.Samples
+	var kept []Sample // a new array, because earlier manifests share the array of m.Samples
 	for i, old := range m.Samples {
 		if old.At < at && (i == 0 || old.At/interval > kept[len(kept)-1].At/interval) {
 			kept = append(kept, old)

@@ -34,7 +34,7 @@ func TestSampleOfNodes(t *testing.T) {
 	before := m.Samples
 	m.AddSample(time.Second)
 	s := m.Samples[0]
-	want := make([]byte, 50) // cells of two partitions
+	want := make([]byte, 50) // each cell has two partitions
 	want[0], want[1], want[2], want[49] = 255, 255, 127, 127
 	if s.Done != 6 || !bytes.Equal(s.Cells, want) || len(before) != 0 {
 		t.Errorf("got %d done, cells %v, want 6 done, cells %v", s.Done, s.Cells, want)

@@ -18,7 +18,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// The first segment of each key is one of the following kinds.
+// The kind of a record is the first segment of its key.
 const (
 	specs     = "spec/"
 	plans     = "plan/"
@@ -45,7 +45,7 @@ type Store struct {
 
 // Config configures a store.
 type Config struct {
-	Blobs Blobs // keeps values
+	Blobs Blobs // driver that stores values
 	Queue Queue // queue of submissions; may be nil for a store that only reads and writes values
 
 	// Logger gets a warning for each submission that is moved to the poison list, and for each
@@ -114,9 +114,9 @@ func (s *Store) Manifest(ctx context.Context, id string) (Manifest, Version, err
 }
 
 // PutPartial writes the encoded partial of a node and returns its name, which is the SHA-256 of
-// node and data in hexadecimal. Writing the same partial again is not an error. Each node has a
-// blob of its own, so a blob can be deleted with its node. A failed write may have taken effect, so
-// PutPartial returns the name even if it returns an error.
+// node and data in hexadecimal. Writing the same partial again is not an error. Blobs are not
+// shared by nodes, so a blob can be deleted together with its node. A failed write may have taken
+// effect, so PutPartial returns the name even if it returns an error.
 func (s *Store) PutPartial(ctx context.Context, id string, node jobs.Node, data []byte) (blob string, err error) {
 	value := encodePartial(node, data)
 	blob = digest(value)
@@ -170,7 +170,7 @@ func (s *Store) PutResult(ctx context.Context, id string, result []byte) error {
 	return err
 }
 
-// Result returns the result of a job. The result's digest is in the manifest.
+// Result returns the result of a job. The result's SHA-256 is in the manifest.
 func (s *Store) Result(ctx context.Context, id string) ([]byte, error) {
 	result, _, err := read(ctx, s, results, id, func(data []byte) ([]byte, error) { return data, nil })
 	return result, err
@@ -237,9 +237,9 @@ func (s *Store) dropAll(ctx context.Context, kind, id string, more ...string) er
 const submitTime = 24 * time.Hour
 
 // HalfRemoved returns the IDs of removed jobs that still have records or remains of interrupted
-// writes, oldest first: either a removal was interrupted, or a process that did not know of the
-// removal wrote a record later. HalfRemoved also returns jobs whose Submit was interrupted long
-// ago. Another call of Remove deletes the remaining records.
+// writes, oldest first. A removed job has records if its removal was interrupted, or if a process
+// wrote a record after the removal. HalfRemoved also returns jobs whose Submit was interrupted long
+// ago. Another call of Remove deletes the remaining records of a job.
 func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 	left := map[string]bool{}
 	add := func(key string) {
@@ -267,8 +267,8 @@ func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 			add(key)
 		}
 	}
-	// Submit writes the spec before all other records of a job. So a job with other records but without a spec
-	// was removed.
+	// Submit writes the spec before all other records of a job. A job with other records but
+	// without a spec has therefore been removed.
 	specs, err := s.Jobs(ctx)
 	if err != nil {
 		return nil, err
@@ -293,8 +293,8 @@ func (s *Store) Retract(ctx context.Context, id string) error {
 
 // Remove deletes all records of a job that has ended. If Remove fails, it can be called again.
 // During a removal the method Jobs lists the job until the spec is deleted; after that, HalfRemoved
-// lists it. The manifest is deleted after the spec. So a leader that finds no manifest finds no
-// spec either, and does not start the job again.
+// lists it. The manifest is deleted after the spec. A leader that finds no manifest therefore finds
+// no spec either, and does not start the job again.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.Deactivate(ctx, id); err != nil {
 		return err
@@ -336,7 +336,8 @@ func read[T any](ctx context.Context, s *Store, kind, id string, decode func([]b
 }
 
 // putOnce writes a value that never changes and returns its version. Writing the same bytes again
-// is not an error, because an earlier write may have taken effect although it returned an error.
+// is not an error, because an earlier write may have taken effect although the call returned an
+// error.
 func (s *Store) putOnce(ctx context.Context, kind, id string, value []byte) (Version, error) {
 	key, err := jobKey(kind, id)
 	if err != nil {
@@ -404,16 +405,17 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// step is the number of bytes that are hashed or copied in one call. The Go runtime cannot preempt a goroutine
-// during such a call, and a garbage collection stops all other goroutines until it can. A leader that hashed
-// 160 MB in one call would therefore not answer pings for 100 ms.
+// step is the number of bytes that are hashed or copied in one call. The Go runtime cannot preempt
+// a goroutine during such a call, and a garbage collection stops all other goroutines until the
+// call returns. A leader that hashes 160 MB in one call would therefore not answer pings for 100
+// ms.
 const step = 1 << 20
 
 // Digest returns the SHA-256 of a value.
 func Digest(value []byte) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	for piece := range slices.Chunk(value, step) {
-		_, _ = h.Write(piece) // never fails
+		_, _ = h.Write(piece) // Write of a hash never returns an error
 	}
 	h.Sum(sum[:0])
 	return sum

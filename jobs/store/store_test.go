@@ -57,7 +57,7 @@ func want(t *testing.T, err, target error) {
 	}
 }
 
-// once makes the next call of that kind fail.
+// once returns a fault that makes the next call of an operation fail.
 func once(operation memory.Operation, done bool) memory.Fault {
 	failed := false
 	return func(c memory.Call) error {
@@ -83,7 +83,7 @@ func TestNewID(t *testing.T) {
 		}
 		last, seen[id[9:]] = id, true
 	}
-	if len(seen) < 1999 { // of 2^35
+	if len(seen) < 1999 { // two IDs of one millisecond are equal with probability 2^-35
 		t.Errorf("2000 IDs have %d random parts", len(seen))
 	}
 	far := time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -184,7 +184,8 @@ func TestGarbageDoesNotStopTheQueue(t *testing.T) {
 	}
 }
 
-// A submission that comes back after its poison entry was written is listed once.
+// TestPoisonSurvivesLostAnswers checks that a submission has one entry in the poison list, even if
+// it is delivered again after the entry was written.
 func TestPoisonSurvivesLostAnswers(t *testing.T) {
 	for _, fault := range []memory.Fault{once(memory.Put, false), once(memory.Put, true), once(memory.Discard, false), once(memory.Discard, true)} {
 		synctest.Test(t, func(t *testing.T) {
@@ -224,7 +225,7 @@ func TestDeliveredTooOften(t *testing.T) {
 				}
 			}
 		}
-		s, err := f.Receive(t.Context()) // its job has begun: to be delivered is no fault of its own
+		s, err := f.Receive(t.Context()) // the job has begun, so further deliveries do not poison the submission
 		must(t, err)
 		if s.ID != begun.ID || s.Deliveries != store.MaxDeliveries+1 {
 			t.Errorf("received %+v", s)
@@ -265,7 +266,7 @@ func TestPlanIsKeptOnce(t *testing.T) {
 	want(t, err, store.ErrNotFound)
 	plan := jobs.Plan{Partitions: 7, Data: []byte("x")}
 	f.blobs.Inject(once(memory.Put, true))
-	want(t, f.PutPlan(t.Context(), id, plan), store.ErrUnavailable) // the answer is lost
+	want(t, f.PutPlan(t.Context(), id, plan), store.ErrUnavailable) // the response is lost
 	must(t, f.PutPlan(t.Context(), id, plan))
 	want(t, f.PutPlan(t.Context(), id, jobs.Plan{Partitions: 8}), store.ErrConflict)
 	got, err := f.Plan(t.Context(), id)
@@ -287,7 +288,7 @@ func TestManifestsAreChained(t *testing.T) {
 	must(t, err)
 	v2, err := put(2, store.IfVersion(v1))
 	must(t, err)
-	_, err = put(1, store.IfVersion(v1)) // the old leader
+	_, err = put(1, store.IfVersion(v1)) // the write of the old leader
 	want(t, err, store.ErrConflict)
 	m, v, err := f.Manifest(t.Context(), id)
 	must(t, err)
@@ -492,7 +493,7 @@ func TestDamageNamesTheKey(t *testing.T) {
 	_, err = f.blobs.Put(t.Context(), "spec/"+id, data, store.Always)
 	must(t, err)
 	_, err = f.Spec(t.Context(), id)
-	want(t, err, store.ErrCorrupt) // the spec of another job
+	want(t, err, store.ErrCorrupt) // the spec of another job is corrupt
 }
 
 func TestTerms(t *testing.T) {
@@ -500,7 +501,7 @@ func TestTerms(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for epoch := uint64(1); epoch <= 1250; epoch++ {
 		if epoch == 1100 {
-			continue // a leader that died before it could write its record
+			continue // a leader may die before it writes its record
 		}
 		must(t, f.PutTerm(t.Context(), store.TermRecord{Epoch: epoch, Worker: "w", At: at}))
 	}

@@ -13,9 +13,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// MaxDeliveries is the largest number of times that a submission is delivered before a leader has written the
-// job's manifest. A leader writes the manifest before any code of the job runs. Leaders that die at this point
-// rarely die because of the job, so the limit is high.
+// MaxDeliveries is the largest number of times that a submission is delivered before a leader has
+// written the job's manifest. A leader writes the manifest before any code of the job runs. The
+// limit is high, because a leader that dies before it writes the manifest rarely dies because of
+// the job.
 const MaxDeliveries = 20
 
 // Submission is a submitted job that was received from the queue. A submission is delivered again
@@ -27,9 +28,9 @@ type Submission struct {
 	message    Message
 }
 
-// IsOf reports whether a spec in storage is the spec that this submission refers to. If the spec is another
-// one, the job was removed after its submission, and a delayed write of the submitter has stored the spec
-// again.
+// IsOf reports whether a spec in storage is the spec that this submission refers to. IsOf returns
+// false if the job was removed after its submission and a delayed write of the submitter has stored
+// the spec again.
 func (s *Submission) IsOf(spec StoredSpec) bool { return s.Spec == "" || s.Spec == spec.Written }
 
 // Extend hides the submission from other receivers for the configured time from now.
@@ -64,7 +65,7 @@ func (s *Store) Submit(ctx context.Context, spec Spec, files ...jobs.File) error
 		err = s.queue.Send(ctx, encodeSubmission(submissionRecord{spec.ID, written}))
 	}
 	switch {
-	case errors.Is(err, ErrFull) || errors.Is(err, ErrTooLarge): // there is no message in the queue, so no leader will read the spec
+	case errors.Is(err, ErrFull) || errors.Is(err, ErrTooLarge): // the queue contains no message for the spec, so no leader will read the spec
 		err = errors.Join(err, s.dropAll(ctx, attachments, spec.ID), s.remove(ctx, specs, spec.ID))
 		fallthrough
 	case err != nil:
@@ -73,7 +74,7 @@ func (s *Store) Submit(ctx context.Context, spec Spec, files ...jobs.File) error
 	return nil
 }
 
-// putFiles writes files in the pieces of attachments, which are removed together with the job.
+// putFiles writes files as pieces of attachments, so that they are removed together with the job.
 func (s *Store) putFiles(ctx context.Context, id string, files []jobs.File) error {
 	for _, f := range files {
 		if err := s.Fits(ctx, int64(len(f))); err != nil {
@@ -159,7 +160,7 @@ func (s *Store) judge(ctx context.Context, message Message) (submission *Submiss
 	if removed := errors.Is(known, ErrNotFound) || known == nil && !submission.IsOf(spec); errors.Is(begun, ErrNotFound) && !removed {
 		return submission, fmt.Sprintf("delivered %d times and never begun", submission.Deliveries), nil
 	}
-	return submission, "", nil // the leader handles the submission, whose job may have been removed
+	return submission, "", nil // the job may have been removed, which the leader handles
 }
 
 // Poisoned is a message that was moved from the queue to the poison list.
@@ -169,7 +170,7 @@ type Poisoned struct {
 	Job        string    `cbor:"2,keyasint,omitempty" json:"job"`  // ID of the job; empty if the message was not a submission
 	Deliveries int       `cbor:"3,keyasint" json:"deliveries"`     // number of deliveries before the message was moved
 	Body       []byte    `cbor:"4,keyasint,omitempty" json:"body"` // body of the message
-	At         time.Time `cbor:"5,keyasint,omitempty" json:"at"`   // when the message was moved
+	At         time.Time `cbor:"5,keyasint,omitempty" json:"at"`   // time at which the message was moved
 }
 
 // Poison moves a submission from the queue to the poison list.
@@ -207,8 +208,8 @@ func (s *Store) PoisonList(ctx context.Context) ([]Poisoned, error) {
 	return list, err
 }
 
-// PoisonPage returns a part of the poison list: up to limit entries whose names are above after. The result
-// More is the number of entries after the returned ones.
+// PoisonPage returns a part of the poison list: up to limit entries whose names are above after.
+// The result More is the number of entries after the returned entries.
 func (s *Store) PoisonPage(ctx context.Context, after string, limit int) (entries []Poisoned, more int, err error) {
 	keys, err := s.blobs.List(ctx, poisons)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // takeover. The first step begins with the predecessor's last sign of life, and each further step
 // begins when the previous step ends. Detect is 0 if the length of the first step is not known.
 // Resume is 0 until the leader has read the jobs. FirstAssignment and FirstResult are nil until
-// their step is over; a pointer distinguishes this from a step that took no time.
+// their step is over. They are pointers because a step may take no time.
 type TermRecord struct {
 	Epoch  uint64    `cbor:"1,keyasint" json:"epoch"`
 	Worker string    `cbor:"2,keyasint" json:"worker"`
@@ -26,7 +26,7 @@ type TermRecord struct {
 	FirstResult     *time.Duration `cbor:"10,keyasint,omitempty" json:"first_result"`    // time until a worker reported a new node
 }
 
-// Equal reports whether two records are the same.
+// Equal reports whether two records have the same values.
 func (t TermRecord) Equal(o TermRecord) bool {
 	same := func(a, b *time.Duration) bool { return a == b || a != nil && b != nil && *a == *b }
 	if !same(t.FirstAssignment, o.FirstAssignment) || !same(t.FirstResult, o.FirstResult) {
@@ -86,8 +86,8 @@ func (s *Store) Terms(ctx context.Context) ([]TermRecord, error) {
 // termKey returns a key that sorts by epoch.
 func termKey(epoch uint64) string { return fmt.Sprintf("%s%016x", terms, epoch) }
 
-// LatestTerms returns up to limit records of the terms before an epoch, newest first, and whether
-// there may be earlier records. If the epoch is 0, LatestTerms begins with the newest term.
+// LatestTerms returns up to limit records of the terms before an epoch, newest first, and reports
+// whether there may be earlier records. If the epoch is 0, LatestTerms begins with the newest term.
 func (s *Store) LatestTerms(ctx context.Context, before uint64, limit int) (records []TermRecord, more bool, err error) {
 	keys, err := s.blobs.List(ctx, terms)
 	if err != nil {

@@ -19,43 +19,44 @@ type LeaderInfo struct {
 	Storage string `cbor:"6,keyasint,omitempty" json:"storage"` // identity of the storage that the leader uses
 }
 
-// WorkerInfo is one worker in the answer to AskWorkers.
+// WorkerInfo describes one worker in the answer to AskWorkers.
 type WorkerInfo struct {
 	ID     string    `cbor:"1,keyasint" json:"id"`
 	Host   string    `cbor:"2,keyasint" json:"host"`
 	PID    int       `cbor:"3,keyasint" json:"pid"`
-	Slots  int       `cbor:"4,keyasint" json:"slots"` // usable slots
+	Slots  int       `cbor:"4,keyasint" json:"slots"` // number of usable slots
 	Leader bool      `cbor:"5,keyasint" json:"leader"`
 	State  string    `cbor:"6,keyasint" json:"state"` // state of the worker: idle, busy, draining or silent
 	Since  time.Time `cbor:"7,keyasint" json:"since"`
 
 	Lost    int    `cbor:"9,keyasint,omitempty" json:"lost"`     // number of slots that are occupied by code that does not return
-	Build   string `cbor:"8,keyasint,omitempty" json:"build"`    // how the worker's program was compiled, such as "amd64/v1 go1.26.0"
+	Build   string `cbor:"8,keyasint,omitempty" json:"build"`    // compiler and architecture of the worker's program, such as "amd64/v1 go1.26.0"
 	Version string `cbor:"10,keyasint,omitempty" json:"version"` // version of the worker's program; empty for older programs
 
-	// The following fields are only in answers to a WorkerQuery.
+	// The fields from Busy on are set only in answers to a WorkerQuery.
 	Busy    int           `cbor:"20,keyasint,omitempty" json:"busy"`    // number of slots that run a span
 	Spans   int           `cbor:"21,keyasint,omitempty" json:"spans"`   // number of spans that the worker holds, including running spans
 	Usage   Usage         `cbor:"22,keyasint,omitzero" json:"usage"`    // the worker's use of its machine, according to its last report
-	Cost    float64       `cbor:"23,keyasint,omitempty" json:"cost"`    // work that would be repeated if the worker died now, in slot-seconds
-	Running []RunningSpan `cbor:"24,keyasint,omitempty" json:"running"` // the running spans, at most the first MaxRunning
-	LostAt  []int         `cbor:"25,keyasint,omitempty" json:"lost_at"` // numbers of the lost slots, beginning with 0, below MaxRunning
+	Cost    float64       `cbor:"23,keyasint,omitempty" json:"cost"`    // work that a death of the worker would lose, in slot-seconds
+	Running []RunningSpan `cbor:"24,keyasint,omitempty" json:"running"` // running spans; at most the first MaxRunning
+	LostAt  []int         `cbor:"25,keyasint,omitempty" json:"lost_at"` // numbers of the lost slots, from 0; only numbers below MaxRunning
 }
 
 // RunningSpan is a span that a slot runs.
 type RunningSpan struct {
-	Number uint64        `cbor:"1,keyasint" json:"number"` // SpanID.Number
+	Number uint64        `cbor:"1,keyasint" json:"number"` // number of the assignment, as in SpanID
 	Job    string        `cbor:"2,keyasint" json:"job"`
 	Again  bool          `cbor:"3,keyasint,omitempty" json:"again"` // true if an earlier attempt failed or its worker died
 	For    time.Duration `cbor:"4,keyasint" json:"for_ns"`          // time since a partition of the span was last reported
 	Slot   int           `cbor:"5,keyasint,omitempty" json:"slot"`  // number of the slot plus 1; 0 for an older worker, which does not report the number
 }
 
-// MaxRunning is the largest number of running spans that an answer lists for each worker.
+// MaxRunning is the largest number of running spans that an answer of the leader lists for each
+// worker.
 const MaxRunning = 64
 
-// WorkerQuery is the content of the request AskWorkers. Programs that list all workers at once send an empty
-// request.
+// WorkerQuery is the content of the request AskWorkers. A program that lists all workers with one
+// request sends an empty WorkerQuery.
 type WorkerQuery struct {
 	After string `cbor:"1,keyasint,omitempty"` // only workers with greater IDs are listed
 	Limit int    `cbor:"2,keyasint,omitempty"` // maximum number of workers in the answer, at most MaxQueried
@@ -65,12 +66,12 @@ type WorkerQuery struct {
 // answer with the running spans of each worker fits in a message.
 const MaxQueried = 100
 
-// Totals are figures for the whole cluster.
+// Totals contains figures for the whole cluster.
 type Totals struct {
 	Workers  int     `cbor:"1,keyasint" json:"workers"`
 	Draining int     `cbor:"2,keyasint,omitempty" json:"draining"`
 	Silent   int     `cbor:"3,keyasint,omitempty" json:"silent"`
-	Slots    int     `cbor:"4,keyasint" json:"slots"` // usable slots
+	Slots    int     `cbor:"4,keyasint" json:"slots"` // number of usable slots
 	Busy     int     `cbor:"5,keyasint,omitempty" json:"busy"`
 	Lost     int     `cbor:"6,keyasint,omitempty" json:"lost"`
 	Memory   uint64  `cbor:"7,keyasint,omitempty" json:"memory"`
@@ -79,9 +80,9 @@ type Totals struct {
 	Builds      []BuildCount `cbor:"9,keyasint,omitempty" json:"builds"` // the most frequent builds, at most MaxBuilds
 	OtherBuilds int          `cbor:"10,keyasint,omitempty" json:"other_builds"`
 
-	// The following fields are numbers of jobs that have not ended: jobs that are being planned or resumed,
-	// active jobs, jobs that wait for the end of active jobs, and jobs that wait for a leader that knows their
-	// definition.
+	// The four fields from Planning on are numbers of jobs that have not ended. They count jobs
+	// that are being planned or resumed, active jobs, jobs that wait for the end of active jobs,
+	// and jobs that wait for a leader that knows their definition.
 	Planning int `cbor:"11,keyasint,omitempty" json:"planning"`
 	Running  int `cbor:"12,keyasint,omitempty" json:"running"`
 	Queued   int `cbor:"13,keyasint,omitempty" json:"queued"`
@@ -105,7 +106,7 @@ type BuildCount struct {
 	Workers int    `cbor:"2,keyasint" json:"workers"`
 }
 
-// MaxBuilds is the largest number of builds, and of versions, in [Totals].
+// MaxBuilds is the largest number of builds, and of program versions, in [Totals].
 const MaxBuilds = 8
 
 // Workers is the answer to AskWorkers.
@@ -135,16 +136,16 @@ type JobQuery struct {
 	Recent bool `cbor:"3,keyasint,omitempty"`
 }
 
-// Window requests a map of the partitions from the partition Lo on. The map divides these partitions into cells
-// of Step partitions each. The last cell is shorter if it would reach beyond the last partition.
+// Window requests a map of the partitions from Lo on. Each cell of the map covers Step partitions.
+// The last cell covers fewer partitions if it ends at the job's last partition.
 type Window struct {
 	Lo    uint64 `cbor:"1,keyasint,omitempty"`
 	Step  uint64 `cbor:"2,keyasint"`
 	Cells int    `cbor:"3,keyasint"`
 }
 
-// MaxCells is the largest number of cells of all windows of a request. With this bound the answer
-// fits in a message and takes the leader about a millisecond.
+// MaxCells is the largest number of cells of all windows of a request. An answer with MaxCells
+// cells fits in a message and takes the leader about a millisecond.
 const MaxCells = 4096
 
 // JobMap shows the states of the partitions of an active job, and which workers hold them.
@@ -152,20 +153,20 @@ type JobMap struct {
 	Maps    []CellMap  `cbor:"1,keyasint"`           // one map for each window
 	Holders []string   `cbor:"2,keyasint,omitempty"` // IDs of the workers to which the maps refer
 	Total   Cell       `cbor:"3,keyasint"`           // numbers of all partitions by state
-	Tree    []TreeNode `cbor:"4,keyasint,omitempty"` // the TreeLevels upper levels of the tree, from the root downwards and from left to right
+	Tree    []TreeNode `cbor:"4,keyasint,omitempty"` // upper TreeLevels levels of the aggregation tree, from the root downwards and from left to right
 
 	Errors      []ErrorCount `cbor:"5,keyasint,omitempty"`
 	OtherErrors uint64       `cbor:"6,keyasint,omitempty"`
-	Started     time.Time    `cbor:"7,keyasint"` // when the job began
-	Checkpoint  time.Time    `cbor:"8,keyasint"` // time at which this leader last wrote the job's checkpoint; zero before the first time
+	Started     time.Time    `cbor:"7,keyasint"` // time at which the job began
+	Checkpoint  time.Time    `cbor:"8,keyasint"` // time at which this leader last wrote the job's checkpoint; zero before this leader's first checkpoint
 }
 
-// TreeLevels is the number of levels in JobMap.Tree, if the tree is high enough.
+// TreeLevels is the number of levels in JobMap.Tree. A tree with fewer levels is listed completely.
 const TreeLevels = 7
 
-// TreeNode is a node of the aggregation tree.
+// TreeNode describes a node of the aggregation tree.
 type TreeNode struct {
-	Done   uint64 `cbor:"1,keyasint,omitempty" json:"done"`   // finished partitions
+	Done   uint64 `cbor:"1,keyasint,omitempty" json:"done"`   // number of finished partitions below the node
 	Merged bool   `cbor:"2,keyasint,omitempty" json:"merged"` // true if the node is finished
 }
 
@@ -176,8 +177,8 @@ type ErrorCount struct {
 	Partition uint64 `cbor:"3,keyasint" json:"partition"` // one of the partitions that failed with the error
 }
 
-// CellMap is the map of one window, stored as runs of equal cells. The map is small if the partitions form few
-// ranges of equal state, no matter how many partitions there are.
+// CellMap is the map of one window, stored as runs of equal cells. The size of a CellMap depends on
+// the number of ranges of equal state, and not on the number of partitions.
 type CellMap struct {
 	Window Window   `cbor:"1,keyasint"`
 	Runs   CellRuns `cbor:"2,keyasint,omitempty"`
@@ -185,8 +186,8 @@ type CellMap struct {
 	Retried []jobs.Span `cbor:"3,keyasint,omitempty"` // ranges of the window's cells with partitions that ran again after a failure or the death of a worker
 }
 
-// CellRuns is a []CellRun with its own encoder, because encoding by reflection would take too long for the
-// thousands of runs of each viewer. The encoded bytes are those of a []CellRun.
+// CellRuns is a []CellRun with its own encoder, because encoding by reflection would take too long
+// for maps of thousands of runs. The encoded bytes are those of a []CellRun.
 type CellRuns []CellRun
 
 // MarshalCBOR returns an array of arrays of numbers.
@@ -217,12 +218,12 @@ func (c CellRuns) MarshalCBOR() ([]byte, error) {
 	return out, nil
 }
 
-// CellRun describes a number of consecutive cells that are equal.
+// CellRun describes consecutive cells with equal contents.
 type CellRun struct {
 	_      struct{} `cbor:",toarray"`
-	Repeat uint64   // number of cells
+	Repeat uint64   // number of consecutive cells
 	Cell
-	Holder uint64 // index in JobMap.Holders of a worker that holds partitions of the cell, plus 1; 0 if no worker does
+	Holder uint64 // worker that holds partitions of the cell, as its index in JobMap.Holders plus 1; 0 if no worker holds any
 }
 
 // Cell contains the numbers of partitions by state in a range of partitions. The remaining partitions of the
@@ -243,7 +244,7 @@ type JobProgress struct {
 	Partitions uint64   `cbor:"3,keyasint"`
 	Done       uint64   `cbor:"4,keyasint"`
 	Executed   uint64   `cbor:"5,keyasint"`
-	Skipped    []uint64 `cbor:"6,keyasint,omitempty"` // the first MaxSkipped skipped partitions
+	Skipped    []uint64 `cbor:"6,keyasint,omitempty"` // skipped partitions; at most the first MaxSkipped
 	Rate       float64  `cbor:"7,keyasint"`           // partitions per second, averaged over the last few seconds
 	Workers    int      `cbor:"8,keyasint"`           // number of workers that hold a span of the job
 	Trouble    string   `cbor:"9,keyasint,omitempty"` // reason why the job makes no progress, or the job's last failure
@@ -252,49 +253,47 @@ type JobProgress struct {
 	// MergesLeft is 0 until all partitions are done.
 	MergesLeft uint64 `cbor:"10,keyasint,omitempty"`
 
-	// The following fields are for jobs with large partials: the number of partitions that workers
-	// have run and not reported yet; the size of the partials that workers hold; the size of the
-	// operands that workers have merged under this leader; the running merges, at most the first
-	// MaxMerging; how many bytes of results of merges are computed per second, averaged over the
-	// last seconds; and about how many are left, 0 until all partitions are done.
-	Unreported  uint64    `cbor:"11,keyasint,omitempty"`
-	HeldBytes   uint64    `cbor:"12,keyasint,omitempty"`
-	MergedBytes uint64    `cbor:"13,keyasint,omitempty"`
-	Merging     []Merging `cbor:"14,keyasint,omitempty"`
-	MergeRate   float64   `cbor:"15,keyasint,omitempty"`
-	MergeLeft   uint64    `cbor:"16,keyasint,omitempty"`
+	// The fields from Unreported on are set only for jobs with large partials, which stay with the
+	// workers that computed them.
+	Unreported  uint64    `cbor:"11,keyasint,omitempty"` // number of partitions that workers have run but not reported
+	HeldBytes   uint64    `cbor:"12,keyasint,omitempty"` // size in bytes of the partials that workers hold
+	MergedBytes uint64    `cbor:"13,keyasint,omitempty"` // size in bytes of the operands that workers have merged under this leader
+	Merging     []Merging `cbor:"14,keyasint,omitempty"` // running merges; at most the first MaxMerging
+	MergeRate   float64   `cbor:"15,keyasint,omitempty"` // bytes of results of merges per second, averaged over the last seconds
+	MergeLeft   uint64    `cbor:"16,keyasint,omitempty"` // estimate of the bytes of the results of remaining merges; 0 until all partitions are done
 }
 
 // Usage describes a worker's use of its machine's resources, for display.
 type Usage struct {
 	Memory uint64 `cbor:"1,keyasint,omitempty" json:"memory"` // memory in bytes that the process has obtained from the operating system
 	Items  int    `cbor:"2,keyasint,omitempty" json:"items"`  // number of partials and other items that the worker keeps because they are not durable
-	Bytes  int    `cbor:"3,keyasint,omitempty" json:"bytes"`  // size of these items in bytes
+	Bytes  int    `cbor:"3,keyasint,omitempty" json:"bytes"`  // size in bytes of the items that the worker keeps
 
 	Nodes     int    `cbor:"4,keyasint,omitempty" json:"nodes"`      // number of large partials that the worker holds
-	NodeBytes uint64 `cbor:"5,keyasint,omitempty" json:"node_bytes"` // size of these partials in bytes
+	NodeBytes uint64 `cbor:"5,keyasint,omitempty" json:"node_bytes"` // size in bytes of the large partials that the worker holds
 }
 
-// Merging is a merge that runs on a worker.
+// Merging describes a merge that is running on a worker.
 type Merging struct {
 	Node   jobs.Node     `cbor:"1,keyasint"`
 	Worker string        `cbor:"2,keyasint"`
 	Bytes  uint64        `cbor:"3,keyasint,omitempty"` // size of the operands that workers hold, in bytes
-	For    time.Duration `cbor:"4,keyasint,omitempty"` // how long the merge has been running
+	For    time.Duration `cbor:"4,keyasint,omitempty"` // time since the merge began
 }
 
-// MaxMerging is the largest number of merges that an answer lists for each job.
+// MaxMerging is the largest number of merges that an answer of the leader lists for each job.
 const MaxMerging = 20
 
-// MaxSkipped is the maximum number of skipped partitions that an answer lists for each job, so that the answer
-// has space for all active jobs of a leader. The job's manifest lists all skipped partitions.
+// MaxSkipped is the maximum number of skipped partitions that an answer of the leader lists for
+// each job. The limit leaves space for all active jobs of a leader. The job's manifest lists all
+// skipped partitions.
 const MaxSkipped = 1000
 
 // Jobs is the answer to AskJobs.
 type Jobs struct {
 	Epoch   uint64        `cbor:"1,keyasint"`
 	Workers int           `cbor:"2,keyasint"`           // number of workers in the cluster
-	Jobs    []JobProgress `cbor:"3,keyasint"`           // running jobs, and at most the first MaxListed waiting jobs
+	Jobs    []JobProgress `cbor:"3,keyasint"`           // running jobs, followed by at most the first MaxListed waiting jobs
 	More    int           `cbor:"4,keyasint,omitempty"` // number of waiting jobs that are not listed
 	Storage string        `cbor:"5,keyasint,omitempty"` // identity of the storage that the leader uses
 	Map     *JobMap       `cbor:"6,keyasint,omitempty"` // map of the job; set if the request has windows and the job is active

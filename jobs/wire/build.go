@@ -15,11 +15,11 @@ const MaxBuild = 60
 // MaxVersion is the largest number of bytes in the version of a program.
 const MaxVersion = 80
 
-// ThisBuild describes the compilation of this program, as far as it determines how floats are rounded: the
-// architecture, its level and the version of Go, such as "amd64/v1 go1.26.0". From level v3 on, for example,
-// Go's compiler fuses multiplication and addition on amd64. So two builds of the same source may compute
-// different bytes. The level is the value of GOAMD64, GOARM64 and so on. Some build systems omit the settings
-// from the program; in this case the level is "unknown".
+// ThisBuild describes the compilation of this program, as far as it determines how floats are
+// rounded: the architecture, its level and the version of Go, such as "amd64/v1 go1.26.0". Two
+// builds of the same source may compute different bytes: from level v3 on, Go's compiler fuses
+// multiplication and addition on amd64. The level is the value of a variable such as GOAMD64 or
+// GOARM64. If the build system has omitted the settings from the program, the level is "unknown".
 func ThisBuild() string {
 	info, _ := debug.ReadBuildInfo()
 	return describeBuild(runtime.GOARCH, runtime.Version(), info)
@@ -32,7 +32,7 @@ func describeBuild(arch, version string, info *debug.BuildInfo) string {
 			settings[s.Key] = s.Value
 		}
 	}
-	level := settings["GO"+strings.ToUpper(strings.TrimSuffix(arch, "le"))] // the variables GOMIPS and GOPPC64 are also for the little-endian architectures
+	level := settings["GO"+strings.ToUpper(strings.TrimSuffix(arch, "le"))] // little-endian architectures use the same variables GOMIPS and GOPPC64
 	switch {
 	case settings["GOARCH"] == "":
 		arch += "/unknown"

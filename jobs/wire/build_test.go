@@ -23,7 +23,7 @@ func TestDescribeBuild(t *testing.T) {
 		{"amd64", settings("GOARCH", "amd64", "GOAMD64", "v3"), "amd64/v3 go1.26.0", true},
 		{"arm64", settings("GOARCH", "arm64", "GOARM64", "v8.0,lse"), "arm64/v8.0,lse go1.26.0", true},
 		{"ppc64le", settings("GOARCH", "ppc64le", "GOPPC64", "power9"), "ppc64le/power9 go1.26.0", true},
-		{"s390x", settings("GOARCH", "s390x"), "s390x go1.26.0", true}, // has no levels
+		{"s390x", settings("GOARCH", "s390x"), "s390x go1.26.0", true}, // the architecture s390x has no levels
 		{"amd64", settings(), "amd64/unknown go1.26.0", false},
 		{"amd64", nil, "amd64/unknown go1.26.0", false},
 	} {

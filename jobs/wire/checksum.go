@@ -19,14 +19,14 @@ func NewPartial(node jobs.Node, data []byte) Partial {
 
 // Checksum returns the CRC-32C of data.
 func Checksum(data []byte) (sum uint32) {
-	for piece := range slices.Chunk(data, 1<<20) { // the Go runtime cannot preempt a goroutine during one update, so updates are short
+	for piece := range slices.Chunk(data, 1<<20) { // short updates, because the Go runtime cannot preempt a goroutine during an update
 		sum = crc32.Update(sum, castagnoli, piece)
 	}
 	return sum
 }
 
-// NewOutput returns the output of a call of Plan or Finish, with a checksum of data.
-// Partitions is 0 for Finish.
+// NewOutput returns the output of a call of Plan or Finish, with a checksum of data. The parameter
+// partitions is 0 for Finish.
 func NewOutput(function Function, partitions uint64, data []byte) Output {
 	return Output{Function: function, Partitions: partitions, Data: data, Sum: Checksum(data)}
 }

@@ -19,45 +19,44 @@
 // # Worker and leader
 //
 // A worker has one report in flight at a time. The worker resends the same bytes until the report's
-// receipt arrives, and the leader answers a repeated report with the same receipt. So reports and
-// receipts are delivered reliably and in order: each report is processed once, and each order in a
-// receipt (Opens, Assigned, Cuts) is carried out once. The leader puts new orders into the next
-// receipt. A Nudge asks the worker to report now.
+// receipt arrives, and the leader answers a repeated report with the same receipt. This makes the
+// delivery of reports and receipts reliable and ordered. Each report is processed once, and each
+// order in a receipt (Opens, Assigned, Cuts) is carried out once. The leader puts new orders into
+// the next receipt. A Nudge asks the worker to report now.
 //
 // The first report to a leader has Sequence 1 and a Hello, and repeats all items that are not
 // durable. If the items do not fit in one message, the report has More set and no Spans, and the
-// next report follows at once. A report with Spans accounts for each partition of an assigned span:
-// the partition is in the held span, in an item that this or an earlier report contains, or the
-// worker has given it up. A held span shrinks or disappears only together with the report of its
-// items. The worker gives up partitions if the job could not be opened, the span was cut or the
-// worker drains. The leader reassigns these partitions. A failed attempt is an item like a finished
-// node and accounts for its partition.
+// next report follows at once. A report with Spans accounts for each partition of an assigned span.
+// The partition is in the held span, in an item of this or an earlier report, or the worker has
+// returned the partition to the leader. A held span shrinks or disappears only together with the
+// report of its items. A worker returns partitions if the job could not be opened, if the span was
+// cut, or if the worker drains. The leader reassigns returned partitions. A failed attempt is an
+// item like a finished node and accounts for its partition.
 //
 // A partial that is too large for a message stays with the worker, if both sides support this
 // (Hello.Holds, Receipt.Holds). Each report that has Spans also lists all such partials, in
-// Report.Nodes. An item with Held only counts the executions that such a partial contains. An
-// operand of a call may name a Holder, from which the worker fetches the bytes: see package
-// worker/internal/bulk. A leader of an earlier version does not know held nodes: it ignores Nodes,
-// assigns their partitions again, and refuses reports with items that it does not know.
+// Report.Nodes. An item with Held only counts the executions that a held partial contains. An
+// operand of a call may name a Holder, from which the worker fetches the bytes with package
+// worker/internal/bulk. A leader of an earlier version does not support held nodes: it ignores
+// Nodes, assigns their partitions again, and refuses reports with unknown items.
 //
 // A worker numbers its items of each job from 1 and continues the numbers under the next leader. There may be a
 // gap between the items that a leader has and the item JobReport.First. A gap is possible only if the worker
 // has dropped the missing items because a leader said that the job had ended. If the number Received in a
 // receipt is below the number of the last reported item, the next report repeats the items after Received.
 //
-// A receipt with Refused contains no orders. After a pause, the worker then starts over with a new
-// Conversation, Sequence 1 and a Hello. If a Hello of an earlier conversation arrives late, the
-// leader recognizes the old Conversation and ignores the report, because the worker would ignore
-// the receipt with its orders.
+// A receipt with Refused contains no orders. After a refusal the worker pauses and starts a new
+// Conversation with Sequence 1 and a Hello. If a Hello of an earlier conversation arrives late, the
+// leader recognizes the old Conversation and ignores the report.
 //
 // # Storage
 //
-// Two clusters with the same name may share a NATS server although they use different storage, or
-// one worker may be configured with another storage than the rest of its cluster. Then epochs of
-// the two storages are unrelated and may be equal. So messages contain the identity of the sender's
-// storage, in the field Storage. A receiver on another storage ignores the message; only a leader
-// that receives a Hello answers with a refusal and the reason. A message without an identity comes
-// from an earlier version and is accepted: see [SameStorage].
+// By mistake, two clusters with the same name may share a NATS server but use different storage, or
+// one worker may use another storage than the rest of its cluster. Epochs in different storages are
+// unrelated and may be equal. Messages therefore contain the identity of the sender's storage, in
+// the field Storage. A receiver on another storage ignores the message; only a leader that receives
+// a Hello answers with a refusal and the reason. A message without an identity comes from an
+// earlier version and is accepted ([SameStorage]).
 //
 // # Failures
 //
@@ -71,9 +70,9 @@
 // # Bounds
 //
 // The memory for decoding a message is bounded in proportion to its length, which is at most
-// [MaxMessage]: see [Decode]. Validate bounds the work and the memory that one report causes:
-// [MaxSpans] spans, [MaxNodes] held nodes, [MaxJobs] jobs, [MaxItems] items in all, and for each
-// worker [MaxKinds] definitions with names of [MaxName] bytes. Correct workers stay well below all
-// of these bounds. Package ledger bounds the number of workers, and the state that a ledger keeps
-// about workers that have left.
+// [MaxMessage]. Validate bounds the work and the memory that one report causes: [MaxSpans] spans,
+// [MaxNodes] held nodes, [MaxJobs] jobs, [MaxItems] items in all, and for each worker [MaxKinds]
+// definitions with names of [MaxName] bytes. Correct workers stay well below all of these bounds.
+// Package ledger bounds the number of workers, and the state that a ledger keeps about workers that
+// have left.
 package wire

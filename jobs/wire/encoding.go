@@ -17,7 +17,7 @@ const MaxMessage = 1 << 20
 // memory that decoding allocates.
 const maxElements = 1 << 16
 
-// Errors of Decode and of the Validate methods wrap ErrMalformed or ErrUnknownVersion.
+// The errors of Decode and of the Validate methods wrap ErrMalformed or ErrUnknownVersion.
 var (
 	ErrUnknownVersion = errors.New("message of an unknown version")
 	ErrMalformed      = errors.New("malformed message")

@@ -11,12 +11,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
-// kind is a type of message, without its type parameter.
+// kind contains functions for one type of message.
 type kind struct {
 	name   string
-	sample []byte                              // every field set
-	again  func(data []byte) ([]byte, error)   // decodes and encodes
-	value  func(data []byte) (any, any, error) // what decoding gives, and the sample
+	sample []byte                              // encoded message in which every field is set
+	again  func(data []byte) ([]byte, error)   // decodes and encodes a message
+	value  func(data []byte) (any, any, error) // returns the decoded sample, and the sample before it was encoded
 }
 
 func kindOf[M Message](sample M) kind {
@@ -145,7 +145,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestDecodeRefusesTricks decodes CBOR that is valid and that Bellwether never writes.
+// TestDecodeRefusesTricks checks that Decode refuses valid CBOR that Bellwether never writes.
 func TestDecodeRefusesTricks(t *testing.T) {
 	nested := func(levels int) []byte { return append(bytes.Repeat([]byte{0x81}, levels), 0) }
 	pairs := []byte{0xb8, 65}
@@ -182,14 +182,14 @@ func TestDecodeRefusesTricks(t *testing.T) {
 }
 
 func TestDecodeIgnoresFieldsOfLaterPrograms(t *testing.T) {
-	// {1: 7, 99: "new"}
+	// The message is the CBOR map {1: 7, 99: "new"}.
 	got, err := Decode[Ping]([]byte{formatVersion, 0xa2, 0x01, 0x07, 0x18, 99, 0x63, 'n', 'e', 'w'})
 	if err != nil || got.Epoch != 7 {
 		t.Errorf("got %+v, %v, want epoch 7", got, err)
 	}
 }
 
-// list is the head of a CBOR array and then the element n times.
+// list returns a CBOR array that contains the element n times.
 func list(n int, element ...byte) []byte {
 	head := []byte{0x9a, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
 	return append(head, bytes.Repeat(element, n)...)
@@ -199,7 +199,7 @@ func TestDecodeAllocatesInProportion(t *testing.T) {
 	message := func(parts ...[]byte) []byte {
 		return append([]byte{formatVersion}, bytes.Join(parts, nil)...)
 	}
-	items := list(maxElements/4, 0xa1, 0x01, 0xa0) // {1: {}}: a partial with nothing in it
+	items := list(maxElements/4, 0xa1, 0x01, 0xa0) // each item is {1: {}}, an item with an empty partial
 	job := append([]byte{0xa1, 0x03}, items...)
 	reports := message([]byte{0xa2, 0x06}, list(maxElements, 0xa0), []byte{0x07}, list(15, job...))
 	workers := message([]byte{0xa1, 0x02}, list(maxElements, 0xa0))
@@ -227,7 +227,8 @@ func TestDecodeAllocatesInProportion(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		// The decoder allocates a small constant amount too.
+		// The constant term is for small allocations that do not depend on the length of the
+		// message.
 		if limit := min(256*uint64(len(c.data)), 64<<20) + 64<<10; got > limit {
 			t.Errorf("%s: %d bytes made it allocate %d, limit %d", c.name, len(c.data), got, limit)
 		} else {

@@ -25,7 +25,8 @@ func FuzzJobs(f *testing.F)        { fuzz[Jobs](f) }
 func FuzzCancel(f *testing.F)      { fuzz[Cancel](f) }
 func FuzzDone(f *testing.F)        { fuzz[Done](f) }
 
-// fuzz reads arbitrary bytes as a message.
+// fuzz checks that a message that was decoded from arbitrary bytes can be encoded and decoded
+// again.
 func fuzz[M Message](f *testing.F) {
 	recode := func(data []byte) ([]byte, error) {
 		m, err := Decode[M](data)
@@ -33,7 +34,7 @@ func fuzz[M Message](f *testing.F) {
 			return nil, err
 		}
 		again := Encode(m)
-		if len(again) > MaxMessage { // it names fields that were left out
+		if len(again) > MaxMessage { // encoding adds fields that the input omitted
 			return nil, ErrMalformed
 		}
 		return again, nil
@@ -41,7 +42,7 @@ func fuzz[M Message](f *testing.F) {
 	fuzztest.Recode(f, recode, []error{ErrMalformed, ErrUnknownVersion}, sampleOf[M](f), []byte{formatVersion, 0xa0})
 }
 
-// sampleOf is the sample of a message, with every field set.
+// sampleOf returns the encoded sample of a message, in which every field is set.
 func sampleOf[M Message](tb testing.TB) []byte {
 	for _, k := range kinds {
 		if _, sample, _ := k.value(k.sample); isA[M](sample) {

@@ -7,17 +7,17 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Report is sent by a worker to its leader, at an interval and when something is urgent.
-// One report is in flight at a time. The worker resends the report unchanged until its
-// receipt arrives. The first report to a leader has Sequence 1 and lists all spans and
-// items that the worker holds.
+// Report is sent by a worker to its leader, at an interval, and immediately if the report is
+// urgent. One report is in flight at a time. The worker resends the report unchanged until its
+// receipt arrives. The first report to a leader has Sequence 1 and lists all spans and items that
+// the worker holds.
 type Report struct {
 	Epoch    uint64      `cbor:"1,keyasint"` // epoch of the leader that receives the report
 	Worker   string      `cbor:"2,keyasint"`
 	Sequence uint64      `cbor:"3,keyasint"`           // number of the report; the first report to a leader has number 1
 	Hello    *Hello      `cbor:"4,keyasint,omitempty"` // description of the worker; only in the first report to a leader
 	Draining bool        `cbor:"5,keyasint,omitempty"` // true if the worker accepts no more work, and leaves as soon as it holds no work
-	Spans    []HeldSpan  `cbor:"6,keyasint,omitempty"` // all spans and calls that the worker holds, in the order in which it will run them
+	Spans    []HeldSpan  `cbor:"6,keyasint,omitempty"` // all spans and calls that the worker holds, in the order of execution
 	Jobs     []JobReport `cbor:"7,keyasint,omitempty"`
 	More     bool        `cbor:"8,keyasint,omitempty"` // true if further items follow in the next report, so that this report has no Spans
 
@@ -25,13 +25,14 @@ type Report struct {
 	// process uses a different value, and a process that starts over uses a new value.
 	Conversation uint64 `cbor:"9,keyasint,omitempty"`
 
-	// LostSlots and LostCalls are the numbers of slots and calls that run code without a span or call in the
-	// report, because the job has ended or the code did not return within its time limit.
+	// LostSlots and LostCalls are the numbers of slots and calls that are blocked by code that does
+	// not return. Their jobs have ended or their time limits have passed, so the report lists no
+	// span or call for them.
 	LostSlots int `cbor:"10,keyasint,omitempty"`
 	LostCalls int `cbor:"11,keyasint,omitempty"`
 
-	Nodes  []HeldNode `cbor:"12,keyasint,omitempty"` // all large partials that the worker holds; only in a report with Spans
-	LostAt []int      `cbor:"13,keyasint,omitempty"` // numbers of the lost slots, beginning with 0, for display
+	Nodes  []HeldNode `cbor:"12,keyasint,omitempty"` // all large partials that the worker holds; set only if the report has Spans
+	LostAt []int      `cbor:"13,keyasint,omitempty"` // numbers of the lost slots, from 0, for display
 
 	Usage Usage `cbor:"20,keyasint,omitzero"`
 }
@@ -41,11 +42,11 @@ type Hello struct {
 	Host  string    `cbor:"1,keyasint"`
 	PID   int       `cbor:"2,keyasint"`
 	Slots int       `cbor:"3,keyasint"`
-	Since time.Time `cbor:"4,keyasint"` // when the process started
+	Since time.Time `cbor:"4,keyasint"` // time at which the worker's process started
 	Knows []JobKind `cbor:"5,keyasint"` // names and versions of the worker's definitions
 
 	Storage string `cbor:"6,keyasint,omitempty"` // identity of the worker's storage
-	Build   string `cbor:"7,keyasint,omitempty"` // how the worker's program was compiled: see [ThisBuild]; empty for older programs
+	Build   string `cbor:"7,keyasint,omitempty"` // build of the worker's program, as ThisBuild returns it; empty for earlier versions
 	Holds   bool   `cbor:"8,keyasint,omitempty"` // true if the worker can hold large partials, and can fetch operands from their holders
 
 	Version string `cbor:"9,keyasint,omitempty"` // version of the worker's program, for display
@@ -68,7 +69,7 @@ type SpanID struct {
 type HeldSpan struct {
 	ID       SpanID    `cbor:"1,keyasint"`
 	Job      string    `cbor:"2,keyasint"`
-	Span     jobs.Span `cbor:"3,keyasint"`           // the span; Lo is the next partition to report; empty for a call
+	Span     jobs.Span `cbor:"3,keyasint"`           // unreported part of the span; empty for a call
 	Running  bool      `cbor:"4,keyasint,omitempty"` // true if a slot has begun the span, or if the call has begun
 	Function Function  `cbor:"5,keyasint,omitempty"` // function to call; only for a call
 	Node     jobs.Node `cbor:"6,keyasint,omitzero"`  // node to compute; only for a merge
@@ -88,11 +89,11 @@ type HeldSpan struct {
 type HeldNode struct {
 	Job  string    `cbor:"1,keyasint"`
 	Node jobs.Node `cbor:"2,keyasint"`
-	Size uint64    `cbor:"3,keyasint"` // bytes
+	Size uint64    `cbor:"3,keyasint"` // size of the partial in bytes
 	Sum  uint32    `cbor:"4,keyasint"` // CRC-32C of the partial's bytes
 
-	// Lacking is 0 if the partial contains all partitions of the node. Otherwise Lacking identifies the skipped
-	// partitions that are missing from the partial: see Call.Lacking.
+	// Lacking is 0 if the partial contains all partitions of the node. Otherwise Lacking identifies
+	// the skipped partitions that are missing from the partial, with the same hash as Call.Lacking.
 	Lacking uint64 `cbor:"5,keyasint,omitempty"`
 }
 
@@ -108,9 +109,9 @@ type JobReport struct {
 // worker keeps each item until the item is durable.
 //
 // If Held is set, the worker has computed a node from its partitions, and the node's partial is
-// large. Such an item only counts executions of partitions, and it is durable when the count is
-// durable. Such an item does not mean that the worker still holds the node, which may have been
-// merged since: Report.Nodes lists the nodes that the worker holds.
+// large. An item with Held only counts executions of partitions, and it is durable when the count
+// is durable. The worker may have merged the node since it made the item. Report.Nodes lists the
+// nodes that the worker still holds.
 type Item struct {
 	Partial *Partial   `cbor:"1,keyasint,omitempty"`
 	Failure *Failure   `cbor:"2,keyasint,omitempty"`
@@ -143,7 +144,7 @@ func (f Function) String() string {
 	return fmt.Sprintf("function %d", uint8(f))
 }
 
-// operands returns how many operands a call of the function takes.
+// operands returns the number of operands of a call of the function.
 func (f Function) operands() int {
 	switch f {
 	case Merge:
@@ -156,9 +157,9 @@ func (f Function) operands() int {
 
 var functionNames = [...]string{"Map", "Plan", "Merge", "Finish", "Open"}
 
-// Output is the output of a call of Plan or Finish: the plan, or the result. If the data is too large for a
-// message, Blob is the name of the blob that contains the data. Epoch is the epoch of the leader that chose the
-// operands of the call.
+// Output is the plan that a call of Plan returned, or the result that a call of Finish returned. If
+// the data is too large for a message, Blob is the name of the blob that contains the data. Epoch
+// is the epoch of the leader that chose the operands of the call.
 type Output struct {
 	Function   Function `cbor:"1,keyasint"`
 	Partitions uint64   `cbor:"2,keyasint,omitempty"` // number of partitions in the plan; 0 for Finish
@@ -185,22 +186,22 @@ type Partial struct {
 	Size   uint64 `cbor:"6,keyasint,omitempty"`
 	Holder string `cbor:"7,keyasint,omitempty"`
 
-	// Stored is true if the worker holds the node, has reported it before, and has now written it
-	// to storage. Lacking has the same meaning as in [HeldNode].
+	// Stored is true if the worker has written a node to storage that it holds and has reported
+	// before. Lacking has the same meaning as in [HeldNode].
 	Stored  bool   `cbor:"8,keyasint,omitempty"`
 	Lacking uint64 `cbor:"9,keyasint,omitempty"`
 }
 
 // Failure is one failed attempt to run a partition, to open the job or to make a call.
 type Failure struct {
-	Partition uint64    `cbor:"1,keyasint"` // of Map
+	Partition uint64    `cbor:"1,keyasint"` // partition that failed; only for Map
 	Error     string    `cbor:"2,keyasint"`
 	Permanent bool      `cbor:"3,keyasint,omitempty"` // true if a retry cannot succeed
 	Function  Function  `cbor:"5,keyasint,omitempty"` // the function that failed; Map if a merge within a span failed
 	Node      jobs.Node `cbor:"6,keyasint,omitzero"`  // node for which Merge failed
 
-	// If an operand of a call could not be fetched, Holder is the worker that holds the operand. If Holder is
-	// set, the call has not begun.
+	// If an operand of a call could not be fetched, Holder is the worker that holds the operand.
+	// The call has not begun if Holder is set.
 	Holder string `cbor:"7,keyasint,omitempty"`
 }
 
@@ -214,13 +215,14 @@ type Receipt struct {
 	Assigned []Assignment  `cbor:"5,keyasint,omitempty"`
 	Cuts     []Cut         `cbor:"6,keyasint,omitempty"`
 	Jobs     []JobReceipt  `cbor:"7,keyasint,omitempty"`
-	Every    time.Duration `cbor:"8,keyasint"`            // time until the next report, unless something is urgent
+	Every    time.Duration `cbor:"8,keyasint"`            // time until the next report, unless the worker has an urgent report
 	Storage  string        `cbor:"9,keyasint,omitempty"`  // identity of the storage that the leader uses
 	Holds    bool          `cbor:"10,keyasint,omitempty"` // true if the leader supports held nodes; false for a leader of an earlier version
 }
 
-// ParamsInStore replaces parameters that are too large for a message; the worker reads these parameters from
-// storage. ParamsInStore is not a JSON object, so a worker of an earlier version does not open the job.
+// ParamsInStore replaces parameters that are too large for a message. The worker then reads the
+// parameters from storage. ParamsInStore is not a JSON object, so a worker of an earlier version
+// does not open the job.
 var ParamsInStore = jobs.Params("null")
 
 // Opening contains the data that a worker needs to open a job.
@@ -248,8 +250,9 @@ type Assignment struct {
 	Span jobs.Span `cbor:"3,keyasint"` // the assigned span; empty for a call
 	Call *Call     `cbor:"4,keyasint,omitempty"`
 
-	// Alone is true if workers have died while they ran the span. In this case the span is one partition,
-	// nothing else is assigned to the worker, and the worker reports each step.
+	// Alone is true if workers have died while they ran the span. An assignment with Alone has a
+	// span of one partition and is the worker's only assignment. The worker reports each step of
+	// the assignment.
 	Alone bool `cbor:"5,keyasint,omitempty"`
 }
 
@@ -260,19 +263,20 @@ type Call struct {
 	Operands []Partial `cbor:"3,keyasint,omitempty"` // operands of the call: the node's children for Merge, the root for Finish
 
 	// Lacking is a hash of the node's skipped partitions that are missing from the operands of
-	// Merge, or 0 if none are missing. A later leader accepts the result only if it has skipped the
-	// same partitions.
+	// Merge, or 0 if no partition is missing. A later leader accepts the result only if it has
+	// skipped the same partitions.
 	Lacking uint64 `cbor:"4,keyasint,omitempty"`
 
-	// Failed is the number of earlier attempts at the call that returned an error. The worker then
-	// merges copies of the partials that it holds, so that they are not lost if Merge fails again.
+	// Failed is the number of earlier attempts at the call that returned an error. If Failed is not
+	// 0, the worker merges copies of the partials that it holds, so that the partials are not lost
+	// if Merge fails again.
 	Failed int `cbor:"5,keyasint,omitempty"`
 }
 
-// Cut shortens a span that the worker holds. The span then ends at Hi, or at the first partition
-// that has not begun, whichever is later. The worker's next report contains the new end. If Hi is
-// 0, all partitions that have not begun are removed. A cut of a call removes the call if it has not
-// begun.
+// Cut shortens a span that the worker holds. The new end of the span is Hi, or the first partition
+// that has not begun if this partition is above Hi. The worker's next report contains the new end.
+// If Hi is 0, all partitions that have not begun are removed. A cut of a call removes the call if
+// it has not begun.
 type Cut struct {
 	ID SpanID `cbor:"1,keyasint"`
 	Hi uint64 `cbor:"2,keyasint"`
@@ -282,7 +286,7 @@ type Cut struct {
 type JobReceipt struct {
 	Job      string `cbor:"1,keyasint"`
 	Received uint64 `cbor:"2,keyasint"`           // number of the last item that the leader has received
-	Durable  uint64 `cbor:"3,keyasint"`           // number of the last durable item; the worker may drop this item and earlier ones
+	Durable  uint64 `cbor:"3,keyasint"`           // number of the last durable item; the worker may drop the items up to this number
 	Ended    bool   `cbor:"4,keyasint,omitempty"` // true if the job has ended, so that the worker drops its items and stops its partitions
 
 	// Release and Store are orders concerning nodes in Report.Nodes: the worker must drop the nodes in Release,
@@ -297,13 +301,13 @@ type Beacon struct {
 	Epoch   uint64        `cbor:"1,keyasint"`
 	Worker  string        `cbor:"2,keyasint"`
 	LeaseID string        `cbor:"3,keyasint"`
-	Workers int           `cbor:"4,keyasint"`           // number of workers in the cluster, which determines the interval of each worker's pings
+	Workers int           `cbor:"4,keyasint"`           // number of workers in the cluster, from which each worker computes the interval of its pings
 	Next    time.Duration `cbor:"5,keyasint"`           // time until the next beacon is due
 	Storage string        `cbor:"6,keyasint,omitempty"` // identity of the storage that the leader uses
 	Leaving bool          `cbor:"7,keyasint,omitempty"` // true in the leader's last beacon: the leader stops answering pings, and hands over or releases the lease
 }
 
-// Suspicion is a message that the leader of an epoch seems dead. Each follower that receives a
+// Suspicion tells followers that the leader of an epoch seems dead. Each follower that receives a
 // suspicion checks the leader itself.
 type Suspicion struct {
 	Epoch  uint64 `cbor:"1,keyasint"`
@@ -314,7 +318,7 @@ type Suspicion struct {
 // another storage does not answer.
 type Ping struct {
 	Epoch   uint64 `cbor:"1,keyasint"`
-	Storage string `cbor:"2,keyasint,omitempty"` // identity of the follower's storage
+	Storage string `cbor:"2,keyasint,omitempty"` // identity of the storage of the follower that sent the ping
 }
 
 // Pong answers a Ping or an Offer.

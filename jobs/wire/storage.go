@@ -13,8 +13,8 @@ var ErrOtherStorage = errors.New("another storage")
 func SameStorage(a, b string) bool { return a == "" || b == "" || a == b }
 
 // CheckStorage returns [ErrOtherStorage] if the sender of a message uses another storage than the
-// receiver's, which is own. The error's text contains the descriptions sender and receiver, for
-// example "worker w1".
+// receiver. The parameter own is the receiver's storage. The error's text contains the descriptions
+// sender and receiver, for example "worker w1".
 func CheckStorage(sender, storage, receiver, own string) error {
 	if SameStorage(storage, own) {
 		return nil

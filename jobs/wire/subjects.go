@@ -62,8 +62,8 @@ func (s Subjects) Bulk(worker string) string { return s.prefix + "worker." + wor
 // Offer returns the subject on which a stopping leader offers its lease to a worker.
 func (s Subjects) Offer(worker string) string { return s.prefix + "worker." + worker + ".offer" }
 
-// Ask returns the subject on which the leader answers a client's request. The parameter is one of
-// the Ask constants.
+// Ask returns the subject on which the leader answers a client's request. The parameter what is one
+// of the Ask constants.
 func (s Subjects) Ask(what string) string { return s.prefix + "ask." + what }
 
 const (
@@ -76,6 +76,6 @@ const (
 
 var workerForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,79}$`)
 
-// ValidWorker reports whether id can name a worker, which is part of a subject: 1 to
-// 80 lower-case letters, digits and dashes, the first not a dash.
+// ValidWorker reports whether id can name a worker. An ID has 1 to 80 lower-case letters, digits
+// and dashes and does not begin with a dash, because the ID is part of NATS subjects.
 func ValidWorker(id string) bool { return workerForm.MatchString(id) }

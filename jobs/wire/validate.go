@@ -12,23 +12,23 @@ const (
 	maxStep      = 16      // maximum number of bytes of the name of a function
 	MaxErrorText = 4 << 10 // maximum number of bytes of Failure.Error
 	MaxSlots     = 1000    // maximum number of slots of one worker
-	MaxHost      = 255     // maximum number of bytes of a host's name
+	MaxHost      = 255     // maximum number of bytes of a host name
 	MaxKinds     = 256     // maximum number of definitions that a worker knows
 	MaxName      = 40      // maximum number of bytes of a definition's name, and of its version
-	MaxSpans     = 1 << 12 // maximum number of spans in a report: twice as many as a worker holds
-	MaxJobs      = 1 << 13 // maximum number of jobs in a report: enough to fill a report even without items
-	MaxItems     = 1 << 14 // maximum number of items in a report: enough to fill a report with small items
+	MaxSpans     = 1 << 12 // maximum number of spans in a report, which is twice the number that a worker holds
+	MaxJobs      = 1 << 13 // maximum number of jobs in a report, which is enough to fill a report without items
+	MaxItems     = 1 << 14 // maximum number of items in a report, which is enough to fill a report with small items
 	MaxNodes     = 1 << 11 // maximum number of large partials that a worker holds
-	MaxEpoch     = 1 << 48 // the highest epoch: far above the number of leaders that a cluster ever has
-	maxLevel     = 62      // the highest level of a node, because jobs.MaxPartitions is 2^62
+	MaxEpoch     = 1 << 48 // highest epoch, far above the number of leaders in the life of a cluster
+	maxLevel     = 62      // highest level of a node, because jobs.MaxPartitions is 2^62
 )
 
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrMalformed, fmt.Errorf(format, args...))
 }
 
-// Validate checks the parts of a report that can be checked without knowledge of the jobs. Whether nodes are in
-// their job's tree and whether checksums match is not checked.
+// Validate checks the parts of a report that can be checked without knowledge of the jobs. Validate
+// does not check whether nodes are in their job's tree or whether checksums match.
 func (r Report) Validate() error {
 	switch {
 	case r.Epoch == 0:
@@ -215,7 +215,8 @@ func validateJobID(id string) error {
 	return nil
 }
 
-// validateAssigned checks an assignment: a span, or a call if function is not Map.
+// validateAssigned checks an assignment, which is a call if function is not Map, and otherwise a
+// span.
 func validateAssigned(id SpanID, job string, span jobs.Span, function Function) error {
 	if err := validateJobID(job); err != nil {
 		return err
@@ -288,7 +289,7 @@ func (o Output) validate() error {
 	return nil
 }
 
-// validateBlob checks data that is either in the message or in a blob.
+// validateBlob checks that data is either in the message or in a blob.
 func validateBlob(data []byte, blob string) error {
 	switch {
 	case blob == "":

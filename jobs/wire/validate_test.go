@@ -86,7 +86,8 @@ func TestReportValidateRefuses(t *testing.T) {
 	}
 }
 
-// TestValidateAcceptsTheMost checks that a report at the bounds is valid and fits a message.
+// TestValidateAcceptsTheMost checks that a report with the maximum number of spans, jobs and items
+// is valid and fits in a message.
 func TestValidateAcceptsTheMost(t *testing.T) {
 	hello := Hello{Slots: MaxSlots, Host: strings.Repeat("h", MaxHost), Build: strings.Repeat("b", MaxBuild), Version: strings.Repeat("v", MaxVersion), Knows: make([]JobKind, MaxKinds)}
 	for name, r := range map[string]Report{
@@ -114,7 +115,7 @@ func manySpans(n int) []HeldSpan {
 	return spans
 }
 
-// manyJobs returns n jobs with a number of items each.
+// manyJobs returns reports of n jobs with the given number of items each.
 func manyJobs(n, items int) []JobReport {
 	list := make([]JobReport, n)
 	for i := range list {
@@ -151,7 +152,8 @@ func TestReceiptValidateRefuses(t *testing.T) {
 }
 
 func TestPartialCheck(t *testing.T) {
-	// The check value of CRC-32C: Williams, "A Painless Guide to CRC Error Detection Algorithms".
+	// 0xe3069283 is the check value of CRC-32C in Williams, "A Painless Guide to CRC Error
+	// Detection Algorithms".
 	if got := Checksum([]byte("123456789")); got != 0xe3069283 {
 		t.Errorf("checksum of the check string: got %08x, want e3069283", got)
 	}

@@ -1,5 +1,5 @@
-// Command run simulates clusters, one per seed. The command prints how often each event happened,
-// and the broken promises:
+// Command run simulates clusters, one per seed. The command prints the number of occurrences of
+// each event, and the broken promises:
 //
 //	go run ./bench/sim/run -seeds 10000
 //	go run ./bench/sim/run -seed 4711
@@ -22,7 +22,7 @@ func main() {
 		one   = flag.Uint64("seed", 0, "run only this seed, and trace what happens")
 	)
 	flag.Parse()
-	debug.SetGCPercent(1000) // a simulation uses little memory at a time but allocates much
+	debug.SetGCPercent(1000) // a higher GC percentage saves time, because a simulation allocates much but keeps little memory
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "got %q, want flags only: see -help\n", flag.Args())
 		os.Exit(2)
