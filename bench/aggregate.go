@@ -23,10 +23,10 @@ type AggregateConfig struct {
 	Workers int
 
 	Shapes []AggregateShape
-	Rounds int // number of rounds; in each round, every shape is measured as a plain loop, as a job in this process and as a job in the cluster
+	Rounds int // number of rounds, each of which measures every shape as a plain loop, as a job in this process and as a job in the cluster
 	Kill   Victim
 
-	Progress func(doing string, done, all uint64) // called with the current activity: see FailoverConfig
+	Progress func(doing string, done, all uint64) // called with the current activity; may be called from several goroutines
 }
 
 // AggregateShape is a number of vectors, and the size of each vector in bytes, which is a multiple
@@ -68,9 +68,9 @@ func (c AggregateConfig) validate() error {
 	return nil
 }
 
-// Aggregate measures how fast a cluster adds up vectors. For comparison it also measures a plain
-// loop that reuses its memory, and a run of the same job in this process, each with one goroutine
-// per core.
+// Aggregate measures the speed at which a cluster adds vectors. For comparison Aggregate also
+// measures a plain loop that reuses its memory, and a run of the same job in this process, each
+// with one goroutine per core.
 func Aggregate(ctx context.Context, cfg AggregateConfig) (AggregateReport, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, uint64, uint64) {}
@@ -109,20 +109,20 @@ func (a *aggregation) run(ctx context.Context) (AggregateReport, error) {
 	return report, nil
 }
 
-// aggregateRound is one measurement of a shape.
+// aggregateRound contains the measurements of a shape in one round.
 type aggregateRound struct {
-	loop, local float64 // seconds
+	loop, local float64 // durations in seconds of the plain loop and of the job in this process
 	cluster     clusterRun
-	killed      clusterRun // run in which a process was killed; zero if there was none
+	killed      clusterRun // run in which a process was killed; zero if the round has no such run
 }
 
-// clusterRun is one run of the job in the cluster.
+// clusterRun contains the measurements of one run of the job in the cluster.
 type clusterRun struct {
 	seconds   float64 // time from the submission to the durable result
 	processes []ProcessUse
 	epochs    int
 	repeated  uint64    // number of repeated executions of partitions
-	answers   []float64 // seconds that the leader took for each answer
+	answers   []float64 // response times of the leader in seconds
 }
 
 func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uint64) (r aggregateRound, err error) {
@@ -138,7 +138,7 @@ func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uin
 		return r, err
 	}
 	r.loop = time.Since(began).Seconds()
-	debug.FreeOSMemory() // free memory now, because the memory of this process is measured during the cluster's run
+	debug.FreeOSMemory() // must happen before the cluster's run, which measures the memory of this process
 
 	a.Progress(fmt.Sprintf("%v: in one process", s), done, all)
 	began = time.Now()
@@ -161,8 +161,8 @@ func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uin
 	return r, err
 }
 
-// runCluster runs the job in the cluster, and compares its result with want. If there is a victim,
-// runCluster kills it when half of the partitions are done, and starts another process.
+// runCluster runs the job in the cluster, and compares its result with want. If a victim is given,
+// runCluster kills the victim when half of the partitions are done, and starts another process.
 func (a *aggregation) runCluster(ctx context.Context, params jobs.Params, want []byte, victim Victim) (r clusterRun, err error) {
 	if _, err := awaitWorkers(ctx, a.Cluster, a.Workers); err != nil {
 		return r, err
@@ -201,9 +201,9 @@ func (a *aggregation) runCluster(ctx context.Context, params jobs.Params, want [
 	return r, err
 }
 
-// askLeader asks the leader for its state every few milliseconds, until the returned function is
-// called. This function returns how many seconds each answer took. The answers come from the loop
-// that also answers pings.
+// askLeader sends a request to the leader every few milliseconds. The returned function ends the
+// requests and returns the leader's response times in seconds. The loop of the leader that answers
+// these requests also answers pings.
 func (a *aggregation) askLeader(ctx context.Context) (stop func() []float64) {
 	ctx, cancel := context.WithCancel(ctx)
 	result := make(chan []float64, 1)

@@ -12,7 +12,7 @@ import (
 // AggregateReport is the result of Aggregate.
 type AggregateReport struct {
 	Workers int              `json:"workers"`
-	Cores   int              `json:"cores"` // number of goroutines of the plain loop, and of slots of the run in one process
+	Cores   int              `json:"cores"` // number of goroutines of the plain loop, and number of slots of the run in one process
 	Kill    Victim           `json:"kill,omitempty"`
 	Points  []AggregatePoint `json:"points"`
 }
@@ -24,9 +24,9 @@ type AggregatePoint struct {
 	Loop         float64      `json:"loop_seconds"`
 	Local        float64      `json:"run_seconds"`     // time of the same job in one process
 	Cluster      float64      `json:"cluster_seconds"` // time from the submission to the durable result
-	LocalRatio   float64      `json:"run_ratio"`       // Local divided by the loop's time in the same round
+	LocalRatio   float64      `json:"run_ratio"`       // median ratio of Local to the loop's time in the same round
 	ClusterRatio float64      `json:"cluster_ratio"`
-	AnswerP99    float64      `json:"answer_p99_seconds"` // 99 % of the leader's answers took at most this long, over all rounds
+	AnswerP99    float64      `json:"answer_p99_seconds"` // 99th percentile of the leader's response times over all rounds
 	Repeated     uint64       `json:"repeated"`           // maximum over the rounds of the number of repeated executions of partitions
 	Processes    []ProcessUse `json:"processes"`
 	Killed       *KilledPoint `json:"killed,omitempty"`

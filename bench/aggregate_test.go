@@ -12,7 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// The loop, a run in one process and a check of the job give the same bytes.
+// TestVectorLoop checks that the loop, a run in one process and a check of the job give the same
+// bytes.
 func TestVectorLoop(t *testing.T) {
 	job := jobs.MustNew(Vectors)
 	for _, p := range []VectorParams{{1, 1}, {2, 3}, {5, 100}, {1000, 7}} {
@@ -71,7 +72,7 @@ func TestAggregateReport(t *testing.T) {
 	if p.Loop != 2 || p.LocalRatio != 2 || p.ClusterRatio != 2 || p.Repeated != 7 || p.Killed.Extra != 1 || p.Killed.Repeated != 6 || p.Killed.Epochs != 3 {
 		t.Errorf("got %+v with %+v", p, p.Killed)
 	}
-	if got := p.LeaderShare(); got != 0.015 { // 5 - (1+3)/2 of 2*100
+	if got := p.LeaderShare(); got != 0.015 { // the leader's process moved 5 - (1+3)/2 bytes more than the other workers; 2*100 bytes were merged
 		t.Errorf("the leader's share is %v", got)
 	}
 	var table strings.Builder

@@ -10,16 +10,17 @@ import (
 )
 
 const (
-	// patience bounds each wait for something that a working cluster does within seconds.
+	// patience is the maximum time for each change of a cluster's state. A working cluster needs a
+	// few seconds.
 	patience = time.Minute
-	// State that changes within milliseconds is polled at the interval glance, and other state at the interval
-	// look.
+	// glance is the polling interval for state that changes within milliseconds, and look is the
+	// polling interval for other state.
 	glance = 5 * time.Millisecond
 	look   = 50 * time.Millisecond
 )
 
-// until calls the function holds at an interval until the function returns true. If this takes longer than
-// patience, until returns an error with the last error of the function.
+// until calls the function holds at an interval until the function returns true. If holds does not
+// return true within patience, until returns an error that contains the last error of holds.
 func until(ctx context.Context, what string, interval time.Duration, holds func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -94,8 +95,8 @@ func slots(workers []client.Worker) int {
 	return n
 }
 
-// finish waits until a job has completed, and calls tell with the progress of the job. Storage
-// outages that are shorter than the client's Timeout cause no error.
+// finish waits until a job has completed, and calls the function tell with the progress of the job.
+// Storage outages that are shorter than the client's Timeout cause no error.
 func finish(ctx context.Context, c *client.Client, id string, tell func(done, all uint64)) (last client.Status, err error) {
 	for s, err := range c.Watch(ctx, id) {
 		if err != nil {

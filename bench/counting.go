@@ -8,9 +8,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// counting is a job whose result is the number of its partitions. The partial of each tree node is the number
-// of partitions below the node. So simulated workers know all partials without running the job's code. The
-// result still shows whether each partition was counted exactly once.
+// counting is a job whose result is the number of its partitions. The partial of each tree node is
+// the number of partitions below the node. Simulated workers therefore know all partials without
+// running the job's code. The result shows whether each partition was counted exactly once.
 var counting = jobs.Definition[countingParams, uint64, countingResult]{
 	Name: "counting", Version: "1", Summary: "counts its partitions",
 	Defaults: countingParams{Partitions: 1000},

@@ -20,28 +20,28 @@
 //
 // Failover runs job definitions that record executions ([Traced]): each process writes to a file
 // which partitions it executed, and when. Throughput is therefore exact to the millisecond and
-// independent of the leader, and for each repeated execution the process is known. The duration of
+// independent of the leader, and the process of each repeated execution is known. The duration of
 // each step comes from the cluster's history. A running cluster has no traces, so repeated
 // executions are unknown, and throughput is computed from the number of completed partitions that
 // the leader reports. Throughput is omitted if the leader receives less than one report per window.
-// The slowest window after a failover is shown together with the slowest of equally many windows
-// without a failover. If both are low, the reason is a busy machine or infrequent reports, and not
-// the failover.
+// The report shows the slowest window after a failover together with the slowest of equally many
+// windows without a failover. If both windows are slow, the reason is a busy machine or infrequent
+// reports, and not the failover.
 //
 // Overhead and Throughput measure the time from the submission of a job until its result is
 // durable. The times of submission and end are in the job's manifest.
 //
-// Aggregate compares the time with the time of a plain loop that reuses its memory. The memory of
-// each process is sampled 20 times a second. The bytes that a process moves are the bytes that it
-// reads and writes, in files and sockets together, because Linux does not count the bytes in
-// sockets per process.
+// Aggregate compares the duration of a job with the duration of a plain loop that reuses its
+// memory. The memory of each process is sampled 20 times a second. The bytes that a process moves
+// are the bytes that it reads and writes, in files and sockets together, because Linux does not
+// count the bytes in sockets per process.
 //
 // Scan compares the job scan with a loop that is written by hand. The job and the loop run in the calling process.
 //
 // Scale runs the leader in a process without a worker ([Lead]). The workers are simulated in the
-// calling process: simulated workers use the session code of real workers over shared connections,
+// calling process. Simulated workers use the session code of real workers over shared connections,
 // and wait instead of computing. The partials of the simulated job are known without any
-// computation, so the job's result still shows that each partition was counted once.
+// computation, so the job's result shows whether each partition was counted once.
 //
 // # What can fail
 //

@@ -16,10 +16,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
-// A NATS server in this process, worker processes of the program bellwether, and the
-// Cluster that they are. For [bench.Failover] the workers would be processes of
-// "bellwether bench worker --traces DIR", or of a program of one's own whose definitions
-// are [bench.Traced].
+// ExampleOverhead measures a cluster with a NATS server in this process and workers that are
+// processes of the program bellwether. For [bench.Failover], the workers are processes of
+// "bellwether bench worker --traces DIR", or of another program whose definitions are
+// [bench.Traced].
 func ExampleOverhead() {
 	dir, err := os.MkdirTemp("", "bellwether-example-")
 	if err != nil {
@@ -61,8 +61,8 @@ func ExampleOverhead() {
 	report.Table(os.Stdout)
 }
 
-// This example measures the cost of leading with the leader in this process. The command runs the
-// leader in a separate process.
+// ExampleScale measures the cost of leading with a leader in this process. The command "bellwether
+// bench scale" runs the leader in a separate process.
 func ExampleScale() {
 	dir, err := os.MkdirTemp("", "bellwether-example-")
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 )
 
-// How is the way in which a leader is removed.
+// How is the method by which a leader is removed.
 type How string
 
 const (
 	Kill     How = "kill"      // SIGKILL: the leader's process dies at once
 	Term     How = "term"      // SIGTERM: the leader's process drains and hands over leadership
-	Stop     How = "stop"      // SIGSTOP: the leader's process is suspended until the failover is measured, and then continued
+	Stop     How = "stop"      // SIGSTOP: the leader's process is suspended, and continued when the failover has been measured
 	StepDown How = "step-down" // the leader is asked to hand over leadership, and continues as a worker
 )
 
@@ -36,9 +36,9 @@ type FailoverConfig struct {
 
 	// Flock is the supervisor of the worker processes. Flock must not restart processes that end.
 	// Traces is the folder in which the workers' job definitions record executions (see [Traced]).
-	// For a cluster that other programs run, Flock is nil and Traces is empty: then How must be
-	// [StepDown], and throughput is computed from the number of completed partitions that the
-	// leader reports.
+	// For a cluster that another program runs, Flock is nil and Traces is empty. Without a Flock,
+	// How must be [StepDown], and throughput is computed from the number of completed partitions
+	// that the leader reports.
 	Flock  *procs.Supervisor
 	Traces string
 
@@ -46,18 +46,18 @@ type FailoverConfig struct {
 	Failovers int           // number of failovers, 1 to MaxFailovers
 	Watch     time.Duration // time after each failover during which throughput is measured; 1 s to MaxWatch
 
-	// Job is the load; it must last until the last failover is over. If Job is the zero Job, Failover uses the
-	// job primes with parameters that last long enough.
+	// Job is the job that runs during the failovers. It must last until the last failover is over.
+	// If Job is the zero Job, Failover uses the job primes with parameters that last long enough.
 	Job    jobs.Job
 	Params jobs.Params
 
 	// If Verify is true, Failover lets the job run to its end, runs the same job in this process,
-	// and compares the bytes of both results. The second run takes about as long as the first. If
-	// Verify is false, the job is cancelled after the last failover.
+	// and compares the bytes of both results. The run in this process takes about as long as the
+	// first run. If Verify is false, Failover cancels the job after the last failover.
 	Verify bool
 
-	// Progress, if not nil, is called with the current activity. If all is above 0,
-	// done/all is the progress of the activity. Several goroutines may call Progress at once.
+	// Progress, if not nil, is called with the current activity. If the argument all is above 0,
+	// done/all is the progress of the activity. Progress may be called from several goroutines.
 	Progress func(doing string, done, all uint64)
 }
 
@@ -66,8 +66,8 @@ const (
 	MaxWatch     = 10 * time.Minute
 )
 
-// ErrJobGoesOn is returned if the benchmark's job, on a cluster that continues to run, could not be
-// cancelled.
+// ErrJobGoesOn is the error if the benchmark's job could not be cancelled on a cluster that
+// continues to run.
 var ErrJobGoesOn = errors.New("the job is still running")
 
 func (c FailoverConfig) validate() error {
@@ -92,9 +92,10 @@ func (c FailoverConfig) validate() error {
 // joined.
 const settling = 250 * time.Millisecond
 
-// calm returns the length of the undisturbed time before each failover, and steady returns the length of the
-// undisturbed time after Watch. Throughput is compared with the rate during the steady time. The lengths of
-// calm and steady are whole numbers of windows, and their sum is at least Watch.
+// calm returns the length of the time without faults before each failover, and steady returns the
+// length of the time without faults after Watch. Throughput is compared with the rate during the
+// steady time. The lengths of calm and steady are whole numbers of windows, and their sum is at
+// least Watch.
 func (c FailoverConfig) calm() time.Duration {
 	return max(steadyBefore, (c.Watch - c.steady()).Truncate(window))
 }
@@ -125,7 +126,7 @@ func Failover(ctx context.Context, cfg FailoverConfig) (FailoverReport, error) {
 	return r, nil
 }
 
-// failover is a run of the benchmark.
+// failover is one run of the benchmark Failover.
 type failover struct {
 	FailoverConfig
 	slots     int
@@ -137,7 +138,7 @@ type failover struct {
 // takeover is the measurement of one failover.
 type takeover struct {
 	at     time.Time   // time at which the leader was lost
-	victim int         // ID of the process that was killed or suspended; 0 if there was none
+	victim int         // ID of the process that was killed or suspended; 0 if no process was killed or suspended
 	term   client.Term // term of the next leader
 }
 
@@ -156,7 +157,7 @@ func (f *failover) run(ctx context.Context) (FailoverReport, error) {
 	return report, err
 }
 
-// giveUp cancels the job unless it has ended.
+// giveUp cancels the job if the job has not ended.
 func (f *failover) giveUp(ctx context.Context) error {
 	err := cancel(ctx, f.Cluster, f.id)
 	if err == nil {
@@ -225,7 +226,7 @@ func (f *failover) stillRuns(ctx context.Context) error {
 
 // size chooses parameters for the job primes so that it takes a little longer than all failovers.
 func (f *failover) size(ctx context.Context) error {
-	busy := f.lasts()*5/4 + 5*time.Second // the estimate is increased, because the end of the job, when workers run out of work, must not be measured
+	busy := f.lasts()*5/4 + 5*time.Second // longer than all failovers, because the end of the job, when workers run out of work, must not be measured
 	slots := f.slots
 	if f.Flock != nil {
 		slots = min(slots, runtime.GOMAXPROCS(0))

@@ -27,8 +27,8 @@ func (r FailoverReport) overview() plot.Panel {
 	return p
 }
 
-// closeUp draws the throughput from just before the loss of the leader until all steps are over.
-// A mark shows the median end of each step.
+// closeUp draws the throughput from just before the loss of the leader until all steps of the
+// failover are over. A mark shows the median end of each step.
 func (r FailoverReport) closeUp() plot.Panel {
 	const before = 0.2
 	p := r.throughput("the same, closer")
@@ -51,14 +51,15 @@ func (r FailoverReport) closeUp() plot.Panel {
 		p.Marks = append(p.Marks, plot.Mark{At: at, Label: label, Color: s.color})
 		end = max(end, at)
 	}
-	// The range is a quarter longer than needed, to have room for the last label, but ends with the windows,
-	// because there is no data after them.
+	// The range leaves a quarter of its length for the last label. It ends with the last window at
+	// the latest, because data ends there.
 	p.X.Min, p.X.Max = -before, min(end+(end+before)/4+2*fine.Seconds(), float64(len(r.Windows))*window.Seconds())
 	p.Height = 180
 	return p
 }
 
-// plotSteps are the steps of a failover in order. Each label describes the end of its step.
+// plotSteps are the steps of a failover in order. Each label describes the event that ends the
+// step.
 var plotSteps = []struct {
 	name, label string
 	color       plot.Color
@@ -71,8 +72,8 @@ var plotSteps = []struct {
 	{"first_result", "first result", plot.Sky},
 }
 
-// endOf returns the time from the loss of the leader to the end of a step, in milliseconds, and whether this
-// time is known.
+// endOf returns the time from the loss of the leader to the end of a step, in milliseconds, and
+// reports whether this time is known.
 func (o Outage) endOf(step string) (ms float64, known bool) {
 	switch step {
 	case "detect":
@@ -128,8 +129,8 @@ func (r FailoverReport) stepBars() plot.Panel {
 		p.Rows = append(p.Rows, row)
 		longest = max(longest, length)
 	}
-	// If workers do not request work for a long time, the bar is cut so that the earlier steps
-	// remain visible.
+	// If workers do not request work for a long time, the longest bar is cut so that the earlier
+	// steps remain visible.
 	if longest > 4*longestReady {
 		p.X.Max = 2 * longestReady
 	}
@@ -174,7 +175,7 @@ func medians(lists [][]float64) []float64 {
 	}
 }
 
-// smooth returns, for each sample, the mean over a window around the sample.
+// smooth returns a moving average: for each sample, the mean over a window around the sample.
 func smooth(samples []float64) []float64 {
 	const half = int(window/fine) / 2
 	smoothed := make([]float64, len(samples))

@@ -8,8 +8,9 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/plot"
 )
 
-// failoversOf returns a report with a failover for each assignment, which is given in milliseconds
-// after the leader was ready; nil: no assignment. The leader was ready after 100 ms.
+// failoversOf returns a report with one failover for each assignment. Each leader was ready after
+// 100 ms. The value of an assignment is the time in milliseconds after the leader was ready, or nil
+// if nothing was assigned.
 func failoversOf(assignments ...*float64) FailoverReport {
 	r := FailoverReport{How: Kill, Workers: 2, Slots: 2}
 	for _, after := range assignments {
@@ -54,7 +55,7 @@ func TestFigureCutsLateAssignments(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		assignments []*float64
-		want        float64 // 0: all is shown
+		want        float64 // end of the axis; 0 if the axis must show all values
 	}{
 		{"soon", []*float64{new(50.0), new(100.0)}, 0},
 		{"late", []*float64{new(50.0), new(5000.0)}, 2 * 120},

@@ -20,8 +20,8 @@ type FailoverReport struct {
 	Params    jobs.Params `json:"params"`
 	Failovers []Outage    `json:"failovers"`
 
-	// The following maps contain a summary for each value of an Outage. The keys are the JSON names of the
-	// values. A value that is unknown for every failover is omitted.
+	// The maps Steps, Throughput and Repeats contain a summary for each value of an Outage. The
+	// keys are the JSON names of the values. A value that is unknown for every failover is omitted.
 	Steps      map[string]Summary `json:"steps"`
 	Throughput map[string]Summary `json:"throughput,omitempty"`
 	Repeated   map[string]Total   `json:"repeated,omitempty"`
@@ -30,11 +30,12 @@ type FailoverReport struct {
 	// window begins with the loss of the leader.
 	Windows []Summary `json:"windows,omitempty"`
 
-	// The following values describe the whole job. If the job did not run to its end, the values are omitted.
+	// The fields from Partitions on describe the whole job. They are omitted if the job did not run
+	// to its end.
 	Partitions uint64 `json:"partitions,omitempty"`
 	Executed   uint64 `json:"executed,omitempty"` // number of reported executions of partitions
 	SHA256     string `json:"sha256,omitempty"`
-	Same       *bool  `json:"same,omitempty"` // true if the result is the same as in one process
+	Same       *bool  `json:"same,omitempty"` // true if the result is the same as in one process, byte for byte
 }
 
 // Summary summarizes a value over the failovers for which the value is known.
@@ -49,9 +50,9 @@ type Total struct {
 	Total float64 `json:"total"`
 }
 
-// Each value of an Outage is a row of a table. The field name of a value is its JSON name. A value with a
-// column is a step, and is also shown for each failover. A value of stepRows without a column is a sum of
-// steps.
+// These lists describe the rows of the report's tables. A row shows one value of an Outage, and the
+// field name is the value's JSON name. A row with a column is a step, which is also shown for each
+// failover. A row of stepRows without a column is a sum of steps.
 var (
 	stepRows = []struct{ name, label, column string }{
 		{"detect", "the leader is believed dead", "DETECT"},
@@ -79,7 +80,7 @@ var (
 	}
 )
 
-// steps returns the values of stepRows by name. A value is nil if it is unknown.
+// steps returns the values of stepRows by name. Unknown values are nil.
 func (o Outage) steps() map[string]*float64 {
 	return map[string]*float64{
 		"detect": o.Detect, "elect": &o.Elect, "fence": &o.Fence, "resume": &o.Resume,
@@ -197,8 +198,8 @@ func (r FailoverReport) tableRepeated(w io.Writer) {
 	}
 }
 
-// known returns a note with the number of failovers for which a value is known, or "" if it is known for all
-// failovers.
+// known returns a note with the number of failovers for which a value is known, or "" if the value
+// is known for all failovers.
 func (r FailoverReport) known(v Summary) string {
 	if v.Of == len(r.Failovers) {
 		return ""

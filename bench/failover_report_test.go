@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// tabled returns the tables of a report.
+// tabled returns the tables of a report as text.
 func tabled(r FailoverReport) string {
 	var table strings.Builder
 	r.Table(&table)
@@ -78,7 +78,8 @@ func TestRepeatsAreSummarized(t *testing.T) {
 	}
 }
 
-// A running cluster has no traces, and its leader may receive results too rarely.
+// TestUnknownValuesAreLeftOut checks the report of a running cluster, which has no traces and whose
+// leader may receive results too rarely.
 func TestUnknownValuesAreLeftOut(t *testing.T) {
 	r := failoversOf(new(50.0))
 	r.Failovers[0].Shares = nil

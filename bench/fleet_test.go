@@ -20,7 +20,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
-// TestMain makes the test binary a worker if a benchmark starts it as one.
+// TestMain runs a worker if a benchmark started the test binary as a worker process.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
 		cli.Main(known()...)
@@ -37,16 +37,16 @@ func known() []jobs.Job {
 	return []jobs.Job{jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition)}
 }
 
-// fleet has a NATS server, storage, and worker processes.
+// fleet is a cluster for benchmarks: a NATS server, storage and worker processes.
 type fleet struct {
 	b     *testing.B
 	url   string
-	flags []string // by which storage is found
+	flags []string // command-line flags that select the storage
 	*procs.Supervisor
 }
 
-// startFleet starts workers with one slot each, on the storage that the flags name, until the
-// benchmark ends.
+// startFleet starts workers with one slot each on the storage that the flags select. The workers
+// stop when the benchmark ends.
 func startFleet(b *testing.B, storage []string, workers int) *fleet {
 	b.Helper()
 	server, err := natsserver.Start(natsserver.Config{Dir: b.TempDir()})
@@ -74,7 +74,7 @@ func startFleet(b *testing.B, storage []string, workers int) *fleet {
 	return f
 }
 
-// ask runs a command and decodes its output.
+// ask runs a command of bellwether and decodes its output.
 func (f *fleet) ask(answer any, args ...string) error {
 	var out, errs bytes.Buffer
 	args = slices.Concat(args, []string{"-o", "json", "--nats", f.url, "--reply-timeout", "30s"}, f.flags)

@@ -4,7 +4,7 @@ package bench
 
 import "github.com/bellwether-compute/bellwether/deploy/local/procs"
 
-const canFreeze = false // freeze and thaw are never called on this system
+const canFreeze = false // this system cannot suspend processes, so freeze and thaw are never called
 
 func freeze(*procs.Process) {}
 func thaw(*procs.Process)   {}

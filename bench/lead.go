@@ -25,7 +25,7 @@ import (
 // started replies to this request.
 const askUsage = "usage"
 
-// usage is the resource usage of a leader's process since its start.
+// usage contains the resources that a leader's process has used since its start.
 type usage struct {
 	CPU        time.Duration `json:"cpu"`
 	Memory     uint64        `json:"memory"`     // resident memory in bytes
@@ -51,8 +51,8 @@ func lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	// Storage uses a connection of its own, so that the statistics of the first connection count
-	// only messages from and to workers.
+	// Storage uses a separate connection, so that the statistics of the first connection count only
+	// messages from and to workers.
 	conns, err := connect(url, "leader", 2)
 	if err != nil {
 		return err

@@ -15,10 +15,10 @@ const (
 	// loadWidth is the number of integers in a partition. A partition takes about a millisecond,
 	// so that short windows contain many partitions.
 	loadWidth = 2_000_000
-	// firstLimit is the first guess for the limit of the search for primes.
+	// firstLimit is the first limit of the search for primes that primesFor tries.
 	firstLimit = 10_000_000_000
 	mostLimit  = 10_000_000_000_000 // largest limit that the job primes accepts
-	// calibrateFor is the time for which partitions are timed with each guess.
+	// calibrateFor is the time for which partitions are timed with each limit.
 	calibrateFor = 300 * time.Millisecond
 )
 
@@ -28,8 +28,8 @@ const (
 func primesFor(ctx context.Context, slots int, busy time.Duration) (primes.Params, error) {
 	p := primes.Definition.Defaults
 	p.Limit, p.Width = firstLimit, loadWidth
-	// The slots of a remote cluster may be slower than this machine. In this case the job lasts longer than
-	// planned, which does no harm.
+	// The slots of a remote cluster may be slower than this machine. A job that lasts longer than
+	// planned does no harm.
 	for range 3 {
 		each, err := timePartition(ctx, p)
 		if err != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// chunksPerLoop is the number of chunks per goroutine of a plain loop. The chunks are so short that
+// chunksPerLoop is the number of chunks per goroutine of a plain loop. Chunks are short enough that
 // all goroutines end at about the same time.
 const chunksPerLoop = 64
 
 // plainLoop computes the result of a job without a cluster: one goroutine per slot calls the job's
-// Map in a loop. A program that is written only for this job could not be much faster.
+// Map in a loop. A program that was written only for this job would hardly be faster.
 func plainLoop[P, T, R any](ctx context.Context, d jobs.Definition[P, T, R], p P, slots int) (result json.RawMessage, err error) {
 	plan, err := d.Plan(ctx, p)
 	if err != nil {
@@ -67,7 +67,7 @@ func plainLoop[P, T, R any](ctx context.Context, d jobs.Definition[P, T, R], p P
 	return json.Marshal(finished)
 }
 
-// closeMapper closes a mapper if the mapper has a method Close.
+// closeMapper closes a mapper if the mapper implements io.Closer.
 func closeMapper(mapper any) error {
 	if closer, ok := mapper.(io.Closer); ok {
 		return closer.Close()

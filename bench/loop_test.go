@@ -39,8 +39,8 @@ func TestPrimesForGrowsWithTheTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 8,000 times the work, but larger primes take longer, the machine may be busy, and there
-	// is a minimum limit.
+	// The long search has 8,000 times the work of the short search. The bound is low, because
+	// larger primes take longer, the machine may be busy, and the limit has a minimum.
 	if ratio := float64(long.Limit) / float64(short.Limit); ratio < 10 {
 		t.Errorf("limits %d and %d are too close", short.Limit, long.Limit)
 	}

@@ -10,23 +10,24 @@ const (
 	// chart.
 	window = 250 * time.Millisecond
 	fine   = 50 * time.Millisecond
-	// steadyBefore is the length of the time before a failover whose throughput is compared with
-	// the throughput after it.
+	// steadyBefore is the length of the interval before a failover whose throughput is compared
+	// with the throughput after the failover.
 	steadyBefore = time.Second
 )
 
 // Outage describes one failover. Throughput is relative to the steady rate of the survivors,
-// measured when the time Watch has passed since the failure. If the lost process had a
-// core of its own, the share before the failover is above 1.
+// measured after the time Watch has passed since the failure. The share before the failover is
+// above 1 if the lost process did not share its core with the survivors.
 type Outage struct {
 	Epoch uint64    `json:"epoch"` // epoch of the next leader
 	Cause string    `json:"cause"` // reason why the leader changed, as in the cluster's history
 	At    time.Time `json:"at"`
 
-	// The following fields are the durations of the steps in milliseconds, in order, as in the cluster's
-	// history. A step is omitted if its duration is unknown, or if the step did not happen before the next
-	// failover. For example, a leader that hands over is never detected as dead, and workers that hold enough
-	// work do not request more.
+	// The fields from Detect to FirstResult are the durations of the steps of the failover in
+	// milliseconds. They come from the cluster's history and are in the order of the steps. A step
+	// is omitted if its duration is unknown, or if the step did not happen before the next
+	// failover. For example, a leader that hands over is never detected as dead, and workers that
+	// hold enough work do not request more.
 	Detect          *float64 `json:"detect_ms,omitempty"`
 	Elect           float64  `json:"elect_ms"`
 	Fence           float64  `json:"fence_ms"`
@@ -34,7 +35,7 @@ type Outage struct {
 	FirstAssignment *float64 `json:"first_assignment_ms,omitempty"`
 	FirstResult     *float64 `json:"first_result_ms,omitempty"` // 0 if the first result arrived no later than the first assignment
 
-	// The following times are in milliseconds since the loss of the leader.
+	// The fields Ready and Assigned are in milliseconds since the loss of the leader.
 	Ready    float64  `json:"until_ready_ms"`              // time from the loss of the leader until the next leader could assign work
 	Assigned *float64 `json:"until_assigned_ms,omitempty"` // time from the loss of the leader until the next leader assigned work
 
@@ -42,9 +43,9 @@ type Outage struct {
 	*Repeats
 }
 
-// Shares describes the throughput during one failover, as shares of the survivors' steady rate. Shares is
-// omitted if no partition was completed during the steady time. Shares is also omitted if there are no traces
-// and the leader received results less than once per window.
+// Shares describes the throughput during one failover, as shares of the survivors' steady rate.
+// Shares is omitted if no partition was completed during the steady time. Shares is also omitted if
+// the cluster has no traces and the leader received results less than once per window.
 type Shares struct {
 	Before  float64   `json:"before"`  // throughput in the second before the loss of the leader
 	After   float64   `json:"after"`   // throughput in all windows together
@@ -53,19 +54,19 @@ type Shares struct {
 	Samples []float64 `json:"samples"` // throughput in samples of 50 ms, beginning one second before the loss of the leader
 
 	// LowestUndisturbed is the throughput in the slowest of equally many windows without a
-	// failover. LowestUndisturbed shows how much of Lowest is noise of the machine. Some of these
-	// windows are before the failover, and the others are in the steady time after it. The lost
-	// process works only before the failover, so each window is given as a share, 0 to 1, of the
-	// mean of the windows on the same side of the failover. LowestUndisturbed therefore does not
-	// contain slow changes of the machine's speed, while Lowest may.
+	// failover. LowestUndisturbed shows how much of Lowest is noise of the machine. The windows
+	// without a failover are before the failover and in the steady time after the failover. The
+	// lost process works only before the failover, so each window is compared with the mean of the
+	// windows on its side of the failover. LowestUndisturbed therefore does not show slow changes
+	// of the machine's speed, but Lowest may show them.
 	LowestUndisturbed float64 `json:"lowest_undisturbed"`
 }
 
-// Repeats counts the repeated executions that are attributed to one failover. If there are no
-// traces, Repeats is omitted.
+// Repeats counts the repeated executions that are attributed to one failover. Repeats is omitted if
+// the cluster has no traces.
 type Repeats struct {
-	// Again counts partitions that both the lost process and another process executed. Others
-	// counts partitions that surviving processes executed twice.
+	// Again is the number of partitions that both the lost process and another process executed.
+	// Others is the number of partitions that surviving processes executed twice.
 	Again  uint64 `json:"executed_again"`
 	Others uint64 `json:"repeated"`
 
@@ -77,9 +78,9 @@ type Repeats struct {
 // completed is the type of functions that return how many partitions were completed between two moments.
 type completed func(from, to time.Time) float64
 
-// newOutage computes the figures of a failover. The figures use the time calm before the failover,
-// the time watch after the failover, and the time steady after that. No other failover affects
-// these times.
+// newOutage computes the figures of a failover. The parameter calm is the length of the interval
+// before the failover, watch the length of the interval after the failover, and steady the length
+// of the interval after watch. No other failover affects these intervals.
 func newOutage(f takeover, done completed, calm, watch, steady time.Duration) Outage {
 	t := f.term
 	ready := t.At.Add(t.Fence + t.Resume)
@@ -149,16 +150,17 @@ func countOf(executions []execution) completed {
 	return func(from, to time.Time) float64 { return float64(len(between(executions, from, to))) }
 }
 
-// countRepeats counts the partitions that were executed more than once. An execution by a lost process counts
-// for the failover of that process, no matter when another process repeats it. Any other repeated execution
-// counts for the last failover before it, if that failover was not over yet. Later repetitions do not count,
-// because near the end of a job idle workers run speculative copies of slow partitions.
+// countRepeats counts the partitions that were executed more than once. An execution by a lost
+// process counts for the failover of that process, no matter when another process repeats it. Any
+// other repeated execution counts for the last failover before the execution, if that failover was
+// not yet over. Repeated executions after the end of a failover do not count: near the end of a
+// job, idle workers run speculative copies of slow partitions.
 func countRepeats(takeovers []takeover, executions []execution, over time.Duration, slots int) []*Repeats {
 	counts := make([]*Repeats, len(takeovers))
 	for i := range counts {
 		counts[i] = &Repeats{}
 	}
-	first := make(map[uint64]int, len(executions)) // for each partition, the ID of the first process that executed it
+	first := make(map[uint64]int, len(executions)) // ID of the first process that executed each partition
 	for _, e := range executions {
 		pid, again := first[e.partition]
 		if !again {
@@ -183,7 +185,7 @@ func countRepeats(takeovers []takeover, executions []execution, over time.Durati
 }
 
 // lastTakeover returns the index of the last takeover before the given moment for which match
-// returns true, or -1.
+// returns true, or -1 if no takeover matches.
 func lastTakeover(takeovers []takeover, before time.Time, match func(takeover) bool) int {
 	for i, f := range slices.Backward(takeovers) {
 		if match(f) && !before.Before(f.at) {

@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// at returns a moment of a test, in seconds.
+// at returns the time at the given number of seconds after the start of a test.
 func at(seconds float64) time.Time {
 	return time.Unix(1000, 0).Add(time.Duration(seconds * float64(time.Second)))
 }
@@ -33,7 +33,8 @@ func inOrder(lists ...[]execution) []execution {
 func near(got, want float64) bool { return math.Abs(got-want) < 0.011 }
 
 func TestSharesOfAnOutage(t *testing.T) {
-	// Two processes of 100 a second; one dies at 10 s, and the other pauses for 250 ms.
+	// Two processes execute 100 partitions per second each. One process dies at 10 s, and the other
+	// process pauses for 250 ms.
 	executions := inOrder(evenly(1, 100, 0, 10), evenly(2, 100, 0, 10.5), evenly(2, 100, 10.75, 20))
 	o := takeover{at: at(10), victim: 1, term: store.TermRecord{
 		Epoch: 2, Cause: "died", At: at(10.05), Detect: 40 * time.Millisecond, Elect: 20 * time.Millisecond,
@@ -78,8 +79,8 @@ func TestAnOutageWithoutThroughputHasNoShares(t *testing.T) {
 func TestFirstResultOfAnOutage(t *testing.T) {
 	for _, c := range []struct {
 		name               string
-		assignment, result *time.Duration // as in the history
-		want               *float64       // in milliseconds
+		assignment, result *time.Duration // durations as in the cluster's history
+		want               *float64       // expected duration in milliseconds
 	}{
 		{"after the assignment", new(time.Millisecond), new(5 * time.Millisecond), new(5.0)},
 		{"before it", new(time.Duration(0)), new(time.Duration(0)), new(0.0)},
@@ -98,8 +99,8 @@ func TestFirstResultOfAnOutage(t *testing.T) {
 }
 
 func TestLowestUndisturbed(t *testing.T) {
-	// Process 1 is killed at 10 s, and process 2 pauses for 250 ms then. The time from 9 s on and
-	// the second after the watch are undisturbed otherwise.
+	// At 10 s process 1 is killed and process 2 pauses for 250 ms. No other fault happens from 9 s
+	// until one second after the watch.
 	both := slices.Concat(evenly(1, 100, 0, 10), evenly(2, 100, 0, 10))
 	blow := slices.Concat(evenly(2, 100, 10, 10.5), evenly(2, 100, 10.75, 12))
 	even := evenly(2, 100, 12, 13)
@@ -137,7 +138,7 @@ func TestLowestUndisturbed(t *testing.T) {
 	}
 }
 
-// The worst value is the smallest, with and without a failover.
+// TestLowSharesAreTheWorst checks that Worst is the smallest share, with and without a failover.
 func TestLowSharesAreTheWorst(t *testing.T) {
 	r := FailoverReport{}
 	for i := range 20 {
@@ -175,13 +176,13 @@ func TestCountRepeats(t *testing.T) {
 		return execution{partition, pid, at(seconds)}
 	}
 	executions := []execution{
-		run(0, 1, 9.2), run(1, 2, 9.4), run(2, 1, 9.6), run(3, 2, 9.8), // four in the second before
-		run(2, 2, 10.5), // the dead process had it
-		run(3, 3, 10.6), // another had it
-		run(1, 3, 13.5), // after the next outage, the process had died in that
-		run(0, 3, 13.6), // the first one's, late
-		run(3, 4, 13.7), // another's
-		run(3, 4, 19),   // at the job's end
+		run(0, 1, 9.2), run(1, 2, 9.4), run(2, 1, 9.6), run(3, 2, 9.8), // four partitions in the second before the failover
+		run(2, 2, 10.5), // the dead process had executed the partition
+		run(3, 3, 10.6), // a surviving process had executed the partition
+		run(1, 3, 13.5), // a process that died in the next outage had executed the partition
+		run(0, 3, 13.6), // a late repetition of a partition of the first dead process
+		run(3, 4, 13.7), // a repetition of another process's partition
+		run(3, 4, 19),   // a repetition at the end of the job
 	}
 	got := countRepeats([]takeover{{at: at(10), victim: 1}, {at: at(13), victim: 2}}, executions, 2*time.Second, 2)
 	for i, want := range []struct{ again, repeated uint64 }{{2, 1}, {3, 0}} {
@@ -189,7 +190,7 @@ func TestCountRepeats(t *testing.T) {
 			t.Errorf("failover %d: got %d repeats of the victim and %d others, want %d and %d", i, got[i].Again, got[i].Others, want.again, want.repeated)
 		}
 	}
-	if want := 3 * 2 / 4.0; *got[0].Lost != want { // three partitions of half a second each
+	if want := 3 * 2 / 4.0; *got[0].Lost != want { // three partitions of half a second each were repeated
 		t.Errorf("lost: got %v worker-seconds, want %v", got[0].Lost, want)
 	}
 }
@@ -202,7 +203,8 @@ func TestCountRepeatsOfSurvivors(t *testing.T) {
 	}
 }
 
-// A process that was frozen and continued can be frozen again.
+// TestCountRepeatsOfAProcessThatWasFrozenTwice checks repeated executions for a process that was
+// suspended twice.
 func TestCountRepeatsOfAProcessThatWasFrozenTwice(t *testing.T) {
 	executions := []execution{{7, 1, at(9)}, {7, 2, at(11)}, {8, 1, at(19)}, {8, 2, at(21)}}
 	got := countRepeats([]takeover{{at: at(10), victim: 1}, {at: at(20), victim: 1}}, executions, 5*time.Second, 1)
@@ -220,7 +222,7 @@ func TestSamplesBetween(t *testing.T) {
 	}
 	s.add(at(1), 100)
 	s.add(at(2), 200)
-	s.add(at(2.5), 150) // a new leader that has not heard of all
+	s.add(at(2.5), 150) // a new leader does not know all completed partitions
 	s.add(at(3), 300)
 	for _, c := range []struct{ from, to, want float64 }{
 		{1, 2, 100}, {1.5, 2, 50}, {2, 2.5, 50}, {0, 10, 200}, {2, 2, 0},
@@ -234,7 +236,7 @@ func TestSamplesBetween(t *testing.T) {
 func TestResultsMustArriveOftenEnough(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		every float64 // seconds
+		every float64 // interval between samples in seconds
 		want  bool
 	}{
 		{"twice in a window", 0.125, true},

@@ -26,14 +26,14 @@ type OverheadConfig struct {
 	Flock   *procs.Supervisor
 	Workers int
 
-	// Storage is the ID of the storage server's process; 0 if storage is JetStream.
+	// Storage is the process ID of the storage server, or 0 if storage is JetStream.
 	Storage int
 
-	Partitions []uint64      // numbers of partitions into which the work is divided, one after the other
+	Partitions []uint64      // numbers of partitions into which the work is divided; each number is measured
 	Work       time.Duration // approximate duration of the plain loop
 	Rounds     int           // number of rounds; each round measures the loop, and the cluster for every number of partitions
 
-	Progress func(doing string, done, all uint64) // called with the current activity: see FailoverConfig
+	Progress func(doing string, done, all uint64) // called with the current activity; may be called from several goroutines
 }
 
 func (c OverheadConfig) validate() error {
@@ -56,7 +56,7 @@ func (c OverheadConfig) validate() error {
 type OverheadReport struct {
 	Workers int             `json:"workers"`
 	Slots   int             `json:"slots"` // number of slots of all workers, and of goroutines of the loop
-	Limit   uint64          `json:"limit"` // the work is to count the primes below this number
+	Limit   uint64          `json:"limit"` // limit of the search: the work is to count the primes below the limit
 	Points  []OverheadPoint `json:"points"`
 }
 
@@ -70,9 +70,10 @@ type OverheadPoint struct {
 	CPU        CPU       `json:"cpu_seconds"`
 }
 
-// CPU is the processor time of each part in seconds. Leader includes the partitions that the
-// leader's process executes. NATS is the processor time of the process that measures, which also
-// runs the NATS server. If the storage is JetStream, NATS includes the storage.
+// CPU contains the processor times of the parts of a cluster in seconds. Leader includes the
+// partitions that the leader's process executes. NATS is the processor time of the process that
+// measures, which also runs the NATS server. If the storage is JetStream, NATS includes the
+// storage.
 type CPU struct {
 	Loop    float64 `json:"loop"`
 	Leader  float64 `json:"leader"`
@@ -81,8 +82,8 @@ type CPU struct {
 	Storage float64 `json:"storage,omitempty"` // processor time of storage; omitted if NATS includes storage
 }
 
-// Overhead compares a cluster with a plain loop in this process that does the same work on
-// equally many cores.
+// Overhead compares a cluster with a plain loop in this process that does the same work on the same
+// number of cores.
 func Overhead(ctx context.Context, cfg OverheadConfig) (OverheadReport, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, uint64, uint64) {}
@@ -136,7 +137,7 @@ func (o *overhead) run(ctx context.Context) (OverheadReport, error) {
 
 // round is the result of one run of the loop and one run of the cluster.
 type round struct {
-	loop, flock float64 // seconds
+	loop, flock float64 // durations in seconds of the plain loop and of the job in the cluster
 	cpu         CPU
 }
 
@@ -195,7 +196,7 @@ func (o *overhead) runCluster(ctx context.Context, p primes.Params, want []byte,
 	return sameResult(ctx, o.Cluster, id, want)
 }
 
-// usage returns the processor time that each part has used so far.
+// usage returns the processor time that each part of the cluster has used so far.
 func (o *overhead) usage(leader int) (CPU, error) {
 	var sum CPU
 	add := func(to *float64, pid int) error {
@@ -217,7 +218,7 @@ func (o *overhead) usage(leader int) (CPU, error) {
 	return sum, errors.Join(errs...)
 }
 
-// sameResult returns an error if a job's result is not as expected.
+// sameResult returns an error if a job's result differs from the expected result.
 func sameResult(ctx context.Context, c *client.Client, id string, want []byte) error {
 	got, err := c.Outcome(ctx, id)
 	if err == nil && string(got.Result) != string(want) {
@@ -275,7 +276,7 @@ func (r OverheadReport) Figure() plot.Figure {
 	return plot.Figure{Title: fmt.Sprintf("A cluster of %d workers against a plain loop", r.Workers), Panels: []plot.Panel{panel}}
 }
 
-// bounds returns bounds of the efficiency axis: multiples of 0.1 that enclose 1 and all
+// bounds returns the bounds of the efficiency axis. They are multiples of 0.1 and enclose 1 and all
 // efficiencies. An axis from 0 would hide the differences between the efficiencies.
 func (r OverheadReport) bounds() (least, most float64) {
 	least, most = 1, 1

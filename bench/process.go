@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// ErrNoProc is returned on systems without /proc. The benchmarks read the resource usage of
-// processes from /proc.
+// ErrNoProc is the error on systems without /proc, from which benchmarks read the resource usage of
+// processes.
 var ErrNoProc = errors.New("this system has no /proc")
 
 // ticksPerSecond is the unit of times in /proc/PID/stat on all processors that Go supports
@@ -25,7 +25,7 @@ func cpuOf(pid int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The fields are counted after the name of the program, which is in parentheses and may contain
+	// The fields begin after the name of the program, which is in parentheses and may contain
 	// spaces.
 	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
 	const user, system = 14 - 3, 15 - 3 // the first element of fields is field 3 in proc(5)
@@ -49,7 +49,7 @@ func residentBytes(pid int) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var size, resident uint64 // in pages
+	var size, resident uint64 // numbers of memory pages
 	if _, err := fmt.Sscan(string(data), &size, &resident); err != nil {
 		return 0, fmt.Errorf("read the memory of process %d: %w", pid, err)
 	}

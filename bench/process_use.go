@@ -18,8 +18,9 @@ type ProcessUse struct {
 	Moved    uint64 `json:"moved_bytes"`    // number of bytes that the process read and wrote, in sockets and files together
 }
 
-// The leader's process is also a worker. The NATS server, and storage if it is JetStream, run in the process of
-// the benchmark.
+// These constants are the roles of processes in a benchmark. The leader's process is also a worker.
+// The process with the role nats is the benchmark's process, which runs the NATS server and
+// JetStream storage.
 const (
 	roleLeader = "leader"
 	roleWorker = "worker"
@@ -30,7 +31,7 @@ const (
 type observer struct {
 	uses  []ProcessUse
 	pids  []int
-	begun []uint64 // bytes that each process had moved before the observation
+	begun []uint64 // bytes that each process had moved before the observation began
 	end   context.CancelFunc
 	ended chan struct{}
 }
@@ -56,7 +57,7 @@ func observe(roles map[int]string) (*observer, error) {
 	return o, nil
 }
 
-// sample measures the memory of each process. Processes that have ended are skipped.
+// sample measures the memory of each process. sample skips processes that have ended.
 func (o *observer) sample() {
 	for i, pid := range o.pids {
 		if bytes, err := residentBytes(pid); err == nil {

@@ -17,8 +17,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// BenchmarkAzureRequests counts the requests of four workers per minute: idle, with one job and
-// with ten jobs. Followers send none, so these are the requests of the leader.
+// BenchmarkAzureRequests counts the storage requests of four workers per minute, without jobs, with
+// one job and with ten jobs. All requests are the leader's, because followers send no storage
+// requests.
 func BenchmarkAzureRequests(b *testing.B) {
 	const window = 30 * time.Second
 	for b.Loop() {
@@ -30,7 +31,7 @@ func BenchmarkAzureRequests(b *testing.B) {
 				var job struct{ ID string }
 				f.must(&job, append([]string{"submit", "probe"}, flags([]string{"partitions=1000000", "sleep=10ms"})...)...)
 			}
-			time.Sleep(5 * time.Second) // what begins is over
+			time.Sleep(5 * time.Second) // waits until the requests of the workers' start are over
 			before := counts.now()
 			time.Sleep(window)
 			total := 0.0
@@ -46,9 +47,9 @@ func BenchmarkAzureRequests(b *testing.B) {
 	}
 }
 
-// requestCounts counts the requests through a proxy of Azurite.
+// requestCounts counts the requests to Azurite in a proxy.
 type requestCounts struct {
-	flags []string // by which storage is found
+	flags []string // command-line flags that select the storage
 
 	mu    sync.Mutex
 	kinds map[account.Kind]int

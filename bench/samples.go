@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// samples is a list of the numbers of completed partitions that the leader has reported.
+// samples is a list of samples of the number of completed partitions, as the leader reported it.
 type samples struct {
 	mu   sync.Mutex
 	list []sample
@@ -29,8 +29,8 @@ func (s *samples) take(ctx context.Context, c *client.Client, job string) {
 	}
 }
 
-// add appends a sample. add ignores a sample with fewer completed partitions than the last one: a
-// new leader does not know of all completed partitions until workers have reported the partials
+// add appends a sample. add ignores a sample with fewer completed partitions than the last sample:
+// a new leader does not know of all completed partitions until workers have reported the partials
 // that they hold.
 func (s *samples) add(at time.Time, done float64) {
 	s.mu.Lock()
@@ -48,7 +48,8 @@ func (s *samples) between(from, to time.Time) float64 {
 	return s.doneBy(to) - s.doneBy(from)
 }
 
-// news returns how often the leader's number of completed partitions grew between two moments.
+// news returns the number of samples between two moments in which the number of completed
+// partitions has grown.
 func (s *samples) news(from, to time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

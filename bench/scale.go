@@ -35,8 +35,9 @@ type ScaleConfig struct {
 
 	Slots int // number of slots of each worker
 
-	// Viewers is the number of browsers that look at the job of each point. If there are viewers, their cost is
-	// measured during the third quarter of each job, and the other costs during the second quarter.
+	// Viewers is the number of browsers that show the job of each point. If Viewers is not 0, the
+	// cost of the browsers is measured during the third quarter of each job, and the other costs
+	// during the second quarter.
 	Viewers int
 
 	// Lasts is the approximate duration of each job, at least 1 s. The middle half of each job is
@@ -44,7 +45,7 @@ type ScaleConfig struct {
 	// workers), because the number of reports fluctuates within an interval.
 	Lasts time.Duration
 
-	Progress func(doing string, done, all uint64) // called with the current activity: see FailoverConfig
+	Progress func(doing string, done, all uint64) // called with the current activity; may be called from several goroutines
 }
 
 // validate returns all configuration errors, joined.
@@ -65,8 +66,8 @@ func (c ScaleConfig) validate() error {
 	return errors.Join(errs...)
 }
 
-// points returns the points to measure: first the points for Workers, then the points for
-// Partitions. Each point occurs once.
+// points returns the points to measure, without duplicates. The points for Workers precede the
+// points for Partitions.
 func (c ScaleConfig) points() []ScalePoint {
 	var list []ScalePoint
 	add := func(workers int, partitions uint64) {
@@ -83,7 +84,7 @@ func (c ScaleConfig) points() []ScalePoint {
 	return list
 }
 
-// ScaleReport is the result of [Scale]. A point may be in both lists.
+// ScaleReport is the result of [Scale]. A point may be in both ByWorkers and ByPartitions.
 type ScaleReport struct {
 	Slots        int          `json:"slots"`         // number of slots of each worker
 	ByWorkers    []ScalePoint `json:"by_workers"`    // points for different numbers of workers, all with FixedPartitions partitions
@@ -96,21 +97,21 @@ type ScalePoint struct {
 	Workers    int     `json:"workers"`
 	Partitions uint64  `json:"partitions"`
 	Cores      float64 `json:"cores"`               // number of CPU cores that the leader's process kept busy
-	Memory     uint64  `json:"memory_bytes"`        // resident memory at the end of the job
+	Memory     uint64  `json:"memory_bytes"`        // resident memory of the leader's process in bytes at the end of the job
 	Messages   float64 `json:"messages_per_second"` // number of messages per second between leader and workers
 	Bytes      float64 `json:"bytes_per_second"`    // total size of the messages between leader and workers, in bytes per second
 	Calls      float64 `json:"storage_calls_per_second"`
-	Checkpoint uint64  `json:"checkpoint_bytes"` // size of the largest checkpoint
+	Checkpoint uint64  `json:"checkpoint_bytes"` // size of the largest checkpoint in bytes
 	Took       float64 `json:"seconds"`          // time from the submission to the durable result
 
 	Viewers     int     `json:"viewers,omitempty"`
 	ViewerCores float64 `json:"viewer_cores,omitempty"`            // number of CPU cores that all viewers together add to the leader's load
-	ViewerBytes float64 `json:"viewer_bytes_per_second,omitempty"` // compressed bytes that the page sends to each viewer per second
+	ViewerBytes float64 `json:"viewer_bytes_per_second,omitempty"` // compressed bytes that the web page sends to each viewer per second
 }
 
-// Scale measures the cost of leading for several numbers of workers and of partitions. The
-// workers are simulated in this process: the workers' sessions and messages are real, and only
-// the work is simulated.
+// Scale measures the cost of leading for several numbers of workers and of partitions. The workers
+// are simulated in this process. The workers' sessions and messages are real, and only the work is
+// simulated.
 func Scale(ctx context.Context, cfg ScaleConfig) (ScaleReport, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, uint64, uint64) {}
@@ -146,7 +147,7 @@ func (c ScaleConfig) report(points []ScalePoint) ScaleReport {
 
 // measure measures one point, in a new cluster.
 func (c ScaleConfig) measure(ctx context.Context, p *ScalePoint) (err error) {
-	name := "scale-" + store.NewID(time.Now()) // the name must not have been used before
+	name := "scale-" + store.NewID(time.Now()) // a new name, so that the cluster is empty
 	stop, err := c.StartLeader(name)
 	if err != nil {
 		return fmt.Errorf("start the leader: %w", err)

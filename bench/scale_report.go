@@ -28,7 +28,7 @@ func (r ScaleReport) Table(w io.Writer) {
 	}
 }
 
-// viewersHeading is the heading of the columns that only points with viewers have.
+// viewersHeading returns the heading of the columns for viewers, or "" if no point has viewers.
 func viewersHeading(list []ScalePoint) string {
 	if list[0].Viewers == 0 {
 		return ""
@@ -36,9 +36,9 @@ func viewersHeading(list []ScalePoint) string {
 	return "\tVIEWERS\tTHEIR CORES\tBYTES PER VIEWER"
 }
 
-// Figure draws the cost of leading over the number of workers, in blue, and over the number of partitions, in
-// orange. The curve over workers and the curve over partitions use the same axes, to show which number matters
-// more.
+// Figure draws the cost of leading over the number of workers, in blue, and over the number of
+// partitions, in orange. Both curves use the same axes, so that the figure shows which number has
+// more influence.
 func (r ScaleReport) Figure() plot.Figure {
 	f := plot.Figure{Title: fmt.Sprintf("What leading costs, with workers of %d slots", r.Slots)}
 	for _, what := range []struct {

@@ -21,12 +21,12 @@ import (
 
 // ScanConfig is the configuration of [Scan].
 type ScanConfig struct {
-	File   string // name of the file to write and read; it must not exist, and Scan removes it
+	File   string // path of the file that Scan writes, reads and removes; the file must not exist
 	Rows   uint64
 	Slots  int
 	Rounds int
 
-	Progress func(doing string, done, all uint64) // as in FailoverConfig
+	Progress func(doing string, done, all uint64) // called with the current activity; may be called from several goroutines
 }
 
 func (c ScanConfig) validate() error {
@@ -41,7 +41,7 @@ func (c ScanConfig) validate() error {
 	return nil
 }
 
-// ScanReport is the result of Scan. Times are in seconds, for the whole file.
+// ScanReport is the result of Scan. Times are in seconds and for the whole file.
 type ScanReport struct {
 	Rows  uint64   `json:"rows"`
 	Bytes int64    `json:"bytes"`
@@ -49,22 +49,23 @@ type ScanReport struct {
 	Slots int      `json:"slots"`
 	Scan  ScanTime `json:"scan"`
 	Loop  ScanTime `json:"loop"`
-	Ratio float64  `json:"ratio"` // processor time of the loop divided by that of the scan
+	Ratio float64  `json:"ratio"` // processor time of the loop divided by the processor time of the scan
 }
 
-// ScanTime is the median of the times of all rounds.
+// ScanTime contains the medians of the times of all rounds.
 type ScanTime struct {
 	Wall float64 `json:"wall_s"`
 	CPU  float64 `json:"cpu_s"` // processor time, user and system
 }
 
-// stations is the number of keys in the file.
+// stations is the number of different keys in the file.
 const stations = 413
 
-// Scan measures the job scan beside a loop that is written by hand for one query and one format of
-// file: the minimum, mean and maximum of a column by key. Both run in this process, with as many
-// goroutines, and must compute the same. The loop reads the file in pieces, as the scan does. Other
-// work on the machine changes the processor time less than the time that passes.
+// Scan compares the job scan with a loop that is written by hand for one query and one file format.
+// The query is the minimum, mean and maximum of a column by key. The job and the loop run in this
+// process with the same number of goroutines and must compute the same result. Both read the file
+// in pieces. The report contains processor times, because they depend less on other load of the
+// machine than elapsed time.
 func Scan(ctx context.Context, c ScanConfig) (r ScanReport, err error) {
 	if c.Progress == nil {
 		c.Progress = func(string, uint64, uint64) {}
@@ -119,7 +120,7 @@ func Scan(ctx context.Context, c ScanConfig) (r ScanReport, err error) {
 	return r, nil
 }
 
-// write writes the file. Its rows are the same in each run.
+// write writes the input file. Each run writes the same rows.
 func (c ScanConfig) write(ctx context.Context) (size int64, err error) {
 	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -148,10 +149,10 @@ func (c ScanConfig) write(ctx context.Context) (size int64, err error) {
 	}
 }
 
-// measured are the minimum, mean and maximum of one key.
+// measured contains the minimum, mean and maximum of one key.
 type measured struct{ min, mean, max float64 }
 
-// scan runs the job.
+// scan runs the job scan and returns its result by key.
 func (c ScanConfig) scan(ctx context.Context) (map[string]measured, error) {
 	job := jobs.MustNew(scan.Definition)
 	params, err := job.Params(nil, "input="+c.File, "format=csv", "delimiter=;", "by=station",
@@ -213,7 +214,7 @@ func processorTime() (float64, error) {
 	return s.CPUTime(), nil
 }
 
-// Table implements the interface of reports.
+// Table writes the report as a table with tabs between columns.
 func (r ScanReport) Table(w io.Writer) {
 	fmt.Fprintf(w, "%s rows, %s bytes, %d keys, %d slots\n\n", about(float64(r.Rows)), about(float64(r.Bytes)), r.Keys, r.Slots)
 	fmt.Fprintf(w, "\tWALL\tPROCESSOR TIME\tPER ROW\n")

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// handRow sums up the temperatures of one station, in tenths.
+// handRow summarizes the temperatures of one station, in tenths of a degree.
 type handRow struct {
 	key      []byte
 	count    int64
@@ -17,12 +17,13 @@ type handRow struct {
 	min, max int64
 }
 
-// handTable is a hash table with open addressing. Its size is fixed, because the loop knows how many
-// stations there are.
+// handTable is a hash table with open addressing. Its size is fixed, because the number of stations
+// is known.
 type handTable [4 * 1024]handRow
 
 // scanByHand reads a file whose lines are KEY;NUMBER, with one digit after the point, and computes
-// the minimum, mean and maximum by key. It has no checks, and works for no other file.
+// the minimum, mean and maximum by key. scanByHand does not check its input and works only for such
+// files.
 func scanByHand(name string, size int64, slots int) (map[string]measured, error) {
 	tables := make([]handTable, slots)
 	group := errgroup.Group{}
@@ -65,9 +66,9 @@ func (t *handTable) read(name string, from, to int64) error {
 		return err
 	}
 	defer f.Close()
-	at := max(0, from-1) // if the byte at this offset is a newline, a line begins at from
+	at := max(0, from-1) // a line begins at from if the byte before is a newline
 	buffer, kept := make([]byte, 1<<20), 0
-	skip := true // the rest of the line of the range before, or the header
+	skip := true // skips the rest of a line of the range before, or the header
 	for at-int64(kept) < to {
 		n, err := f.ReadAt(buffer[kept:], at)
 		if n == 0 || err != nil && !errors.Is(err, io.EOF) {
@@ -91,8 +92,8 @@ func (t *handTable) read(name string, from, to int64) error {
 	return nil
 }
 
-// lines adds the complete lines that begin before the offset limit of text. It returns the offset of
-// the next line.
+// lines adds the complete lines that begin before the offset limit of text. lines returns the
+// offset of the next line.
 func (t *handTable) lines(text []byte, limit int64) (used int) {
 	for int64(used) < limit {
 		line := text[used:]

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The loop and the scan compute the same for any number of slots.
+// TestScan checks that the loop and the scan compute the same result for any number of slots.
 func TestScan(t *testing.T) {
 	if _, err := processorTime(); err != nil {
 		t.Skip(err)

@@ -17,8 +17,8 @@ import (
 )
 
 // simulatedWorker is a worker that does not run the code of a job, but finishes partitions of the
-// job counting at a fixed speed. simulatedWorker uses the same session and the same messages as a
-// real worker.
+// job counting at a fixed speed. A simulated worker uses the same session and the same messages as
+// a real worker.
 type simulatedWorker struct {
 	id       string
 	speed    float64 // speed of each slot in partitions per second
@@ -123,8 +123,8 @@ func (w *simulatedWorker) loop(ctx context.Context) error {
 
 func (w *simulatedWorker) now() time.Duration { return time.Since(w.started) }
 
-// due returns the time at which the session needs a tick or a slot finishes its span, whichever
-// is earlier.
+// due returns the earlier of two times: the time at which the session needs a tick, and the time at
+// which a slot finishes its span.
 func (w *simulatedWorker) due() time.Duration {
 	due := w.session.Due()
 	for _, s := range w.busy {
@@ -175,8 +175,8 @@ func (w *simulatedWorker) perform(action session.Action) error {
 	return nil
 }
 
-// call makes the calls of Plan and Finish that the leader has assigned. Merges are not assigned
-// here, because the leader's program has the job too and merges partials itself.
+// call makes the calls of Plan and Finish that the leader has assigned. The leader's program knows
+// the job counting and merges partials itself, so the leader assigns no merges.
 func (w *simulatedWorker) call() error {
 	for held := w.session.TakeCall(); held != nil; held = w.session.TakeCall() {
 		var operands [][]byte
@@ -192,10 +192,10 @@ func (w *simulatedWorker) call() error {
 	return nil
 }
 
-// toLeader is the last token of the subject on which replies to [wire.AskLeader] arrive.
+// toLeader is the last token of the reply subject for requests of [wire.AskLeader].
 const toLeader = "leader"
 
-// send sends the last report, for the first time or again.
+// send sends or resends the last report.
 func (w *simulatedWorker) send() error {
 	return w.nc.PublishRequest(w.subjects.Report(w.session.Epoch()), w.inbox+"."+strconv.FormatUint(w.exchange, 10), w.report)
 }
@@ -223,7 +223,7 @@ func (w *simulatedWorker) work() error {
 	return nil
 }
 
-// fill gives idle slots spans to run.
+// fill assigns spans to idle slots.
 func (w *simulatedWorker) fill() {
 	for span := w.session.Take(); span != nil; span = w.session.Take() {
 		w.busy = append(w.busy, &busySlot{span: span, tree: w.trees[span.Job()], at: w.now()})
@@ -265,7 +265,7 @@ func (w *simulatedWorker) deliver() error {
 func (s *busySlot) deliver(session *session.Session, hi uint64) error {
 	var items []wire.Item
 	if s.done.Empty() {
-		return nil // nothing is finished, and the session will soon report without this slot
+		return nil // no partition is finished, and the session soon reports without this slot
 	}
 	for _, n := range s.tree.Cover(jobs.Span{Lo: s.done.Lo, Hi: hi}) {
 		data, err := countCodec{}.Encode(s.tree.Span(n).Len())

@@ -25,11 +25,11 @@ type ThroughputConfig struct {
 	Partitions uint64 // number of partitions of the job with empty partitions
 	Rounds     int    // number of runs of the job with empty partitions
 
-	AtOnce []int // numbers of small jobs that run at the same time; each number is measured
+	AtOnce []int // numbers of small jobs to run at the same time; each number is measured
 	Jobs   int   // number of small jobs in each measurement
 	Small  int   // number of partitions of a small job
 
-	Progress func(doing string, done, all uint64) // called with the current activity: see FailoverConfig
+	Progress func(doing string, done, all uint64) // called with the current activity; may be called from several goroutines
 }
 
 func (c ThroughputConfig) validate() error {

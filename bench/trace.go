@@ -16,7 +16,8 @@ import (
 )
 
 // Traced returns a copy of the definition d that also records each execution of a partition. Each
-// process writes its records to its own file in dir, where they remain if the process dies.
+// process writes its records to a separate file in dir, so the records survive the death of the
+// process.
 func Traced[P, T, R any](d jobs.Definition[P, T, R], dir string) jobs.Definition[P, T, R] {
 	open := d.Open
 	d.Open = func(ctx context.Context, p P, plan jobs.Plan) (jobs.Mapper[T], error) {
@@ -57,12 +58,12 @@ func (t *tracer[T]) Fork() func(context.Context, uint64) (T, error) {
 
 func (t *tracer[T]) Close() error { return errors.Join(closeMapper(t.Mapper), t.file.Close()) }
 
-// executionSize is the size of a record in bytes. A record has the partition, then the time in
-// nanoseconds since 1970.
+// executionSize is the size of a record in bytes. A record consists of the partition and the time
+// in nanoseconds since 1970.
 const executionSize = 16
 
-// note writes a record with one write call, so that a process that dies does not leave an
-// incomplete record, and records of several slots are not mixed.
+// note writes a record with one write call, so that records are complete even if the process dies,
+// and records of different slots do not mix.
 func (t *tracer[T]) note(partition uint64) error {
 	var b [executionSize]byte
 	binary.LittleEndian.PutUint64(b[:8], partition)
@@ -73,7 +74,7 @@ func (t *tracer[T]) note(partition uint64) error {
 	return nil
 }
 
-// mapFunc returns the function that a slot calls.
+// mapFunc returns the Map function of a mapper for one slot.
 func mapFunc[T any](m jobs.Mapper[T]) func(context.Context, uint64) (T, error) {
 	if f, ok := m.(jobs.Forker[T]); ok {
 		return f.Fork()

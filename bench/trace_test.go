@@ -30,7 +30,7 @@ func TestTracesRecordExecutions(t *testing.T) {
 		t.Errorf("with traces the result is %s, want %s", traced.Result, plain.Result)
 	}
 
-	name := filepath.Join(dir, "99999999") // another process, killed half-way through a line
+	name := filepath.Join(dir, "99999999") // file of another process, which was killed while it wrote a record
 	if err := os.WriteFile(name, make([]byte, executionSize+3), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Vectors is the job of [Aggregate]: it adds up vectors of numbers. Map and Merge take about as
+// Vectors is the job of [Aggregate], which adds vectors of numbers. Map and Merge take about as
 // much time as reading and writing the memory of the vectors. The numbers are integers, so the sums
 // are exact in any order, and a plain loop computes the same bytes.
 var Vectors = jobs.Definition[VectorParams, []float64, VectorResult]{
@@ -40,8 +40,8 @@ type VectorParams struct {
 	Length     int    `json:"length" min:"1" max:"250000000" help:"numbers in a vector"`
 }
 
-// VectorResult describes the sum of the vectors. The checksum is a CRC-32C, which is fast, because
-// a vector may be large.
+// VectorResult describes the sum of the vectors. The checksum is a CRC-32C, because a vector may be
+// large and CRC-32C is fast.
 type VectorResult struct {
 	Bytes  int    `json:"bytes"`
 	CRC32C uint32 `json:"crc32c"`
@@ -73,7 +73,7 @@ func vectorLoop(ctx context.Context, p VectorParams, goroutines int) (json.RawMe
 		loops.Go(func() {
 			n := uint64(len(sums))
 			lo, hi := p.Partitions*uint64(i)/n, p.Partitions*uint64(i+1)/n
-			sum, _ := mapper.Fill(ctx, lo, nil) // errors are ignored, because neither Fill nor Merge returns one
+			sum, _ := mapper.Fill(ctx, lo, nil) // errors are ignored, because neither Fill nor Merge returns errors
 			var value []float64
 			for at := lo + 1; at < hi && ctx.Err() == nil; at++ {
 				value, _ = mapper.Fill(ctx, at, value)

@@ -20,17 +20,17 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/page"
 )
 
-// viewers are simulated browsers that look at the same job. This process serves the page to them,
-// so the only cost for the leader's process is that it answers the page's questions.
+// viewers are simulated browsers that show the same job. This process serves the web page, so the
+// leader's process only has to answer the page's requests.
 type viewers struct {
 	stop  func()
-	bytes atomic.Uint64 // compressed bytes that the page has sent to all viewers
+	bytes atomic.Uint64 // compressed bytes that the web page has sent to all viewers
 	group sync.WaitGroup
-	err   chan error // the first error of a viewer; the channel is buffered
+	err   chan error // channel for the first error of a viewer; buffered
 }
 
-// view starts n viewers of a job with the given number of partitions. Each viewer asks for maps of other
-// windows than the other viewers. This case has the highest cost, because viewers with the same windows share
+// view starts n viewers of a job with the given number of partitions. Each viewer requests maps of
+// different windows. This case is the most expensive, because viewers with the same windows share
 // one answer.
 func view(where cluster.Config, n int, job string, partitions uint64) (*viewers, error) {
 	p, err := page.New(page.Config{Cluster: where, Logger: slog.New(slog.DiscardHandler)})
@@ -73,14 +73,15 @@ func view(where cluster.Config, n int, job string, partitions uint64) (*viewers,
 	return v, nil
 }
 
-// viewer does what the page's script does in a browser.
+// viewer sends the requests that the script of the web page sends in a browser.
 type viewer struct {
 	api, job, windows string
 	client            *http.Client
 	bytes             *atomic.Uint64
 }
 
-// look reads the event stream of the page. After each event with the job's figures, look requests the maps.
+// look reads the event stream of the web page. After each event with the job's figures, look
+// requests the maps.
 func (v viewer) look(ctx context.Context) error {
 	return v.get(ctx, "events?job="+v.job, func(body io.Reader) error {
 		lines := bufio.NewScanner(body)
@@ -130,9 +131,9 @@ func (c countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// viewerRounds is the number of measurements without viewers, and also the number of measurements with viewers.
-// The two kinds of measurement alternate, so that a cost that changes with the progress of the job has the same
-// effect on both.
+// viewerRounds is the number of measurements without viewers, and also the number of measurements
+// with viewers. Measurements with and without viewers alternate, so that costs that change with the
+// job's progress affect both equally.
 const viewerRounds = 4
 
 // measureViewers measures by how much viewers of a job increase the leader's cost. The parameter lasts is the

@@ -23,7 +23,7 @@ type azuriteServer struct {
 	history   *history
 }
 
-// startWithin is the longest time that Azurite may take to start. The first time, this includes the
+// startWithin is the longest time that Azurite may take to start. The first start includes the
 // installation of Azurite by npm.
 const startWithin = 5 * time.Minute
 
@@ -104,7 +104,7 @@ func newProxy(transport *faults.Transport, endpoint string) (*proxy, error) {
 	p := &proxy{listener: listener, server: &http.Server{Handler: handler}, served: make(chan struct{})}
 	go func() {
 		defer close(p.served)
-		_ = p.server.Serve(listener) // Serve returns when the server is closed
+		_ = p.server.Serve(listener) // Serve returns an error when the server is closed
 	}()
 	return p, nil
 }

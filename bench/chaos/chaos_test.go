@@ -30,7 +30,7 @@ var (
 	seed    = flag.Uint64("chaos.seed", 0, "seed of the faults; 0: random")
 )
 
-// TestMain makes the test binary the program of the processes.
+// TestMain lets the test binary run as the program of worker and NATS processes.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "worker":
@@ -54,7 +54,8 @@ func runCommand(ctx context.Context, args []string, out, errs io.Writer) (status
 	return cli.Run(ctx, args, cli.Streams{In: strings.NewReader(""), Out: out, Err: errs}, known()...)
 }
 
-// TestChaos is short by default: see doc.go.
+// TestChaos runs a cluster with faults for a short time by default. The command make chaos sets the
+// time.
 func TestChaos(t *testing.T) {
 	for _, on := range []Storage{JetStream, Azure} {
 		t.Run(string(on), func(t *testing.T) {

@@ -151,12 +151,13 @@ func (c *cluster) checkAzure() error {
 			}
 			return int(*properties.ApproximateMessagesCount), nil
 		},
-		chunks: func(context.Context) (int, error) { return 0, nil }, // on Azure a large value is one blob without chunks
+		chunks: func(context.Context) (int, error) { return 0, nil }, // a large value on Azure is one blob without chunks
 	})
 }
 
-// checkContents waits until the index and the queue are empty and counts the partials that are left. A leader
-// announces the end of a job before it removes the job's data, so the check must wait.
+// checkContents waits until the index and the queue are empty and counts the partials that remain
+// in storage. A leader announces the end of a job before it removes the job's data, so the check
+// must wait.
 func (c *cluster) checkContents(in contents) error {
 	listed := func(prefix string) func(context.Context) (int, error) {
 		return func(ctx context.Context) (int, error) {
@@ -199,9 +200,9 @@ func (c *cluster) isEmpty(count func(context.Context) (int, error)) bool {
 	return err == nil && n == 0
 }
 
-// partialsAllowed returns how many partials of a job may remain in storage: see "Known exceptions"
-// in the package documentation. partialsAllowed also counts processes that died shortly after the
-// job's end, because workers learn of the end later than the leader.
+// partialsAllowed returns how many partials of a job may remain in storage. The section "Known
+// exceptions" of the package documentation gives the reasons. Processes that died shortly after the
+// job's end also count, because workers learn of the end later than the leader.
 func (c *cluster) partialsAllowed(id string, o op) (n int) {
 	const (
 		later        = 5 * time.Second

@@ -19,8 +19,8 @@ import (
 // clients is the number of clients. Each client runs one operation at a time.
 const clients = 3
 
-// answerWithin is the timeout of a command, and retryInterval is the time after which a failed
-// command is retried.
+// answerWithin is the timeout of a command, and retryInterval is the pause before a failed command
+// is retried.
 const (
 	answerWithin  = 2 * time.Second
 	retryInterval = 100 * time.Millisecond
@@ -64,8 +64,8 @@ func (c *cluster) ask(answer any, args ...string) error {
 	return nil
 }
 
-// runClient runs operations one after the other. runClient starts no operation after the end of the
-// faults, but the last operation may end later.
+// runClient runs operations sequentially. It starts no operation after the end of the faults, but
+// the last operation may end later.
 func (c *cluster) runClient(number int, until time.Time, settleCtx context.Context) {
 	generator := newGenerator(c.seed, number)
 	for n := 1; c.ctx.Err() == nil; n++ {
@@ -83,7 +83,7 @@ func (c *cluster) runClient(number int, until time.Time, settleCtx context.Conte
 }
 
 // onceDir makes a folder in which the job probe counts its injected faults. onceDir returns the job
-// parameter that names the folder, or nil for another job.
+// parameter that names the folder, or nil for other jobs.
 func (c *cluster) onceDir(o op, name string) []string {
 	if o.job != "probe" {
 		return nil

@@ -36,26 +36,26 @@ type Config struct {
 	Seed    uint64
 	For     time.Duration // time for which faults are injected
 	Storage Storage
-	// Program is the path of a program with two commands. The command worker is the one of package
-	// cli, and the command nats calls ServeNATS.
+	// Program is the path of a program with two commands. The command worker is the command worker
+	// of package cli, and the command nats calls ServeNATS.
 	Program string
 	// Command runs a command line of package cli in this process and returns the exit status.
 	// Program and Command know the jobs primes, montecarlo and probe.
 	Command func(ctx context.Context, args []string, out, errs io.Writer) (status int)
 	Out     io.Writer // writer that gets the timeline
-	// Parent is the folder in which Run makes a folder for logs and data. Run removes the folder for logs and
-	// data unless a check fails.
+	// Parent is the folder in which Run makes a folder for logs and data. Run removes the folder of
+	// logs and data unless a check fails.
 	Parent string
 }
 
-// SettleWithin is the time after the last fault within which all jobs must end. This time is
+// SettleWithin is the time after the last fault within which all jobs must end. SettleWithin is
 // longer than the sum of a lease's duration, the redelivery time of a submission whose receiver
 // died (30 s), and the duration of the jobs.
 const SettleWithin = 90 * time.Second
 
 // cluster contains all processes of a run.
 type cluster struct {
-	ctx     context.Context // the context is done when Run must end immediately
+	ctx     context.Context // context of the run, which is done when Run must end immediately
 	seed    uint64
 	on      Storage
 	program string
@@ -65,16 +65,17 @@ type cluster struct {
 
 	nats       *natsServer
 	azurite    *azuriteServer // nil if the storage is JetStream
-	noNetworks error          // reason why nodes have no network namespaces; nil if they have them
+	noNetworks error          // reason why nodes have no network namespaces; nil if nodes have them
 	flags      []string       // command-line flags that name NATS and storage
 
 	mu    sync.Mutex
 	nodes map[int]*node
-	left  []*node         // nodes that have left the cluster; some may still have active faults
+	left  []*node         // nodes that have left the cluster; faults may still be active on these nodes
 	busy  map[target]bool // targets of active faults
 }
 
-// target is what a fault affects: a scope and, if the scope belongs to a node, the node's number.
+// target identifies the part of the cluster that a fault affects. It consists of a scope and, if
+// the scope belongs to a node, the node's number.
 type target struct {
 	scope scope
 	node  int
@@ -171,7 +172,7 @@ func (c *cluster) begin() (err error) {
 }
 
 // at returns the command-line flags that name NATS and storage. If connectionString is not empty,
-// at writes it to a file called name.
+// at writes the connection string to a file called name.
 func (c *cluster) at(nats, name, connectionString string) ([]string, error) {
 	flags := []string{"--nats", nats, "--cluster", clusterName, "--storage", string(c.on)}
 	if connectionString == "" {
@@ -189,7 +190,7 @@ func (c *cluster) environment() []string {
 	return []string{"TMPDIR=" + c.dir.temporary, "GORACE=halt_on_error=1"}
 }
 
-// until waits until a condition holds.
+// until waits until the function holds returns true.
 func (c *cluster) until(what string, holds func() bool) error {
 	deadline := time.Now().Add(SettleWithin)
 	for !holds() {
@@ -204,7 +205,7 @@ func (c *cluster) until(what string, holds func() bool) error {
 	return nil
 }
 
-// pause waits for d, or until Run must end.
+// pause waits for d, and returns early if Run must end.
 func (c *cluster) pause(d time.Duration) {
 	select {
 	case <-c.ctx.Done():
@@ -232,7 +233,7 @@ func (c *cluster) remove(m *node) {
 	c.left = append(c.left, m)
 }
 
-// node returns the node with the given number, or nil.
+// node returns the node with the given number, or nil if no node has the number.
 func (c *cluster) node(number int) *node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -251,7 +252,7 @@ func (c *cluster) allNodes() []*node {
 	return list
 }
 
-// leader returns the node whose process is the leader, or nil.
+// leader returns the node whose process is the leader, or nil if no node leads.
 func (c *cluster) leader() *node {
 	var leader struct{ PID int }
 	if c.ask(&leader, "leader") != nil {

@@ -1,6 +1,6 @@
 // Package chaos tests a cluster of real processes under faults, in the manner of Jepsen. Clients
-// run a workload while a nemesis injects faults, which a seed determines. Then checks compare the
-// history with the promises of the cluster.
+// run a workload while a nemesis injects faults, which a seed determines. After the run, checks
+// compare the history with the promises of the cluster.
 //
 //	            schedule (seed) ──▶ nemesis
 //	                                  │
@@ -10,23 +10,23 @@
 //	    │          └──▶ Azurite ◀── proxy ◀── link ──┘
 //	    └── expect the result of 'run', or a failure, or a cancellation
 //
-// Each node has one worker process and separate links to NATS and storage. On Linux it also has a
-// network namespace in which packets can be dropped. The NATS server is a process that may be
-// killed, because it syncs writes to disk before it acknowledges them. Azurite does not sync, so it
-// is stopped only by SIGTERM. Clients submit jobs with the CLI, cancel some jobs and wait for the
-// others. Some jobs fail, panic or end their worker's process on purpose.
+// Each node has one worker process and separate links to NATS and storage. On Linux a node also has
+// a network namespace in which packets can be dropped. The NATS server is a process that may be
+// killed, because it syncs writes to disk before it acknowledges them. Azurite does not sync
+// writes, so it is stopped only by SIGTERM. Clients submit jobs with the CLI, cancel some jobs and
+// wait for the others. Some jobs fail, panic or end their worker's process on purpose.
 //
-// At the end of the given time all faults end. Then each job must end within [SettleWithin]: with the result of
-// 'bellwether run', with the intended error, or cancelled. No acknowledged job may be lost. The queue, the
-// index of active jobs and the poison list must be empty, and no partial may remain. All processes must end on
-// SIGTERM, and no process or temporary file may remain.
+// At the end of the given time all faults end. Each job must then end within [SettleWithin], with
+// the result of 'bellwether run', with the intended error, or cancelled. No acknowledged job may be
+// lost. The queue, the index of active jobs and the poison list must be empty, and no partial may
+// remain. All processes must end on SIGTERM, and no process or temporary file may remain.
 //
 // # Seeds
 //
-// A seed determines the operations of the clients and the schedule of faults: for each fault its
-// beginning, its duration and its node. A seed does not determine what the processes are doing when
-// a fault begins, so a seed that failed once may pass the next time. The logs of a failed run are
-// kept.
+// A seed determines the operations of the clients and the schedule of faults. The schedule contains
+// the beginning, the duration and the node of each fault. A seed does not determine what the
+// processes are doing when a fault begins, so a seed that failed once may pass the next time. The
+// logs of a failed run are kept.
 //
 // # Known exceptions
 //
@@ -35,13 +35,13 @@
 // partials at the same time.
 //
 // A NATS server that was killed may restore deleted messages, because it records deletions in its
-// files later than writes (seen with NATS 2.15.2). If an entry of the index of active jobs is
-// restored, the leader removes it again. If a submission is restored and delivered again after its
-// job has ended, the leader ignores it. But restored partials remain in storage. Partials of jobs
-// that began before the last kill of the NATS server are therefore allowed.
+// files later than writes (seen with NATS 2.15.2). If the server restores an entry of the index of
+// active jobs, the leader removes the entry again. If a submission is restored and delivered again
+// after its job has ended, the leader ignores it. Restored partials, however, remain in storage.
+// Partials of jobs that began before the last kill of the NATS server are therefore allowed.
 //
-// A submission without a reply may have succeeded. The submitted job then runs like any other job,
-// or stays queued for ever. The client submits the same job again, under another ID.
+// A submission whose reply was lost may have succeeded. The submitted job then runs like any other
+// job, or stays queued forever. The client submits the same job again, under another ID.
 //
 // # Running it
 //

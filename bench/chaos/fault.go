@@ -13,18 +13,18 @@ import (
 type scope int
 
 const (
-	fleet    scope = iota // affects all worker processes
-	process               // affects the process of a node
-	links                 // affects the links of a node to NATS and storage
-	packets               // affects the packets of a node in its network namespace
-	natsNode              // affects the NATS server
-	storage               // affects the storage account
-	requests              // affects requests to the storage account
-	joining               // a further node joins the cluster
-	leaving               // a node leaves the cluster
+	fleet    scope = iota // scope of faults that affect all worker processes
+	process               // scope of faults that affect the process of a node
+	links                 // scope of faults that affect the links of a node to NATS and storage
+	packets               // scope of faults that affect the packets of a node in its network namespace
+	natsNode              // scope of faults that affect the NATS server
+	storage               // scope of faults that affect the storage account
+	requests              // scope of faults that affect requests to the storage account
+	joining               // scope of the fault that another node joins the cluster
+	leaving               // scope of the fault that a node leaves the cluster
 )
 
-// fault is a kind of fault.
+// fault describes one kind of fault.
 type fault struct {
 	name        string
 	on          scope

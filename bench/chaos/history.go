@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// history records the operations of clients and the faults, and prints them as a timeline.
+// history records the operations of clients and the injected faults, and prints a timeline of both.
 type history struct {
 	out   io.Writer
 	since time.Time
@@ -44,7 +44,7 @@ func (b *history) note(format string, args ...any) {
 	b.print(format, args...)
 }
 
-// print is like [history.note] for a caller that already holds b.mu.
+// print prints a line like [history.note]. The caller must hold b.mu.
 func (b *history) print(format string, args ...any) {
 	fmt.Fprintf(b.out, "%7.1fs  %s\n", time.Since(b.since).Seconds(), fmt.Sprintf(format, args...))
 }
@@ -58,7 +58,8 @@ func (b *history) violation(format string, args ...any) {
 	b.print("VIOLATION  %v", err)
 }
 
-// injectedFault records a fault on a target. The target is empty if the fault is not on a node.
+// injectedFault records a fault on a target. The parameter target is empty if the fault does not
+// affect a node.
 func (b *history) injectedFault(e event, target string, leader bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

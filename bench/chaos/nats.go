@@ -80,8 +80,8 @@ func (c *cluster) startNATS() (err error) {
 	})
 }
 
-// freePort returns a free port below the range that systems use for outgoing connections. So no
-// outgoing connection can take the port while the server is not running.
+// freePort returns a free port below the range that systems use for outgoing connections. Outgoing
+// connections therefore cannot take the port while the server is not running.
 func freePort() (port int, err error) {
 	const lowest, highest, tries = 12_000, 30_000, 100
 	for range tries {
@@ -110,7 +110,7 @@ func (s *natsServer) start() {
 	s.process = p
 }
 
-// running returns the running process, or nil.
+// running returns the running process, or nil if no process is running.
 func (s *natsServer) running() *procs.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *natsServer) running() *procs.Process {
 	}
 }
 
-// end sends a signal to the server process, and waits until the process has ended.
+// end ends the server process with a signal, and waits until the process has ended.
 func (s *natsServer) end(by syscall.Signal) {
 	p := s.running()
 	if p == nil {

@@ -12,8 +12,7 @@ import (
 	azureaccount "github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// Each of the following functions injects a fault and returns a function that ends the fault: see
-// the field begin of the type fault.
+// The functions of this file inject faults. Each function returns a function that ends the fault.
 
 func nothing() {}
 
@@ -153,7 +152,7 @@ func dropPackets(rule string) func(*cluster, *node) func() {
 	}
 }
 
-// onRequests returns a fault that applies f to one of three storage requests.
+// onRequests returns a fault that applies f to every third storage request on average.
 func onRequests(f faults.Fault) func(*cluster, *node) func() {
 	return func(c *cluster, _ *node) func() {
 		c.azurite.transport.Set(func(azureaccount.Kind, *http.Request) faults.Fault {

@@ -18,7 +18,7 @@ type network struct {
 	done chan struct{}
 }
 
-// newNetwork makes a network namespace. This requires root, iproute2 and nftables.
+// newNetwork makes a network namespace. newNetwork requires root, iproute2 and nftables.
 func newNetwork() (*network, error) {
 	n := &network{work: make(chan func()), done: make(chan struct{})}
 	opened := make(chan error)
@@ -51,8 +51,8 @@ func newNetwork() (*network, error) {
 	return n, nil
 }
 
-// do calls the given function on a thread in the network. The sockets that the function opens and
-// the processes that it starts belong to the network.
+// do calls the given function on a thread in the network namespace. Sockets that the function opens
+// and processes that it starts belong to the namespace.
 func (n *network) do(do func()) {
 	n.busy.Lock()
 	defer n.busy.Unlock()
@@ -64,7 +64,7 @@ func (n *network) do(do func()) {
 	<-done
 }
 
-// run runs a command in the network.
+// run runs a command in the network namespace.
 func (n *network) run(command string) (err error) {
 	words := strings.Fields(command)
 	var out []byte
@@ -88,7 +88,7 @@ func (n *network) drop(rule string) error {
 // pass removes all rules that drop packets.
 func (n *network) pass() error { return n.run("nft flush chain inet chaos input") }
 
-// close closes the network.
+// close closes the network namespace.
 func (n *network) close() {
 	close(n.work)
 	<-n.done

@@ -32,7 +32,7 @@ type node struct {
 
 	watches sync.WaitGroup
 	mu      sync.Mutex
-	process *instance // the process that was started last; nil if none was started
+	process *instance // the process that was started last; nil if no process was started
 	closed  bool      // true if no further process may be started
 }
 
@@ -40,7 +40,7 @@ type node struct {
 type instance struct {
 	*procs.Process
 	since     time.Time
-	signalled syscall.Signal // signal that this program sent to end the process; 0 if it sent none
+	signalled syscall.Signal // signal that this program sent to end the process; 0 if this program sent no signal
 }
 
 const (
@@ -49,8 +49,8 @@ const (
 	endsWithin = 30 * time.Second
 	// exitStatus is the exit status of a process that a job made exit.
 	exitStatus = 3
-	// restartDelay is the time between the exit of a process because of a job and the start of the
-	// next process.
+	// restartDelay is the time between the exit of a process that a job made exit and the start of
+	// the next process.
 	restartDelay = 300 * time.Millisecond
 )
 
@@ -110,7 +110,7 @@ func (m *node) link(target string) (link *faults.TCPProxy, err error) {
 	return link, m.network.name(port)
 }
 
-// inside calls a function in the network of the node.
+// inside calls a function in the network namespace of the node.
 func (m *node) inside(do func()) {
 	if m.network == nil {
 		do()
@@ -129,7 +129,7 @@ func (m *node) storageLinks() []*faults.TCPProxy {
 	return []*faults.TCPProxy{m.blobs, m.queues}
 }
 
-// start starts a process unless one is running.
+// start starts a process of the node unless a process is running.
 func (m *node) start() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,8 +151,8 @@ func (m *node) start() {
 	m.watches.Go(func() { m.watch(l) })
 }
 
-// watch waits until a process has ended, and checks why it ended. If no signal from this node ended
-// the process, watch starts the next one.
+// watch waits until a process has ended, and checks the reason for the end. If no signal from this
+// node ended the process, watch starts another process.
 func (m *node) watch(l *instance) {
 	<-l.Done()
 	m.mu.Lock()
@@ -190,14 +190,14 @@ func (l *instance) killedAtStart() bool {
 	return ok && status.Signal() == syscall.SIGTERM
 }
 
-// running returns the running process, or nil.
+// running returns the running process, or nil if no process is running.
 func (m *node) running() *instance {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.runningLocked()
 }
 
-// runningLocked is like [node.running] for a caller that already holds m.mu.
+// runningLocked returns the running process like [node.running]. The caller must hold m.mu.
 func (m *node) runningLocked() *instance {
 	if m.process == nil {
 		return nil
@@ -211,8 +211,8 @@ func (m *node) runningLocked() *instance {
 }
 
 // terminate sends the signal s to the running process to end it, and returns the process without
-// waiting for its end. terminate returns nil if there is no running process, or if s is SIGTERM and
-// an earlier call has already sent a signal to the process.
+// waiting for its end. terminate returns nil if no process is running, or if s is SIGTERM and an
+// earlier call has already sent a signal.
 func (m *node) terminate(s syscall.Signal) *instance {
 	m.mu.Lock()
 	defer m.mu.Unlock()

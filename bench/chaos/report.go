@@ -11,10 +11,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// If at least minPlanned injections of a fault were planned, at least one must have taken place.
+// minPlanned is the number of planned injections of a fault from which on at least one injection
+// must take place.
 const minPlanned = 3
 
-// report prints how often each fault was injected, and the outcomes of jobs.
+// report prints the number of injections of each fault, and the outcomes of jobs.
 func (c *cluster) report() {
 	b := c.history
 	b.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// runWorkload runs the clients and injects the scheduled faults. runWorkload returns when all clients have
-// finished, at the latest SettleWithin after the end of the faults.
+// runWorkload runs the clients and injects the scheduled faults. runWorkload returns when all
+// clients have finished. The clients stop at most SettleWithin after the end of the faults.
 func (c *cluster) runWorkload(duration time.Duration) {
 	list := catalog(c.on)
 	kinds := make(map[string]fault)
@@ -43,8 +43,8 @@ func (c *cluster) runWorkload(duration time.Duration) {
 	c.history.note("all clients are done")
 }
 
-// inject injects a fault and ends it when its time is over. If another fault is active on the target, inject
-// skips the fault.
+// inject injects a fault, and ends the fault after the fault's duration. If another fault is active
+// on the target, inject injects nothing.
 func (c *cluster) inject(e event, f fault) {
 	c.history.plan(e)
 	m, leads := c.pickNode(e, f)
@@ -69,8 +69,9 @@ func (c *cluster) inject(e event, f fault) {
 	end()
 }
 
-// pickNode returns the node on which to inject a fault, and whether the leader runs on this node. If the fault
-// is not on a node, or the node has left the cluster, the returned node is nil.
+// pickNode returns the node on which to inject a fault, and reports whether the leader runs on this
+// node. If the fault does not affect a node, or the node has left the cluster, the returned node is
+// nil.
 func (c *cluster) pickNode(e event, f fault) (m *node, leads bool) {
 	if f.on == joining {
 		m, err := c.add(e.node)

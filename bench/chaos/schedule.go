@@ -12,8 +12,8 @@ const (
 	fewest, most = 3, 6 // minimum and maximum number of nodes, with or without a running process
 	initially    = 4
 
-	// gap is the mean time from the start of one fault to the start of the next. Most faults last longer than
-	// gap, so faults overlap.
+	// gap is the mean time between the starts of two successive faults. Most faults last longer
+	// than gap, so faults overlap.
 	gap = 1200 * time.Millisecond
 )
 
@@ -22,8 +22,8 @@ type event struct {
 	at     time.Duration // time from the start of the run to the start of the fault
 	fault  string        // name of the fault
 	lasts  time.Duration
-	node   int  // number of the node, beginning with 1; 0 if the fault is not on a node
-	leader bool // true if the leader's node is used instead, if there is a leader
+	node   int  // number of the node, from 1; 0 if the fault does not affect a node
+	leader bool // true if the fault affects the leader's node instead, provided that the cluster has a leader
 }
 
 // schedule returns the random faults of a run of the given duration. Each fault is used once, in

@@ -70,8 +70,8 @@ func TestScheduleKeepsItsBounds(t *testing.T) {
 	})
 }
 
-// TestLongScheduleHasEveryFault checks that minPlanned is reached: a long run fails if a fault
-// was never injected.
+// TestLongScheduleHasEveryFault checks that a long schedule contains each fault at least minPlanned
+// times, because a long run fails if a fault was never injected.
 func TestLongScheduleHasEveryFault(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on Storage) {
 		for seed := range uint64(100) {

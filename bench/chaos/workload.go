@@ -14,8 +14,8 @@ import (
 type op struct {
 	name   string   // name of the kind of operation
 	job    string   // name of the job definition
-	params []string // parameters in the form name=value on which the result depends
-	faults []string // parameters in the form name=value for durations and faults
+	params []string // parameters that determine the result, in the form name=value
+	faults []string // parameters that determine durations and faults, in the form name=value
 	flags  []string // flags for the command submit
 
 	cancelAfter time.Duration // time from the submission to the cancellation; 0 if the job is not cancelled
@@ -51,7 +51,7 @@ var workload = []func(*rand.Rand) op{
 		o.large = true
 		return o
 	},
-	func(r *rand.Rand) op { // the partials need more memory than a worker has
+	func(r *rand.Rand) op { // partials that need more memory than a worker has
 		o := probeOp("partials of 5 MB", 20+r.IntN(20), "sleep=50ms")
 		o.params = append(o.params, "partial-size=5000000")
 		o.large = true
@@ -107,8 +107,8 @@ func probeOp(name string, partitions int, faults ...string) op {
 	}
 }
 
-// generator generates the operations of a client: an endless sequence in which each kind occurs once per cycle,
-// in a random order.
+// generator generates the endless sequence of a client's operations. Each cycle of the sequence
+// contains each kind of operation once, in random order.
 type generator struct {
 	rng  *rand.Rand
 	rest []int

@@ -28,19 +28,19 @@ import (
 const (
 	workers = 3
 	slots   = 4
-	// drainTimeout is that of the workers. stopWithin allows for the rest of a worker's end:
-	// the handover, and the time that code may take to return. It also allows for a loaded
-	// machine.
+	// drainTimeout is the drain timeout of the workers. stopWithin is the time within which a
+	// worker must end. It is longer than the drain timeout, the handover and the return of user
+	// code together, even on a loaded machine.
 	drainTimeout = 3 * time.Second
 	stopWithin   = drainTimeout + 12*time.Second
-	// restartPause is how long the supervisor waits before it restarts a worker.
+	// restartPause is the time between the end of a worker and its restart by the supervisor.
 	restartPause = 200 * time.Millisecond
-	// patience bounds each wait of a test.
+	// patience is the maximum duration of each wait in a test.
 	patience = 90 * time.Second
 )
 
-// cluster is a NATS server, storage, and worker processes under a supervisor that restarts
-// each process that ends.
+// cluster contains a NATS server, storage and worker processes. A supervisor restarts each worker
+// process that ends.
 type cluster struct {
 	t      *testing.T
 	client *client.Client
@@ -49,16 +49,16 @@ type cluster struct {
 	procs  *procs.Supervisor
 
 	mu       sync.Mutex
-	deaths   []string // how processes ended that were not told to
+	deaths   []string // descriptions of the unexpected ends of processes
 	stopping bool
-	ended    chan struct{} // closed by stop: no restarts any more
+	ended    chan struct{} // closed by stop, so that no process is restarted
 	watchers sync.WaitGroup
 
-	steady  string // ID of the steady job
-	release string // file that releases the steady job
+	steady  string // ID of the job that runs beside the hostile jobs
+	release string // file whose creation releases the steady job
 }
 
-// newCluster starts a cluster and its steady job. stop is called when the test ends.
+// newCluster starts a cluster and its steady job. The cluster is stopped when the test ends.
 func newCluster(t *testing.T, on jobscluster.StorageKind, name string) *cluster {
 	t.Helper()
 	program, err := os.Executable()
@@ -106,7 +106,7 @@ func newCluster(t *testing.T, on jobscluster.StorageKind, name string) *cluster 
 	return c
 }
 
-// start starts a worker, which is restarted whenever it ends.
+// start starts a worker. The supervisor restarts the worker whenever it ends.
 func (c *cluster) start() {
 	p, err := c.procs.Start()
 	if err != nil {
@@ -146,15 +146,15 @@ func (c *cluster) stop() {
 	c.watchers.Wait()
 }
 
-// died returns how processes ended since the first n deaths.
+// died returns the descriptions of all deaths after the first n deaths.
 func (c *cluster) died(n int) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.deaths[n:])
 }
 
-// terminate sends SIGTERM to all workers and checks that each ends in time with status 0, or
-// with one of the other statuses. The supervisor restarts the workers.
+// terminate sends SIGTERM to all workers and checks that each worker ends in time with status 0 or
+// with one of the statuses in others. The supervisor restarts the workers.
 func (c *cluster) terminate(t *testing.T, others ...int) {
 	t.Helper()
 	c.mu.Lock()
@@ -194,7 +194,7 @@ func exitStatus(err error) int {
 	return -1
 }
 
-// until waits until a condition holds.
+// until waits until the function holds returns true, and fails the test after patience.
 func (c *cluster) until(what string, holds func() bool) {
 	c.t.Helper()
 	if !c.within(patience, holds) {
@@ -202,7 +202,8 @@ func (c *cluster) until(what string, holds func() bool) {
 	}
 }
 
-// within waits until a condition holds, for at most d, and reports whether it holds.
+// within waits for at most d until the function holds returns true, and reports whether holds
+// returned true.
 func (c *cluster) within(d time.Duration, holds func() bool) bool {
 	for deadline := time.Now().Add(d); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -256,7 +257,7 @@ func (c *cluster) steadyParams() steadyParams {
 	return p
 }
 
-// firstLine returns a text without stack traces.
+// firstLine returns the first line of an error's text, which omits stack traces.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line

@@ -16,8 +16,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// The functions of a definition that misbehave. merge is a merge in a slot, and root is the
-// merge of the tree's root, whose operands usually come from different workers.
+// These constants name the functions that misbehave. The constant merge is a merge in a slot. The
+// constant root is the merge of the tree's root, whose operands usually come from different
+// workers.
 const (
 	plan   = "plan"
 	open   = "open"
@@ -31,16 +32,16 @@ const (
 	closed = "close"
 )
 
-// The ways in which a function misbehaves.
+// These constants name the kinds of misbehaviour of a function.
 const (
-	exit     = "exit"     // end the process
-	crash    = "panic"    // panic in another goroutine
-	overflow = "overflow" // overflow the stack
-	allocate = "allocate" // allocate without end
-	goexit   = "goexit"   // end the goroutine
-	hang     = "hang"     // do not return, whatever the context says
-	slow     = "slow"     // take longer than the functions of other jobs
-	garbage  = "garbage"  // return what the function must not return
+	exit     = "exit"     // misdeed: end the process
+	crash    = "panic"    // misdeed: panic in another goroutine
+	overflow = "overflow" // misdeed: overflow the stack
+	allocate = "allocate" // misdeed: allocate memory without end
+	goexit   = "goexit"   // misdeed: call runtime.Goexit
+	hang     = "hang"     // misdeed: do not return, even if the context is done
+	slow     = "slow"     // misdeed: take longer than the functions of other jobs
+	garbage  = "garbage"  // misdeed: return an invalid value
 )
 
 var (
@@ -51,23 +52,23 @@ var (
 // partitions is the number of partitions of a hostile job.
 const partitions = 16
 
-// limit is the time limit of each function of a hostile job, and slowFor the time that a slow
-// function takes, in a definition with the default limits.
+// limit is the time limit of each function of a hostile job. slowFor is the duration of a slow
+// function in a definition with the default limits.
 const (
 	limit   = time.Second
 	slowFor = 2 * time.Second
 )
 
-// orders says which function of a job misbehaves and how. Partials carry it, because merges
-// and codecs see only partials.
+// orders contains the function of a job that misbehaves, and its misdeed. Partials contain the
+// orders, because merges and codecs get only partials.
 type orders struct {
 	Function string `json:"function" help:"the function that misbehaves"`
 	Misdeed  string `json:"misdeed" help:"what it does"`
 	Trace    string `json:"trace" help:"file that is made when the function misbehaves"`
 }
 
-// obey misbehaves if f is the function that is ordered to. It reports whether the caller should
-// return garbage.
+// obey misbehaves if f is the function in the orders. The result reports whether the caller must
+// return an invalid value.
 func (o orders) obey(f string) (returnGarbage bool) {
 	if o.Function != f {
 		return false
@@ -95,8 +96,7 @@ func (o orders) obey(f string) (returnGarbage bool) {
 	return o.Misdeed == garbage
 }
 
-// endless and deepest keep the compiler and linters from seeing that the recursion ends
-// nowhere.
+// endless and deepest hide the infinite recursion from the compiler and from linters.
 var (
 	endless = true
 	deepest int
@@ -109,15 +109,15 @@ func overflowStack(n int) int {
 	return overflowStack(n+1) + n
 }
 
-// maxStack and maxMemory bound the memory of a worker process, so that the tests do not
-// endanger the machine.
+// maxStack and maxMemory bound the memory of a worker process, so that the tests do not use up the
+// machine's memory.
 const (
 	maxStack  = 64 << 20
 	maxMemory = 1 << 30
 )
 
-// allocateAll allocates until the process dies: by the limit of its memory (see
-// limitMemory), or by the signal that a kernel sends to a process above its memory limit.
+// allocateAll allocates until the process dies. Either the limit of limitMemory ends the process,
+// or the kernel's signal to processes above their memory limit.
 func allocateAll() {
 	const block = 16 << 20
 	var all [][]byte
@@ -131,13 +131,13 @@ func allocateAll() {
 // partial is the partial of a hostile job.
 type partial struct {
 	Orders orders
-	First  bool // contains partition 0
+	First  bool // true if the partial contains partition 0
 	Count  int
-	Weight float64 // not a number: encode returns an error
+	Weight float64 // if the weight is NaN, encode returns an error
 }
 
-// tell returns the orders of the partial that contains partition 0. So a slow job is not slow
-// for each of its partials.
+// tell returns the orders if the partial contains partition 0. A slow job is therefore slow for
+// only one of its partials.
 func (p partial) tell() orders {
 	if p.First {
 		return p.Orders
@@ -167,7 +167,7 @@ func (codec) Decode(data []byte) (p partial, err error) {
 type mapper struct{ orders }
 
 func (m mapper) Map(_ context.Context, partition uint64) (partial, error) {
-	time.Sleep(50 * time.Millisecond) // so that several workers take part
+	time.Sleep(50 * time.Millisecond) // partitions take some time, so that several workers get partitions
 	p := partial{Orders: m.orders, First: partition == 0, Count: 1}
 	if p.tell().obey(mapOne) {
 		p.Weight = math.NaN()
@@ -233,11 +233,11 @@ func define(name string, limits jobs.Limits) jobs.Job {
 
 var (
 	hostile = define("hostile", jobs.Limits{Plan: limit, Open: limit, Map: limit, Merge: limit, Finish: limit})
-	patient = define("patient", jobs.Limits{}) // without short limits, for slow functions and for hangs that only a signal or a cancellation ends
+	patient = define("patient", jobs.Limits{}) // job with the default limits, for slow functions and for hangs that only a signal or a cancellation ends
 )
 
-// steady is the job that must go on beside a hostile one. Each partition waits, until a file
-// exists.
+// steady is the job that must make progress while a hostile job runs. Its partitions wait until a
+// file exists.
 var steady = jobs.MustNew(jobs.Definition[steadyParams, uint64, uint64]{
 	Name: "steady", Version: "1", Summary: "goes on",
 	Plan: func(_ context.Context, p steadyParams) (jobs.Plan, error) {
@@ -251,7 +251,8 @@ var steady = jobs.MustNew(jobs.Definition[steadyParams, uint64, uint64]{
 })
 
 const (
-	// steadyPartitions outlast the tests that run by default, and allSteadyPartitions all cases.
+	// steadyPartitions is a number of partitions that lasts longer than the default tests.
+	// allSteadyPartitions lasts longer than all cases.
 	steadyPartitions    = 200_000
 	allSteadyPartitions = 4_000_000
 	steadyPause         = 20 * time.Millisecond
@@ -276,5 +277,5 @@ func (m steadyMapper) Map(ctx context.Context, partition uint64) (uint64, error)
 	}
 }
 
-// known are the jobs of the workers.
+// known contains the jobs that the workers know.
 var known = []jobs.Job{hostile, patient, steady}

@@ -1,28 +1,28 @@
-// Package hostile tests a cluster of real processes with jobs that misbehave on purpose. Each function of a
-// definition (Plan, Open, Fork, Map, Merge, Finish, the Codec's Encode and Decode, and the mapper's Close)
-// misbehaves in each of the following ways:
+// Package hostile tests a cluster of real processes with jobs that misbehave on purpose. The
+// functions are Plan, Open, Fork, Map, Merge and Finish of a definition, Encode and Decode of its
+// codec, and Close of its mapper. Each function misbehaves in each of these ways:
 //
 //	exit       end the process
 //	panic      panic in another goroutine, which ends the process
 //	overflow   overflow the stack, which ends the process after a traceback that takes time
 //	allocate   allocate until the process reaches its memory limit
 //	goexit     call runtime.Goexit
-//	hang       not return, whatever its context says
-//	slow       take long
-//	garbage    return what the function must not return
+//	hang       do not return, even if the context is done
+//	slow       take a long time
+//	garbage    return an invalid value
 //
 // A supervisor restarts each worker that ends. For each case the tests check:
 //
 //   - The job fails with an error that names the function and its misbehaviour. A slow job, and a
 //     job whose Close misbehaves, completes.
-//   - At most five worker processes die.
-//   - Another job continues at no less than half of its normal speed. The normal speed is
-//     measured on the same cluster without a hostile job, and measured again after the case if
-//     the case seems slow.
-//   - Other jobs can be cancelled at any time: the median cancellation takes at most 2 s.
+//   - At most five worker processes die because of a hostile job.
+//   - Another job continues at no less than half of its normal speed. The normal speed is measured
+//     on the same cluster without a hostile job, and is measured again after a case that seems
+//     slow.
+//   - Other jobs can be cancelled at any time, and the median cancellation takes at most 2 s.
 //   - All workers end on SIGTERM even while code of a job hangs in them.
 //
-// In the end the other job must complete with the same result as without a hostile job.
+// After all cases the other job must complete with the same result as without a hostile job.
 //
 // # Running it
 //

@@ -28,7 +28,7 @@ import (
 
 var all = flag.Bool("hostile.all", false, "run each misdeed of each function, on both storages")
 
-// TestMain makes the test binary the program of the workers.
+// TestMain lets the test binary run as the program of the workers.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
 		debug.SetMaxStack(maxStack)
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(azuritetest.Main(m))
 }
 
-// testCase is a function and what it does.
+// testCase is a function and its misdeed.
 type testCase struct{ function, misdeed string }
 
 func (c testCase) String() string { return c.function + " " + c.misdeed }
@@ -48,16 +48,16 @@ func (c testCase) kills() bool {
 	return slices.Contains([]string{exit, crash, overflow, allocate}, c.misdeed)
 }
 
-// completes reports whether the job completes: a slow function is no failure, and Close runs
-// after the job.
+// completes reports whether the job completesalthough a function misbehaves. A slow function does
+// not fail, and Close runs after the job's end.
 func (c testCase) completes() bool { return c.misdeed == slow || c.function == closed }
 
-// quick has a case for each mechanism, for the tests that run by default.
+// quick lists the cases of the default tests: one case for each mechanism of protection.
 var quick = []testCase{
 	{plan, exit},
-	{root, allocate}, // deaths in a call, and in the leader
+	{root, allocate}, // kills the worker during a call, and also the leader
 	{finish, hang},
-	{mapOne, hang}, // lost slots
+	{mapOne, hang}, // blocks slots forever
 	{mapOne, goexit},
 	{finish, goexit},
 	{open, garbage},
@@ -65,7 +65,7 @@ var quick = []testCase{
 	{closed, garbage},
 }
 
-// cases returns the cases to run that kill processes, or the other ones.
+// cases returns the cases that kill processes, or the cases that do not.
 func cases(kills bool) (list []testCase) {
 	list = slices.Clone(quick)
 	if *all {
@@ -79,14 +79,14 @@ func cases(kills bool) (list []testCase) {
 	return slices.DeleteFunc(list, func(c testCase) bool { return c.kills() != kills })
 }
 
-// reasons are the parts of a failed job's error that name what the function did.
+// reasons contains patterns for the description of each misdeed in a failed job's error.
 var reasons = map[string]string{
 	exit: "kills its worker|died", crash: "kills its worker|died",
 	overflow: "kills its worker|died", allocate: "kills its worker|died",
 	goexit: `runtime\.Goexit`, hang: "limit of 1s",
 }
 
-// names are the parts of a failed job's error that name the function.
+// names contains patterns for the name of each function in a failed job's error.
 var names = map[string]string{
 	plan: "Plan", open: "Open", fork: "Fork", mapOne: "Map", merge: "(?i)merge", root: "(?i)merge",
 	finish: "Finish", encode: "(?i)encod", decode: "(?i)decod",
@@ -97,23 +97,23 @@ func (c testCase) named() string {
 	pattern := names[c.function]
 	switch {
 	case c.function == decode && c.misdeed != garbage:
-		return pattern + "|Merge|Finish" // the call that decoded its operands
+		return pattern + "|Merge|Finish" // the call that decoded its operands may be named instead
 	case c.misdeed == garbage && (c.function == mapOne || c.function == encode || c.function == decode):
-		return "(?i)encod|decod" // the function that has noticed
+		return "(?i)encod|decod" // the function that detected the invalid value may be named instead
 	}
 	return pattern
 }
 
 const (
-	// atLeast is the part of its speed at which another job goes on.
+	// atLeast is the minimum speed of the steady job during a case, as a share of its normal speed.
 	atLeast = 0.5
-	// window is the shortest time over which the speed is measured.
+	// window is the shortest interval over which the speed is measured.
 	window = 1500 * time.Millisecond
-	// cancelWithin bounds the median time of a case's cancellations. cancelAtMost bounds each,
-	// and allows for a loaded machine.
+	// cancelWithin is the largest allowed median duration of the cancellations in a case.
+	// cancelAtMost is the largest allowed duration of one cancellation, even on a loaded machine.
 	cancelWithin = 2 * time.Second
 	cancelAtMost = 5 * time.Second
-	// maxDeaths bounds the processes that a job kills before it fails.
+	// maxDeaths is the largest number of processes that a job may kill before the job fails.
 	maxDeaths = 5
 )
 
@@ -145,13 +145,13 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// sample is the progress of the steady job at an instant.
+// sample is the progress of the steady job at one moment.
 type sample struct {
 	at   time.Time
 	done uint64
 }
 
-// sample waits until the leader tells the progress of the steady job.
+// sample waits until the leader reports the progress of the steady job.
 func (c *cluster) sample() (s sample) {
 	c.t.Helper()
 	c.until("the leader knows the steady job", func() bool {
@@ -161,7 +161,7 @@ func (c *cluster) sample() (s sample) {
 	return s
 }
 
-// during returns samples at the begin and the end of a time.
+// during returns samples at the beginning and at the end of the interval d.
 func (c *cluster) during(d time.Duration) (from, to sample) {
 	c.t.Helper()
 	from = c.sample()
@@ -174,7 +174,7 @@ func (c *cluster) speed(from, to sample) float64 {
 	return float64(to.done-min(to.done, from.done)) / to.at.Sub(from.at).Seconds()
 }
 
-// check runs a hostile job beside the steady job and cancellations of third jobs.
+// check runs a hostile job while the steady job runs and other jobs are cancelled.
 func (c *cluster) check(tc testCase, baseline float64) {
 	t := c.t
 	t.Helper()
@@ -207,11 +207,11 @@ func (c *cluster) check(tc testCase, baseline float64) {
 	ratio := c.speed(from, to) / baseline
 	if tc.kills() || tc.misdeed == hang {
 		if tc.misdeed == hang {
-			c.terminate(t, 4) // SIGTERM with code that does not return, and then workers with all their slots
+			c.terminate(t, 4) // first workers with code that does not return get SIGTERM, and then workers with all their slots
 		}
 		c.awaitWorkers()
 	}
-	if ratio < atLeast { // perhaps the machine has become slower
+	if ratio < atLeast { // the machine may have become slower
 		ratio = c.speed(from, to) / min(baseline, c.speed(c.during(window)))
 	}
 	slices.Sort(cancels)
@@ -238,7 +238,7 @@ func (c *cluster) check(tc testCase, baseline float64) {
 	}
 }
 
-// checkEnd checks how a hostile job ended.
+// checkEnd checks the final status of a hostile job.
 func (c *cluster) checkEnd(tc testCase, final bool, status client.Status) {
 	t := c.t
 	t.Helper()
@@ -267,8 +267,8 @@ func (c *cluster) checkEnd(tc testCase, final bool, status client.Status) {
 	}
 }
 
-// cancelMany submits and cancels jobs until ctx is done, at least one, and returns how long the
-// cancellations took.
+// cancelMany submits and cancels jobs until ctx is done, but at least one job, and returns the
+// durations of the cancellations.
 func (c *cluster) cancelMany(ctx context.Context) (list []time.Duration) {
 	for len(list) == 0 || ctx.Err() == nil {
 		id, err := c.client.Submit(c.t.Context(), steady, client.SubmitOptions{Params: steadyParams{Partitions: steadyPartitions}, Priority: -1})

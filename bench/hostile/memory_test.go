@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// limitMemory limits the writable memory of a worker, which then dies as the Go runtime does
-// without memory. The stacks of threads count, of which a worker has some dozens. Address space
-// is not limited: cgo reserves much of it for each thread. The race detector reserves more
-// writable memory than any such limit.
+// limitMemory limits the writable memory of a worker. Above the limit the worker dies like any Go
+// program that runs out of memory. The stacks of a worker's few dozen threads count. The limit does
+// not apply to address space, because cgo reserves much address space for each thread. The limit is
+// not set with the race detector, which reserves more writable memory.
 func limitMemory() {
 	const limit = maxMemory + maxMemory/2
 	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {

@@ -30,7 +30,7 @@ func roles() map[string]processes.Role {
 	return all
 }
 
-// Exit statuses.
+// These constants are the exit statuses of the program.
 const (
 	statusOK     = 0
 	statusFailed = 1

@@ -17,7 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
 
-// options are the parsed flags. A benchmark for which no systems are set is not run.
+// options contains the parsed flags. A benchmark without selected systems is not run.
 type options struct {
 	format     string
 	throughput throughput.Config
@@ -25,7 +25,7 @@ type options struct {
 	aggregate  aggregate.Config
 }
 
-// errHelp is returned after help was printed.
+// errHelp is the result of parsing flags that request help.
 var errHelp = errors.New("help requested")
 
 const usage = `usage: peers [flags] throughput|failover|aggregate|all
@@ -118,7 +118,7 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 	return o, nil
 }
 
-// names returns the names of all systems.
+// names returns the names of all systems of all benchmarks.
 func names() (all []string) {
 	for _, s := range throughput.Systems() {
 		all = append(all, s.Name)
@@ -166,7 +166,7 @@ func (o options) check() error {
 	return nil
 }
 
-// choose sets the systems to the named ones, or to all systems if named is empty.
+// choose selects the systems with the given names, or all systems if named is empty.
 func (o *options) choose(what string, named []string) error {
 	chosen := func(name string) bool { return len(named) == 0 || slices.Contains(named, name) }
 	switch what {

@@ -24,7 +24,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
 
-// asProgram makes the test binary the program itself.
+// asProgram is the environment variable that makes the test binary run as the program peers.
 const asProgram = "PEERS_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -79,7 +79,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// anyProgram stands for the bellwether program where it is not run.
+// anyProgram returns the path of a file that replaces the bellwether program in tests that do not
+// run it.
 func anyProgram(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("true")
@@ -133,7 +134,8 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// However the program ends, the servers and processes that it started end too.
+// TestNothingIsLeftBehind checks that all servers and processes that the program started end with
+// the program, even if the program is killed.
 func TestNothingIsLeftBehind(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it needs Redis")
@@ -164,7 +166,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// running is the processes that name a folder on their command line or work in it.
+// running returns the processes whose command line contains a folder, or whose working directory is
+// in the folder.
 func running(t *testing.T, dir string) (found []string) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*")
@@ -174,7 +177,7 @@ func running(t *testing.T, dir string) (found []string) {
 	for _, process := range all {
 		line, err := os.ReadFile(filepath.Join(process, "cmdline"))
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		work, _ := os.Readlink(filepath.Join(process, "cwd"))
 		if bytes.Contains(line, []byte(dir)) || strings.HasPrefix(work, dir) {

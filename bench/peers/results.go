@@ -16,7 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
 
-// results are the measurements of a run, with a description of the machine.
+// results contains the measurements of a run and a description of the machine.
 type results struct {
 	Began      time.Time          `json:"began"`
 	Machine    string             `json:"machine"`

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// canvas draws shapes. The coordinates of a canvas are pixels from the upper left corner.
+// canvas draws shapes. Coordinates are pixels from the upper left corner.
 type canvas interface {
 	line(points []Point, c Color, width float64)
 	dot(at Point, c Color, radius float64)
@@ -14,7 +14,7 @@ type canvas interface {
 	text(at Point, side side, c Color, size float64, s string)
 }
 
-// side is the part of a text that is placed at the text's point.
+// side is the alignment of a text: the part of the text that is placed at its point.
 type side int
 
 const (
@@ -103,7 +103,7 @@ func (p Panel) draw(c canvas, top float64) {
 }
 
 func (p Panel) drawRows(c canvas, x scale, top float64) {
-	const every = 10 // if rows are too low for a number beside each row, every tenth row has one
+	const every = 10 // if rows are too low for a number beside each row, every tenth row has a number
 	high := p.fieldHeight() / max(1, float64(len(p.Rows)))
 	gap := min(2, high/6)
 	longest := 0.0
@@ -171,9 +171,10 @@ func within(share Point) bool {
 	return share.X >= 0 && share.X <= 1 && share.Y >= 0 && share.Y <= 1
 }
 
-// clip returns the part of a line that lies in the plot area, and whether there is such a part. Coordinates are
-// shares of the axes, 0 to 1 in the plot area. The algorithm is from Liang and Barsky, A New Concept and Method
-// for Line Clipping, ACM Transactions on Graphics 3.1, 1984.
+// clip returns the part of a line that lies in the plot area, and reports whether any part of the
+// line lies there. Coordinates are shares of the axes, 0 to 1 in the plot area. The algorithm is
+// from Liang and Barsky, A New Concept and Method for Line Clipping, ACM Transactions on Graphics
+// 3.1, 1984.
 func clip(a, b Point) (from, to Point, some bool) {
 	dx, dy := b.X-a.X, b.Y-a.Y
 	first, last := 0.0, 1.0 // positions on the line, as shares of its length
@@ -197,7 +198,8 @@ func clip(a, b Point) (from, to Point, some bool) {
 	return from, to, first <= last
 }
 
-// drawHighest writes the largest value above the axis, if any, at the top of the plot area.
+// drawHighest writes the largest value that exceeds the axis at the top of the plot area, and
+// reports whether a value exceeds the axis.
 func (p Panel) drawHighest(c canvas, x, y scale) bool {
 	var highest Point
 	some := false
@@ -222,8 +224,8 @@ func (p Panel) drawHighest(c canvas, x, y scale) bool {
 }
 
 // drawMarks draws each mark as a vertical line, with the label to the right of the line, or to the
-// left if the label would not fit in the figure. Labels that would overlap are stacked. Each line
-// ends at its label, so that it does not cross the labels of other marks.
+// left if the label would exceed the figure. Labels that would overlap are stacked. Each line ends
+// at its label, so that it does not cross the labels of other marks.
 func (p Panel) drawMarks(c canvas, x scale, top, bottom float64) {
 	const gap = 5
 	marks := slices.DeleteFunc(slices.Clone(p.Marks), func(m Mark) bool {
@@ -251,7 +253,7 @@ func (p Panel) drawMarks(c canvas, x scale, top, bottom float64) {
 	}
 }
 
-// drawLegend draws the legend in one row that ends near the right edge.
+// drawLegend draws the legend in one row at the right edge.
 func (p Panel) drawLegend(c canvas, base float64) {
 	const swatch, gap, between = 12, 5, 14
 	entries := p.legend()
@@ -269,7 +271,7 @@ func (p Panel) drawLegend(c canvas, base float64) {
 // textWidth estimates the width of a small text.
 func textWidth(s string) float64 { return perRune * small * float64(len([]rune(s))) }
 
-// legend returns the name and color of each kind of line or part, each only once, in order.
+// legend returns the names and colors of the lines and parts, in order and without duplicates.
 func (p Panel) legend() []Part {
 	var list []Part
 	add := func(name string, color Color) {

@@ -13,11 +13,11 @@ type Figure struct {
 	Panels []Panel
 }
 
-// Panel is a plot area between two axes. Later shapes are drawn on top of earlier ones. Values beyond the
-// bounds of an axis are indicated: lines leave the plot area, and the largest value above the bound of Y is
-// written at the top. A bar that exceeds the axis is cut; its end is black, and its length is written beside
-// it. If bars are low, only the length of the longest bar is written. Marks beyond the bounds of X are not
-// drawn.
+// Panel is a plot area between two axes. Later shapes are drawn on top of earlier ones. Lines with
+// values beyond the bounds of an axis leave the plot area, and the largest value above the bound of
+// Y is written at the top. A bar that exceeds the axis is cut, its end is black, and its length is
+// written beside the bar. If bars are low, only the length of the longest bar is written. Marks
+// beyond the bounds of X are not drawn.
 type Panel struct {
 	X, Y  Axis
 	Lines []Line
@@ -31,14 +31,14 @@ type Panel struct {
 type Axis struct {
 	Label    string
 	Log      bool    // true for a logarithmic axis, on which values of 0 and less are not drawn
-	Min, Max float64 // bounds of the axis; if both are equal, the bounds are derived from the values
+	Min, Max float64 // bounds of the axis; if Min equals Max, the bounds are derived from the values
 }
 
-// Line is a line that joins points.
+// Line is a sequence of points that are joined by a line.
 type Line struct {
 	Name   string // name in the legend; lines of the same color must have the same name
 	Color  Color
-	Faint  bool // true for a pale line, if the line is one of many similar lines
+	Faint  bool // true for a pale line, for example one of many similar lines
 	Dots   bool // true if a dot is drawn at each point
 	Points []Point
 }
@@ -46,7 +46,8 @@ type Line struct {
 // Point is a pair of values.
 type Point struct{ X, Y float64 }
 
-// Row is one bar. The parts of the bar follow each other, and the first part begins at 0.
+// Row is one bar, which consists of parts. The first part begins at 0, and each further part begins
+// at the end of the previous part.
 type Row struct {
 	Label string
 	Parts []Part
@@ -69,8 +70,8 @@ type Mark struct {
 // Color is a color of a palette that is safe for color-blind readers.
 type Color int
 
-// The colors are the palette of Okabe and Ito without yellow, which is too faint on white
-// (https://jfly.uni-koeln.de/color/).
+// The colors are the palette of Okabe and Ito (https://jfly.uni-koeln.de/color/) without yellow,
+// which is too pale on white.
 const (
 	Blue Color = iota
 	Orange
@@ -80,7 +81,7 @@ const (
 	Sky
 	Grey
 	black
-	pale // color of grid lines
+	pale // pale is the color of grid lines
 )
 
 var palette = [...]string{
@@ -133,11 +134,12 @@ func (a Axis) shows(v float64) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
 }
 
-// place returns the position of a value in pixels. For a value beyond the bounds, place returns the position of
-// the nearest bound.
+// place returns the position of a value in pixels. If the value is beyond the bounds of the axis,
+// place returns the position of the nearest bound.
 func (s scale) place(v float64) float64 { return s.pixel(min(1, max(0, s.share(v)))) }
 
-// share returns the position of a value on the axis: 0 to 1 within the bounds.
+// share returns the position of a value on the axis, which is 0 to 1 between the bounds of the
+// axis.
 func (s scale) share(v float64) float64 {
 	if s.axis.Log {
 		return math.Log(v/s.axis.Min) / math.Log(s.axis.Max/s.axis.Min)
@@ -147,8 +149,8 @@ func (s scale) share(v float64) float64 {
 
 func (s scale) pixel(share float64) float64 { return s.from + share*(s.to-s.from) }
 
-// ticks returns the values that are written beside the axis. The number of values is at most about
-// most.
+// ticks returns the values that are written beside the axis. The parameter most is the approximate
+// maximum number of values.
 func (s scale) ticks(most int) []float64 {
 	var list []float64
 	if s.axis.Log {
@@ -162,7 +164,7 @@ func (s scale) ticks(most int) []float64 {
 	}
 	step := roundStep((s.axis.Max - s.axis.Min) / float64(most))
 	for i := math.Ceil(s.axis.Min/step - 1e-9); i*step <= s.axis.Max+step*1e-9; i++ {
-		list = append(list, i*step+0) // the addition of 0 turns -0 into 0
+		list = append(list, i*step+0) // adding 0 turns -0 into 0
 	}
 	return list
 }

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// figure contains every kind of shape.
+// figure is a test figure that contains every kind of shape.
 var figure = Figure{
 	Title: "Sheep & goats <counted>",
 	Panels: []Panel{
@@ -109,10 +109,10 @@ func TestMarksStretchNoAxis(t *testing.T) {
 	}
 }
 
-// strokes is a canvas that records the lines and the boxes of the texts.
+// strokes is a canvas that records lines, and the bounding boxes of texts.
 type strokes struct {
 	lines [][]Point
-	boxes [][2]Point // upper left, lower right
+	boxes [][2]Point // upper left and lower right corners of the texts
 }
 
 func (s *strokes) line(points []Point, _ Color, _ float64) { s.lines = append(s.lines, points) }

@@ -1,6 +1,7 @@
-// Package aggregate compares how fast systems add up vectors of numbers. Each system is measured
-// together with a plain loop in the system's programming language. The loops of different languages
-// differ in speed, so systems are compared by the ratio of the two times.
+// Package aggregate compares the speed at which systems add vectors of numbers. Each system is
+// measured together with a plain loop in the system's programming language. The loops of different
+// languages differ in speed, so systems are compared by the ratio of the system's time to the
+// loop's time.
 //
 //	Bellwether   Go     4 worker processes; its run in one process
 //	Open MPI     C      4 processes: local sums, then MPI_Reduce

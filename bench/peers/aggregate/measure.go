@@ -22,7 +22,7 @@ type Config struct {
 
 	Sizes []uint64 // sizes of a vector in bytes
 	Total uint64   // total number of bytes of all vectors of one size
-	Least uint64   // the smallest number of vectors of one size
+	Least uint64   // minimum number of vectors of each size
 
 	// Progress receives progress messages.
 	Progress func(format string, args ...any)
@@ -68,7 +68,7 @@ type Runs struct {
 	Times  []timed `json:"seconds"`
 }
 
-// Run measures all systems in turns. Each round begins with another system.
+// Run measures all systems in several rounds. The order of the systems differs between rounds.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	p := &place{dir: cfg.Dir, program: cfg.Program, workers: cfg.Workers, cores: runtime.GOMAXPROCS(0)}
 	r := Result{Workers: cfg.Workers, Cores: p.cores, Rounds: cfg.Rounds}
@@ -97,7 +97,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		}
 		r.Shapes = append(r.Shapes, m)
 	}
-	return r, os.RemoveAll(p.dir + "/vectors") // compiled for this run
+	return r, os.RemoveAll(p.dir + "/vectors") // removes the C program that was compiled for this run
 }
 
 // Tables returns a table for each shape, and a table that describes the systems.

@@ -32,9 +32,9 @@ type System struct {
 	run      func(context.Context, *place, Shape) (timed, error)
 }
 
-// Names of systems.
+// These constants are the names of the compared systems.
 const (
-	Bellwether = "Bellwether, vectors" // the suffix distinguishes it from Bellwether in the other benchmarks
+	Bellwether = "Bellwether, vectors" // the suffix distinguishes this system from Bellwether in the other benchmarks
 	openMPI    = "Open MPI"
 )
 
@@ -55,15 +55,14 @@ type timed struct {
 	Local  float64 `json:"run,omitempty"` // seconds of the job in one process; measured only for Bellwether
 }
 
-// place has the directory, the program, and the numbers of workers and cores that the
-// systems use.
+// place contains the resources that the systems use.
 type place struct {
 	dir, program string
 	workers      int
 	cores        int
 }
 
-// answer is the output of the systems' programs.
+// answer is the output of a system's program.
 type answer struct {
 	Seconds     float64
 	First, Last float64
@@ -188,7 +187,7 @@ func mpiVersion(ctx context.Context, _ *place) (string, error) {
 	return "Open MPI " + words[3], nil
 }
 
-// python is the path of Debian's Python, which has the packages that are installed from Debian.
+// python is the path of Debian's Python, which can import the Python packages of Debian.
 const python = "/usr/bin/python3"
 
 // script returns the path of the Python program.
@@ -213,7 +212,7 @@ func runPython(mode string, more ...string) func(context.Context, *place, Shape)
 	}
 }
 
-// runRedis runs a new server, so that no other run's data is in its memory.
+// runRedis runs a new server, so that its memory contains no data of other runs.
 func runRedis(ctx context.Context, p *place, s Shape) (t timed, err error) {
 	dir, err := os.MkdirTemp(p.dir, "redis-")
 	if err != nil {

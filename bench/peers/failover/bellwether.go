@@ -13,10 +13,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// bellwether runs three workers and a job whose partitions only sleep. So there is work to assign,
-// but the machine stays idle, as it does for the other systems. The act of the leader that is
-// measured is the assignment of work. Workers hold some seconds of work in advance and then request
-// more. Each worker has so many slots that at any moment one of them needs work.
+// bellwether runs three workers and a job whose partitions only sleep. The leader has work to
+// assign, but the machine stays idle, as with the other systems. The measured act of a leader is an
+// assignment of work. Workers hold some seconds of work in advance before they request more. Each
+// worker has many slots, so at any moment one of the slots needs work.
 func bellwether(storage string) System {
 	return System{
 		Name:     bellwetherOn(storage),
@@ -44,9 +44,8 @@ func bellwether(storage string) System {
 func bellwetherOn(storage string) string { return "Bellwether, " + storage }
 
 // The job has enough partitions for the time before the first kill and for each kill. All slots
-// together execute 1,920 partitions per second. The job should not have many more, because a leader
-// that does not know yet how long partitions take assigns longer first spans if the job has more
-// partitions.
+// together execute 1,920 partitions per second. More partitions would make the first spans longer,
+// because a new leader does not know how long partitions take.
 const (
 	slots       = 32
 	sleep       = 50 * time.Millisecond
@@ -89,7 +88,7 @@ func startHerd(ctx context.Context, cfg fleet.Config, kills int) (_ *herd, err e
 	if h.conn, err = nats.Connect(f.NATS()); err != nil {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
-	// Receipts assign work. A receipt is the reply to a report.
+	// Work is assigned in receipts, which are replies to reports.
 	if _, err := h.conn.Subscribe("_INBOX.>", h.hear); err != nil {
 		return nil, fmt.Errorf("listen to NATS: %w", err)
 	}
@@ -103,7 +102,7 @@ func startHerd(ctx context.Context, cfg fleet.Config, kills int) (_ *herd, err e
 	return h, h.awaitSteady(ctx)
 }
 
-// awaitSteady waits until workers request more work because their work runs out.
+// awaitSteady waits until workers request more work because they run out of work.
 func (h *herd) awaitSteady(ctx context.Context) error {
 	began, err := h.nextWork(ctx, 0)
 	for at := began; err == nil && at.Sub(began) < startOver; {
@@ -112,12 +111,12 @@ func (h *herd) awaitSteady(ctx context.Context) error {
 	return err
 }
 
-// hear receives every reply.
+// hear handles every reply on NATS.
 func (h *herd) hear(m *nats.Msg) {
 	now := time.Now()
 	receipt, err := wire.Decode[wire.Receipt](m.Data)
 	if err != nil || receipt.Epoch == 0 || len(receipt.Assigned) == 0 {
-		return // a reply to another request
+		return // the message is a reply to another request
 	}
 	select {
 	case h.assigned <- assignment{receipt.Epoch, now}:
@@ -125,7 +124,7 @@ func (h *herd) hear(m *nats.Msg) {
 	}
 }
 
-// patience bounds the duration of an election.
+// patience is the maximum duration of an election.
 const patience = time.Minute
 
 // nextWork waits for an assignment by a leader of a later epoch, and returns the time of the

@@ -1,18 +1,18 @@
 // Package failover repeatedly kills the leader of Bellwether and of other elections, and measures
-// the time until the next leader acts.
+// the time until the next leader acts as a leader.
 //
 //	3 candidates ──▶ one leads ──▶ SIGKILL ──▶ another leads, and acts
 //	                                  ├────────── time ─────────┤
 //
 // To act means to succeed in an operation that only a leader may do: to get an entry of a Raft log
 // applied, to write a key of etcd on the condition that the election is still won, or to write
-// metadata of a blob under the blob's lease. Bellwether must do more: its leader must assign work
-// to a worker. The assignment is observed in the messages on NATS. All times are read from the
+// metadata of a blob under the blob's lease. The leader of Bellwether must do more: it must assign
+// work to a worker. The assignment is observed in the messages on NATS. All times are read from the
 // clock of this process.
 //
 // Each candidate is a process on this machine. A new candidate replaces the killed one, and all
-// candidates are ready before the next kill. The kill comes at a random moment between two
-// renewals, because the next leader may have to wait until the lease expires.
+// candidates are ready before the next kill. The leader is killed at a random moment between two
+// renewals, because the time until its lease expires affects the result.
 //
 // Candidates are idle. On a busy machine all systems take longer.
 package failover

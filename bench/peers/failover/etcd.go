@@ -26,14 +26,14 @@ import (
 // The shortest lease that a server grants is one and a half times its election timeout, in whole
 // seconds: 2 s by default. This benchmark uses half of the default election timeout, so that a
 // session of 1 s is possible. The tuning guide recommends an election timeout of at least ten round
-// trips, which take far less time on one machine. https://etcd.io/docs/latest/tuning/
+// trips, and round trips on one machine are short. https://etcd.io/docs/latest/tuning/
 // https://pkg.go.dev/go.etcd.io/etcd/client/v3/concurrency
 func etcdElection(seconds int) System {
 	return System{
 		Name:     fmt.Sprintf("etcd, session of %d s", seconds),
 		Versions: moduleVersions("go.etcd.io/etcd/server/v3"),
 		Settings: fmt.Sprintf("concurrency.Election, session TTL %d s; one server, synced; tick %v, election timeout %v", seconds, etcdTick, etcdTimeout),
-		Period:   time.Duration(seconds) * time.Second / 3, // interval of the client's renewals
+		Period:   time.Duration(seconds) * time.Second / 3, // interval at which the client renews the session
 		start: func(ctx context.Context, p Place) (cluster, error) {
 			server, endpoint, err := startEtcd(ctx, p.Dir)
 			if err != nil {
@@ -155,8 +155,8 @@ func beEtcdCandidate(ctx context.Context, config []byte, tell func(any)) error {
 	return nil
 }
 
-// errExpired is returned if a session expires, which can happen on a busy machine. After that the
-// candidate campaigns again with another session.
+// errExpired is the error if a session expires, which can happen on a busy machine. The candidate
+// then campaigns again with a new session.
 var errExpired = errors.New("the session has expired")
 
 // stand campaigns and leads until the session of the candidate ends.

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// check kills leaders of one system and looks whether the times make sense.
+// check kills leaders of one system and checks that the measured times are plausible.
 func check(t *testing.T, s System, kills int) Result {
 	t.Helper()
 	cfg := Config{Dir: t.TempDir(), Systems: []System{s}, Rounds: 1, Kills: kills, Progress: t.Logf}
@@ -73,7 +73,7 @@ func TestRaft(t *testing.T) {
 
 func TestEtcd(t *testing.T) {
 	t.Parallel()
-	check(t, named(t, "etcd, session of 5 s"), 1) // on a busy machine, 1 s may be too short to keep
+	check(t, named(t, "etcd, session of 5 s"), 1) // a session of 1 s may expire on a busy machine
 }
 
 func TestOnAzurite(t *testing.T) {
@@ -88,7 +88,8 @@ func TestOnAzurite(t *testing.T) {
 	}
 }
 
-// A session that etcd makes longer than was asked for is an error, not a figure.
+// TestEtcdGrantsTheSession checks that the benchmark fails if etcd grants a longer session than
+// requested.
 func TestEtcdGrantsTheSession(t *testing.T) {
 	t.Parallel()
 	server, endpoint, err := startEtcd(t.Context(), t.TempDir())

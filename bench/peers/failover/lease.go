@@ -15,10 +15,10 @@ import (
 )
 
 // leasePattern is the Leader Election pattern in Azure's documentation: the candidate that has a
-// lease on a blob leads and renews the lease, and the other candidates try again and again to
-// acquire it. The sample in the documentation uses a lease of 60 s, renews it every 10 s and
-// retries every 20 s. leasePattern uses the shortest lease that Azure grants and tries every
-// second, which is the best case for the pattern.
+// lease on a blob leads and renews the lease, and the other candidates retry to acquire the lease.
+// The sample in the documentation uses a lease of 60 s, renews it every 10 s and retries every 20
+// s. leasePattern uses the shortest lease that Azure grants and retries every second, which is the
+// best case for the pattern.
 // https://learn.microsoft.com/en-us/azure/architecture/patterns/leader-election
 // https://github.com/mspnp/cloud-design-patterns/tree/main/leader-election
 func leasePattern() System {

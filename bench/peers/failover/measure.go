@@ -21,7 +21,7 @@ type Config struct {
 	Dir     string // folder for data, which must exist
 	Systems []System
 	Rounds  int
-	Kills   int // number of kills per system and round
+	Kills   int // number of times that each leader is killed per system and round
 	// Progress receives progress messages.
 	Progress func(format string, args ...any)
 }
@@ -32,12 +32,12 @@ type Result struct {
 	Systems    []Kills `json:"systems"`
 }
 
-// Kills are the measurements of one system.
+// Kills contains the measurements of one system.
 type Kills struct {
 	Name     string         `json:"name"`
 	Versions string         `json:"versions"`
 	Settings string         `json:"settings"`
-	Millis   report.Figures `json:"ms"` // from SIGKILL until the next leader acted
+	Millis   report.Figures `json:"ms"` // times from SIGKILL until the next leader acted, in milliseconds
 }
 
 // Systems returns all systems, Bellwether first.

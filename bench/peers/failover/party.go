@@ -13,18 +13,18 @@ import (
 
 // told is a message from a candidate.
 type told struct {
-	Stands bool `json:"stands"` // the candidate is ready to lead
-	Leads  bool `json:"leads"`  // the candidate has acted as the leader
+	Stands bool `json:"stands"` // true if the candidate is ready to lead
+	Leads  bool `json:"leads"`  // true if the candidate has acted as the leader
 }
 
 // party is a cluster whose candidates are processes of this program.
 type party struct {
 	*processes.Watch
 	members []*member
-	close   func() error // closes the server of the candidates
+	close   func() error // function that closes the server of the candidates
 
-	leader int       // index of the member that acted last; -1: none
-	acted  time.Time // when the message about the last act arrived
+	leader int       // index of the member that acted last; -1 if no member has acted
+	acted  time.Time // arrival time of the message about the last act
 }
 
 // member is one candidate, with one process at a time.
@@ -35,8 +35,7 @@ type member struct {
 }
 
 // startParty starts a candidate for each config. The function under closes the server that the
-// candidates use. The function under is called after the candidates have ended, even if startParty
-// fails.
+// candidates use. It is called after the candidates have ended, even if startParty fails.
 func startParty(ctx context.Context, role string, configs []any, under func() error) (_ cluster, err error) {
 	p := &party{Watch: processes.NewWatch(), close: under, leader: -1}
 	defer func() {

@@ -138,17 +138,13 @@ func (n raftNode) open() (*raft.Raft, error) {
 // nothing is a state machine that ignores its entries: only the election is measured.
 type nothing struct{}
 
-// Apply is called for each entry.
+// Apply ignores an entry of the Raft log.
 func (nothing) Apply(*raft.Log) any { return nil }
 
-// Snapshot returns an empty snapshot.
 func (nothing) Snapshot() (raft.FSMSnapshot, error) { return nothing{}, nil }
 
-// Restore reads a snapshot.
 func (nothing) Restore(r io.ReadCloser) error { return r.Close() }
 
-// Persist writes a snapshot.
 func (nothing) Persist(s raft.SnapshotSink) error { return s.Close() }
 
-// Release does nothing.
 func (nothing) Release() {}

@@ -13,10 +13,10 @@ type System struct {
 	Name     string
 	Versions func(context.Context, Place) (string, error)
 	Settings string
-	// Period is the time between two renewals. Kills come at a random moment between two
+	// Period is the time between two renewals. Leaders are killed at a random moment between two
 	// renewals.
 	Period  time.Duration
-	azurite bool // whether the system needs Azurite
+	azurite bool // true if the system needs Azurite
 	start   func(context.Context, Place) (cluster, error)
 }
 
@@ -26,15 +26,15 @@ type Place struct {
 	Program string // path of the bellwether program
 	// Azure is the connection string of a storage account, or of Azurite.
 	Azure string
-	Kills int // number of kills
+	Kills int // number of times that the leader is killed
 }
 
-// candidates is the number of candidates.
+// candidates is the number of candidates of each system.
 const candidates = 3
 
 // cluster is a running system with a leader.
 type cluster interface {
-	// kill kills the leader and returns the time until the next leader acted.
+	// kill kills the leader and returns the time until the next leader acts.
 	kill(ctx context.Context) (time.Duration, error)
 	// restore replaces the killed candidate and waits until all candidates are ready.
 	restore(ctx context.Context) error

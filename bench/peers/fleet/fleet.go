@@ -1,5 +1,5 @@
-// Package fleet runs Bellwether: worker processes of the bellwether program, and a NATS server in
-// this process. The NATS server syncs to disk before it acknowledges.
+// Package fleet runs a Bellwether cluster with worker processes of the bellwether program and a
+// NATS server in this process. The NATS server syncs messages to disk before it acknowledges them.
 package fleet
 
 import (
@@ -26,7 +26,7 @@ type Config struct {
 	Workers int
 	Slots   int      // number of slots per worker
 	Env     []string // environment of the workers, as name=value
-	// Azure is the connection string of a storage account; empty: storage is JetStream.
+	// Azure is the connection string of a storage account. If Azure is empty, storage is JetStream.
 	Azure string
 }
 
@@ -38,7 +38,7 @@ type Fleet struct {
 	cfg     Config
 	server  *natsserver.Server
 	workers *procs.Supervisor
-	flags   []string // flags that name the cluster and its storage
+	flags   []string // command-line flags that select the cluster and its storage
 	log     processes.Tail
 }
 
@@ -74,7 +74,7 @@ func Start(ctx context.Context, cfg Config) (f *Fleet, err error) {
 	return f, nil
 }
 
-// stopTimeout is the time that workers have to drain.
+// stopTimeout is the time within which workers must drain.
 const stopTimeout = 10 * time.Second
 
 // Stop ends all workers and the server.
@@ -144,7 +144,7 @@ func (f *Fleet) AwaitWorkers(ctx context.Context) error {
 	})
 }
 
-// Leader returns the leader.
+// Leader describes the leader of the cluster.
 type Leader struct {
 	Epoch uint64
 	PID   int
@@ -164,7 +164,7 @@ func (f *Fleet) KillLeader(ctx context.Context) (leader Leader, killed time.Time
 	return leader, killed, nil
 }
 
-// Replace starts a worker in place of a killed one, and waits until all workers are ready.
+// Replace starts a worker that replaces a killed worker, and waits until all workers are ready.
 func (f *Fleet) Replace(ctx context.Context) error {
 	if _, err := f.workers.Start(); err != nil {
 		return err
@@ -172,17 +172,17 @@ func (f *Fleet) Replace(ctx context.Context) error {
 	return f.AwaitWorkers(ctx)
 }
 
-// Outcome is the outcome of a job.
+// Outcome describes a job that has ended.
 type Outcome struct {
 	State     string
 	Error     string
 	Repeated  uint64
 	Result    json.RawMessage
 	Submitted time.Time
-	Finished  time.Time // when the result was durable
+	Finished  time.Time // time at which the result became durable
 }
 
-// ErrFailed is returned if a job did not complete.
+// ErrFailed is the error for a job that did not complete.
 var ErrFailed = errors.New("the job has not completed")
 
 // Run submits a job and waits for its end.

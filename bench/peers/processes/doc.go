@@ -1,8 +1,8 @@
-// Package processes starts this program again in other roles, as a worker of a queue or as a
+// Package processes starts copies of this program in other roles, as a worker of a queue or as a
 // candidate of an election, and receives messages from the started processes.
 //
 //	program ──starts───▶ program be ROLE CONFIG
-//	        ◀──messages── one line of JSON on standard output each
+//	        ◀──messages── lines of JSON on standard output
 //
 // A process ends on SIGTERM, on SIGKILL, and when its parent process has ended.
 //

@@ -14,12 +14,12 @@ import (
 // Config is the configuration of a [Group].
 type Config struct {
 	Role   string
-	Config any      // configuration of the role, as JSON
-	Env    []string // name=value, in addition to the environment of this process
+	Config any      // configuration of the role, which is encoded as JSON
+	Env    []string // additional environment variables, as name=value
 	// Heard, if not nil, receives each message with the name of its process. Heard is called from
 	// several goroutines, but never by two at the same time.
 	Heard func(process string, told []byte)
-	// Ended, if not nil, is called with the reason when a process ends unexpectedly.
+	// Ended, if not nil, is called with an error when a process ends unexpectedly.
 	Ended func(error)
 }
 
@@ -38,7 +38,7 @@ type Group struct {
 	stopped  bool
 }
 
-// Start starts n processes.
+// Start starts a group of n processes.
 func Start(cfg Config, n int) (*Group, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -61,7 +61,7 @@ func Start(cfg Config, n int) (*Group, error) {
 	return g, nil
 }
 
-// Add starts another process.
+// Add starts another process of the group.
 func (g *Group) Add() (*procs.Process, error) {
 	p, err := g.flock.Start()
 	if err != nil {
@@ -96,13 +96,13 @@ func (g *Group) Stop() {
 	g.waiting.Wait()
 }
 
-// Write receives a line of output, preceded by the name of its process.
+// Write handles a line of output that begins with the name of its process.
 func (g *Group) Write(line []byte) (int, error) {
 	name, text, _ := bytes.Cut(line, []byte(" | "))
 	if g.cfg.Heard != nil && json.Valid(text) {
 		g.cfg.Heard(string(name), text)
 	} else {
-		_, _ = g.log.Write(text) // never fails
+		_, _ = g.log.Write(text) // Write of a Tail never returns an error
 	}
 	return len(line), nil
 }

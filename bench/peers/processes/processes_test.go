@@ -50,7 +50,7 @@ func TestProcessTellsAndEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-told
-	g.Kill(p) // which is no unasked end
+	g.Kill(p) // Kill must not be reported as an unexpected end
 	g.Stop()
 }
 

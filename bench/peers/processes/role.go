@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Role is the function of a process. Role runs until ctx is done, and calls tell to send a message
-// to the parent process.
+// Role is the code that a process runs until ctx is done. The code calls tell to send a message to
+// the parent process.
 type Role func(ctx context.Context, config []byte, tell func(any)) error
 
 // begin is the argument that precedes the role and its configuration.

@@ -22,7 +22,7 @@ type Program struct {
 	End syscall.Signal
 	// User, if not nil, is the user that runs the server.
 	User *syscall.Credential
-	// Ready returns nil once the server answers.
+	// Ready returns nil if the server answers requests.
 	Ready func(context.Context) error
 }
 
@@ -31,8 +31,8 @@ type Server struct {
 	program Program
 	process *os.Process
 	output  Tail
-	done    chan struct{} // closed when the server has ended
-	err     error         // why the server ended; set before done is closed
+	done    chan struct{} // channel that is closed when the server has ended
+	err     error         // reason why the server ended; set before done is closed
 }
 
 const (
@@ -65,7 +65,7 @@ func (s *Server) run(started chan<- error) {
 	cmd.Dir = s.program.Dir
 	cmd.Stdout, cmd.Stderr = &s.output, &s.output
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Setpgid:    true, // so that Ctrl-C at a terminal does not reach the server
+		Setpgid:    true, // a separate process group does not receive Ctrl-C from the terminal
 		Pdeathsig:  s.program.End,
 		Credential: s.program.User,
 	}
@@ -97,12 +97,12 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	}
 }
 
-// Done is closed when the server has ended.
+// Done returns a channel that is closed when the server has ended.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Stop ends the server and waits until it has ended. Stop may be called more than once.
 func (s *Server) Stop() error {
-	_ = s.process.Signal(s.program.End) // fails only if the server has ended
+	_ = s.process.Signal(s.program.End) // Signal fails only if the server has ended
 	select {
 	case <-s.done:
 		return nil

@@ -13,7 +13,7 @@ type Tail struct {
 
 const tailSize = 8 << 10
 
-// Write never fails.
+// Write appends text to the tail and never returns an error.
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// Watch guards state that messages from processes change, and waits for conditions on that state.
+// Watch serializes access to state that messages from processes change, and waits for conditions on
+// the state.
 type Watch struct {
 	mu      sync.Mutex
-	err     error         // the first failure
-	changed chan struct{} // capacity 1: the state has changed
+	err     error         // first error that was passed to Fail
+	changed chan struct{} // contains a token if the state has changed; capacity 1
 }
 
 // NewWatch returns a watch.

@@ -3,8 +3,7 @@ package report
 
 import "github.com/bellwether-compute/bellwether/bench"
 
-// Figures are measurements of one value, in any order. The methods return NaN if there are no
-// measurements.
+// Figures are measurements of one value, in any order. The methods return NaN if the list is empty.
 type Figures []float64
 
 // Median returns the median, computed as in package bench.

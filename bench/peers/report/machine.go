@@ -16,7 +16,7 @@ func Machine() string {
 		fmt.Sprintf("%d cores", runtime.NumCPU()),
 		cmp.Or(procField("/proc/cpuinfo", "model name"), runtime.GOARCH),
 	}
-	var kB float64 // the unit in /proc is 1024 bytes
+	var kB float64 // unit of 1024 bytes, as in /proc
 	if _, err := fmt.Sscanf(procField("/proc/meminfo", "MemTotal"), "%f kB", &kB); err == nil {
 		parts = append(parts, fmt.Sprintf("%.0f GB of memory", kB*1024/1e9))
 	}
@@ -27,13 +27,14 @@ func Machine() string {
 	return strings.Join(append(parts, system), ", ")
 }
 
-// procField returns the value of the first line of file that has the given name, or "".
+// procField returns the value of the first line of file that has the given name, or "" if the file
+// has no such line.
 func procField(file, name string) string {
 	f, err := os.Open(file)
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = f.Close() }() // ignore errors, because the file was only read
+	defer func() { _ = f.Close() }() // errors are ignored, because the file was only read
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		if key, value, found := strings.Cut(lines.Text(), ":"); found && strings.TrimSpace(key) == name {
 			return strings.TrimSpace(value)

@@ -15,12 +15,13 @@ type NATS struct{ server *server.Server }
 const NATSVersion = "NATS " + server.VERSION
 
 // maxPending is the number of bytes that a server may buffer for a slow client. With the default of
-// 64 MB the server would disconnect the client.
+// 64 MB the server would disconnect slow clients.
 const maxPending = 4 << 30
 
 // StartNATS runs a NATS server with JetStream. If syncAlways is true, the server syncs each message
-// to disk before it acknowledges the message; otherwise it syncs within two minutes, which is the
-// default. https://docs.nats.io/running-a-nats-service/configuration#jetstream
+// to disk before it acknowledges the message. Otherwise the server syncs messages within two
+// minutes, which is the default.
+// https://docs.nats.io/running-a-nats-service/configuration#jetstream
 func StartNATS(dir string, syncAlways bool) (*NATS, error) {
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT,

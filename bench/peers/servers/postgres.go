@@ -55,7 +55,7 @@ func StartPostgres(ctx context.Context, dir string, synchronousCommit bool) (*Po
 	}
 	server, err := processes.Serve(ctx, processes.Program{
 		Path: filepath.Join(bin, "postgres"), Dir: data, Args: args, User: owner,
-		End: syscall.SIGINT, // a fast shutdown, which disconnects clients
+		End: syscall.SIGINT, // SIGINT requests a fast shutdown, which disconnects clients
 		Ready: func(ctx context.Context) error {
 			conn, err := pgx.Connect(ctx, url)
 			if err != nil {
@@ -102,7 +102,7 @@ func postgresBin() (string, error) {
 		return filepath.Dir(path), nil
 	}
 	major := func(path string) int {
-		n, _ := strconv.Atoi(strings.Split(path, "/")[4]) // n is 0 if the text is not a number
+		n, _ := strconv.Atoi(strings.Split(path, "/")[4]) // Atoi returns 0 for a text that is not a number
 		return n
 	}
 	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return major(a) - major(b) })), nil
@@ -128,7 +128,8 @@ func postgresUser() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
-// give creates a folder that belongs to owner, who must have access to the parent folder.
+// give creates a folder that belongs to the user owner. The user must have access to the parent
+// folder.
 func give(above, folder string, owner *syscall.Credential) error {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
 )
 
-// ErrMissing is returned if a server is not installed.
+// ErrMissing is the error if a server is not installed.
 var ErrMissing = errors.New("it is not installed")
 
 // Redis is a running Redis server.
@@ -24,7 +24,7 @@ type Redis struct {
 }
 
 // StartRedis runs Redis with an append-only file. If appendfsync is "always", Redis syncs the file
-// before each reply; if appendfsync is "everysec", Redis syncs it every second.
+// before each reply. If appendfsync is "everysec", Redis syncs the file every second.
 // https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/
 func StartRedis(ctx context.Context, dir, appendfsync string) (*Redis, error) {
 	path, err := redisPath()
@@ -41,8 +41,8 @@ func StartRedis(ctx context.Context, dir, appendfsync string) (*Redis, error) {
 		Args: []string{
 			"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", dir,
 			"--appendonly", "yes", "--appendfsync", appendfsync,
-			"--save", "", // no snapshots in addition to the append-only file
-			"--maxmemory-policy", "noeviction", // no task may be lost
+			"--save", "", // disables snapshots, because the append-only file has all data
+			"--maxmemory-policy", "noeviction", // tasks must not be evicted
 		},
 		Ready: func(ctx context.Context) error { return pingRedis(ctx, address) },
 	})

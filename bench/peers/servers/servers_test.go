@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// need skips a test of a server that is not installed.
+// need skips the test if a server is not installed.
 func need(t *testing.T, err error) {
 	t.Helper()
 	if errors.Is(err, servers.ErrMissing) {
@@ -27,7 +27,8 @@ func need(t *testing.T, err error) {
 	}
 }
 
-// folder is a folder that others may be let into; testing's are below one of root's.
+// folder returns a folder to which other users can be given access. The folders of package testing
+// are below a folder that only root can access.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "peers-test-")

@@ -14,8 +14,8 @@ import (
 )
 
 // asynqQueue is asynq on Redis. The client of asynq inserts one task per call, so several
-// goroutines insert tasks. Workers poll an empty queue every few milliseconds. With the default
-// interval of one second, workers would wait during most of a short run.
+// goroutines insert tasks. Workers poll an empty queue every few milliseconds. The default poll
+// interval is one second, so workers would be idle during most of a short run.
 // https://pkg.go.dev/github.com/hibiken/asynq#Config
 func asynqQueue(name, appendfsync, durability string) System {
 	return queue(System{

@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
 
-// crew is the worker processes of a queue.
+// crew contains the worker processes of a queue.
 type crew struct {
 	*processes.Watch
 	group *processes.Group
@@ -32,8 +32,8 @@ func (c *crew) heard(process string, line []byte) {
 }
 
 // total returns the sum over all processes. total must be called with exclusive access to the
-// state, from a function passed to Change or Await. Floats are added in any order; [work.Sum.Check]
-// allows for the rounding errors.
+// state, from a function passed to Change or Await. The order in which floats are added is random,
+// so [work.Sum.Check] allows rounding errors.
 func (c *crew) total() (sum work.Sum) {
 	for _, t := range c.told {
 		sum = sum.Plus(t.Sum)
@@ -44,7 +44,7 @@ func (c *crew) total() (sum work.Sum) {
 // awaitReady waits until all processes are ready.
 func (c *crew) awaitReady(ctx context.Context, processes int) error {
 	return c.Await(ctx, "worker processes are ready", func() bool {
-		return len(c.told) >= processes // the first message of a process means that the process is ready
+		return len(c.told) >= processes // a process sends its first message when it is ready
 	})
 }
 

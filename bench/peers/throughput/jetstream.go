@@ -15,8 +15,8 @@ import (
 
 // jetStream is a work queue on a stream. The server acknowledges each inserted task, and workers
 // acknowledge each completed task, which removes the task from the stream. Tasks are inserted
-// asynchronously one by one, or in atomic batches, each of which is synced once. Workers pull many
-// tasks at a time. https://docs.nats.io/nats-concepts/jetstream/streams#retentionpolicy
+// asynchronously, one by one or in atomic batches. The server syncs each batch once. Workers pull
+// many tasks per request. https://docs.nats.io/nats-concepts/jetstream/streams#retentionpolicy
 // https://github.com/nats-io/nats.go/blob/main/jetstream/README.md
 // https://github.com/nats-io/nats-architecture-and-design/blob/main/adr/ADR-50.md
 func jetStream(name, durability string, storage jetstream.StorageType, syncAlways bool) System {
@@ -33,7 +33,7 @@ func jetStream(name, durability string, storage jetstream.StorageType, syncAlway
 		}
 		q := &jetStreamBroker{natsBroker: b, failed: make(chan error, 1), batch: s.Batch}
 		if err := q.prepare(ctx, storage); err != nil {
-			_ = b.stop() // never fails
+			_ = b.stop() // stop never returns an error
 			return nil, err
 		}
 		return q, nil
@@ -49,7 +49,7 @@ const (
 	// reaches this limit in long runs, because it removes tasks more slowly than workers complete
 	// them.
 	maxUnacknowledged = 100_000
-	// acknowledgeAfter is the acknowledgement timeout. Workers hold a task for a much shorter time.
+	// acknowledgeAfter is the acknowledgement timeout. Workers need much less time per task.
 	acknowledgeAfter = 2 * time.Minute
 	// largestBatch is the maximum number of messages in a batch.
 	largestBatch = 1000
@@ -59,10 +59,11 @@ type jetStreamBroker struct {
 	*natsBroker
 	js     jetstream.JetStream
 	failed chan error // error of the first refused insertion
-	batch  int        // tasks per insertion; 0: one by one
+	batch  int        // number of tasks per insertion; 0 if tasks are inserted one by one
 }
 
-// withBatches returns each setting twice: without batches and with the largest batches.
+// withBatches returns two variants of each setting: one without batches, and one with the largest
+// batches.
 func withBatches(all []Setting) []Setting {
 	for _, s := range all {
 		s.Batch = largestBatch
@@ -108,7 +109,7 @@ func (b *jetStreamBroker) insert(ctx context.Context, lo, hi uint64) error {
 	return nil
 }
 
-// insertBatch inserts all tasks or none.
+// insertBatch inserts tasks in one atomic batch.
 func (b *jetStreamBroker) insertBatch(ctx context.Context, lo, hi uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, insertWithin)
 	defer cancel()
@@ -173,8 +174,8 @@ func (b *jetStreamBroker) left(ctx context.Context) (uint64, error) {
 	return stream.CachedInfo().State.Msgs, nil
 }
 
-// consumeJetStream subscribes once per slot, with an equal share of the tasks that the process may
-// hold.
+// consumeJetStream subscribes once per slot, and divides the tasks that the process may hold
+// equally among the slots.
 func consumeJetStream(ctx context.Context, c consumption, do func(context.Context, uint64) error, ready func()) error {
 	conn, err := nats.Connect(c.Address)
 	if err != nil {

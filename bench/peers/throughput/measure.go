@@ -20,13 +20,13 @@ type Config struct {
 	Slots     int
 	Rounds    int
 	// For is the approximate duration of a run with empty tasks. Each system executes as many tasks
-	// as it can in this time. 0: no run with empty tasks.
+	// as it can in the time For. If For is 0, there is no run with empty tasks.
 	For time.Duration
-	// Same is the number of empty tasks in a run that has the same number of tasks for all
-	// systems; 0: no run with the same number.
+	// Same is the number of empty tasks in a run that has the same number of tasks for all systems.
+	// If Same is 0, there is no such run.
 	Same uint64
-	// Busy is the approximate time for which simulated tasks keep all slots busy. There is a run
-	// for each number of tasks in BusyTasks.
+	// Busy is the approximate time for which simulated tasks keep all slots busy. BusyTasks
+	// contains the numbers of tasks of these runs.
 	Busy      time.Duration
 	BusyTasks []uint64
 	// Progress receives progress messages.
@@ -40,11 +40,11 @@ const tryFor = 400 * time.Millisecond
 // firstTasks is the number of tasks of a warm-up run.
 const firstTasks = 200
 
-// bench is a running measurement.
+// bench is the state of a running benchmark.
 type bench struct {
 	Config
 	right map[rightKey]work.Sum
-	runs  int // number of folders used
+	runs  int // number of folders that were used for runs
 }
 
 type rightKey struct {
@@ -84,7 +84,7 @@ func (b *bench) with(ctx context.Context, s System, w work.Work, setting Setting
 	return do(open)
 }
 
-// run executes tasks and checks their sum.
+// run executes tasks and checks the sum of the tasks.
 func (b *bench) run(ctx context.Context, open session, w work.Work, tasks uint64) (time.Duration, error) {
 	want, err := b.rightSum(ctx, w, tasks)
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *bench) run(ctx context.Context, open session, w work.Work, tasks uint64
 // mostRuns is the maximum number of repetitions of a short run.
 const mostRuns = 10
 
-// timed returns the duration of a run. If runs are short, it returns the mean of several runs.
+// timed returns the duration of a run. If runs are short, timed returns the mean of several runs.
 func (b *bench) timed(ctx context.Context, open session, w work.Work, tasks uint64) (time.Duration, error) {
 	var total time.Duration
 	for runs := time.Duration(1); ; runs++ {
@@ -114,8 +114,8 @@ func (b *bench) timed(ctx context.Context, open session, w work.Work, tasks uint
 	}
 }
 
-// try returns the fastest setting of a system, and the tasks per second with this setting. A run
-// has at most the number of tasks in most.
+// try returns the fastest setting of a system, and the tasks per second with this setting. The
+// parameter most is the largest number of tasks of a run.
 func (b *bench) try(ctx context.Context, s System, w work.Work, most uint64) (best Setting, rate float64, err error) {
 	for _, setting := range s.Settings {
 		err := b.with(ctx, s, w, setting, func(open session) error {
@@ -137,7 +137,8 @@ func (b *bench) try(ctx context.Context, s System, w work.Work, most uint64) (be
 	return best, rate, nil
 }
 
-// speed runs more and more tasks until a run is long enough or has the maximum number of tasks.
+// speed repeats runs with increasing numbers of tasks until a run is long enough or has the maximum
+// number of tasks.
 func (b *bench) speed(ctx context.Context, open session, w work.Work, most uint64) (took time.Duration, tasks uint64, err error) {
 	for tasks = min(firstTasks, most); tasks < most; tasks = min(most, tasks*growth(took)) {
 		took, err = b.run(ctx, open, w, tasks)

@@ -16,9 +16,9 @@ const (
 	queueName = "workers"
 )
 
-// natsQueueGroup is a queue group of NATS: subscribers that share the messages of a subject. The
-// clients get no limit on pending messages, because they would drop messages beyond the default
-// limit. https://docs.nats.io/using-nats/developer/receiving/queues
+// natsQueueGroup is a queue group of NATS. Its subscribers share the messages of a subject. The
+// clients have no limit on pending messages, because they would drop messages beyond the limit.
+// https://docs.nats.io/using-nats/developer/receiving/queues
 // https://docs.nats.io/using-nats/developer/connecting/events/slow
 func natsQueueGroup() System {
 	return queue(System{
@@ -63,7 +63,7 @@ func startNATS(p Place, syncAlways bool) (*natsBroker, error) {
 
 func (b *natsBroker) address() string { return b.server.URL() }
 
-// insertWithin bounds the time for the reply to an insertion.
+// insertWithin is the timeout for the reply to an insertion.
 const insertWithin = time.Minute
 
 // checkEvery is the number of insertions between two checks of ctx.
@@ -132,7 +132,7 @@ func doMessage(ctx context.Context, data []byte, do func(context.Context, uint64
 	return do(ctx, task)
 }
 
-// first keeps the first error.
+// first sends an error to the channel errs unless the channel already contains one.
 func first(errs chan<- error, err error) {
 	select {
 	case errs <- err:

@@ -12,9 +12,9 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
 
-// broker is the server of a queue with the connection of this process.
+// broker is the server of a queue, together with this process's connection to the server.
 type broker interface {
-	// address is the address for worker processes.
+	// address returns the server's address for worker processes.
 	address() string
 	// insert inserts tasks lo to hi-1.
 	insert(ctx context.Context, lo, hi uint64) error
@@ -32,8 +32,8 @@ type consumption struct {
 	Hand    int       `json:"in_hand"`
 }
 
-// consume executes tasks of a queue until ctx is done. consume calls ready when it has subscribed,
-// so that tasks inserted afterwards reach the process.
+// consume executes tasks of a queue until ctx is done. consume calls ready after it has subscribed,
+// so that later tasks reach the process.
 type consume func(ctx context.Context, c consumption, do func(context.Context, uint64) error, ready func()) error
 
 // queue sets the function of s that opens the system, and returns s. The parameter kind selects the
@@ -129,7 +129,7 @@ func (q *queueSession) close() error {
 	return q.broker.stop()
 }
 
-// A message contains the number of a task.
+// Each message in a queue contains the number of a task.
 
 const taskSize = 8
 
@@ -152,13 +152,13 @@ func Roles() map[string]processes.Role {
 	return map[string]processes.Role{Consumer: beConsumer}
 }
 
-// told is a message from a worker process. The first message means that the process is ready.
+// told is a message from a worker process. A process sends its first message when it is ready.
 type told struct {
 	Sum work.Sum `json:"sum"`
 }
 
-// A worker process reports its sum when it has been idle for the time moment, which bounds the
-// error of the measured time. While it is busy, it reports its sum every tellEvery.
+// A worker process reports its sum after it has been idle for the time moment, which bounds the
+// error of the measured time. A busy worker process reports its sum at the interval tellEvery.
 const (
 	moment    = time.Millisecond
 	tellEvery = 20 * time.Millisecond

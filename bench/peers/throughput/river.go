@@ -57,7 +57,7 @@ type riverTask struct {
 	Task uint64 `json:"task"`
 }
 
-// Kind returns the kind of the job.
+// Kind returns the name of the task's kind in River.
 func (riverTask) Kind() string { return subject }
 
 type riverBroker struct {
@@ -111,7 +111,7 @@ func (b *riverBroker) stop() error {
 	return b.postgres.Stop()
 }
 
-// quiet returns a logger that discards everything. Failed tasks are noticed by the sum instead.
+// quiet returns a logger that discards everything. The sum of the tasks shows failed tasks.
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 type riverWorker struct {

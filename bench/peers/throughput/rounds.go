@@ -36,7 +36,7 @@ type Loaded struct {
 	Runs []Runs    `json:"systems"`
 }
 
-// Runs are the runs of one system with one load, one per round.
+// Runs contains the runs of one system with one load, in the order of the rounds.
 type Runs struct {
 	System  string         `json:"system"`
 	Setting Setting        `json:"setting"`
@@ -53,14 +53,15 @@ func (r Runs) Rates() report.Figures {
 	return rates
 }
 
-// load is a number of tasks of one kind.
+// load is the number and the kind of tasks in a run.
 type load struct {
 	name  string
 	work  work.Work
-	tasks uint64 // 0: as many tasks as the system executes in the time Config.For
+	tasks uint64 // number of tasks; 0 means the number that the system executes in the time Config.For
 }
 
-// Run measures all loads on all systems in each round. Each round begins with another system.
+// Run measures all loads on all systems in each round. The order of the systems differs between
+// rounds.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	b := &bench{Config: cfg, right: map[rightKey]work.Sum{}}
 	result := Result{Processes: cfg.Processes, Slots: cfg.Slots, Rounds: cfg.Rounds}
@@ -103,7 +104,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	return result, nil
 }
 
-// loads returns the loads of each round.
+// loads returns the loads that each round measures.
 func (b *bench) loads(ctx context.Context) ([]load, error) {
 	var all []load
 	if b.For > 0 {
@@ -170,7 +171,7 @@ func roundTo2(x float64) uint64 {
 	return uint64(math.Round(x/unit) * unit)
 }
 
-// measure runs a system once.
+// measure runs a system once with a load and records the result.
 func (b *bench) measure(ctx context.Context, s System, l load, runs *Runs) error {
 	return b.with(ctx, s, l.work, runs.Setting, func(open session) error {
 		took, err := b.timed(ctx, open, l.work, runs.Tasks)

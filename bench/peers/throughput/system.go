@@ -13,8 +13,8 @@ import (
 type System struct {
 	Name       string
 	Versions   func(context.Context, Place) (string, error)
-	Durability string // which tasks survive a power failure
-	Tuning     string // settings that differ from the defaults
+	Durability string // description of the tasks that survive a power failure
+	Tuning     string // description of the settings that differ from the defaults
 	Settings   []Setting
 	open       func(context.Context, Place, work.Work, Setting) (session, error)
 }
@@ -29,11 +29,11 @@ type Place struct {
 
 func (p Place) cores() int { return p.Processes * p.Slots }
 
-// Setting is one way to run a system.
+// Setting contains the settings of a system that the benchmark varies.
 type Setting struct {
-	Procs int `json:"gomaxprocs"` // GOMAXPROCS of each worker process; 0: the number of cores
-	Hand  int `json:"in_hand"`    // tasks that a worker process may hold; 0: not a setting of this system
-	Batch int `json:"batch"`      // tasks per insertion; 0: one by one, or not a setting of this system
+	Procs int `json:"gomaxprocs"` // GOMAXPROCS of each worker process; 0 means the number of cores
+	Hand  int `json:"in_hand"`    // number of tasks that a worker process may hold; 0 if the system has no such setting
+	Batch int `json:"batch"`      // number of tasks per insertion; 0 if tasks are inserted one by one
 }
 
 func (s Setting) String() string {

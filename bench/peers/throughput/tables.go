@@ -34,7 +34,7 @@ func (r Result) Tables() []report.Table {
 	return append(tables, about)
 }
 
-// own returns the rates of Bellwether with a load, or nil if Bellwether was not measured.
+// own returns the rates of Bellwether for a load, or nil if Bellwether was not measured.
 func (r Result) own(l Loaded) report.Figures {
 	for _, runs := range l.Runs {
 		if runs.System == Bellwether {

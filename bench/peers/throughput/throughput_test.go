@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// place is a folder that PostgreSQL's user may pass through.
+// place returns a folder whose subfolders PostgreSQL's user can access.
 func place(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "peers-test-")
@@ -40,12 +40,12 @@ func place(t *testing.T) string {
 	return dir
 }
 
-// small is a run of seconds.
+// small returns the configuration of a run that takes a few seconds.
 func small(t *testing.T, systems ...System) Config {
 	t.Helper()
 	for i := range systems {
 		if s := systems[i].Settings; len(s) > 3 {
-			systems[i].Settings = []Setting{s[0], s[len(s)-1]} // the extremes
+			systems[i].Settings = []Setting{s[0], s[len(s)-1]} // only the first and the last setting are tried
 		}
 	}
 	return Config{
@@ -69,8 +69,8 @@ func named(t *testing.T, names ...string) (found []System) {
 	return found
 }
 
-// check runs a measurement, which checks that all tasks were done, and looks whether
-// it is whole.
+// check runs a measurement, which checks that all tasks were done, and checks that the result is
+// complete.
 func check(t *testing.T, cfg Config) Result {
 	t.Helper()
 	result, err := Run(t.Context(), cfg)
@@ -100,7 +100,7 @@ func TestBellwetherBesideOthers(t *testing.T) {
 	cfg.For, cfg.Same = 200*time.Millisecond, 0
 	result := check(t, cfg)
 	tables := result.Tables()
-	if len(tables) != 3 { // two loads, and the systems
+	if len(tables) != 3 { // a table for each of two loads, and a table of the systems
 		t.Fatalf("got %d tables", len(tables))
 	}
 	for _, table := range tables {
@@ -131,7 +131,7 @@ func TestRiver(t *testing.T) {
 	check(t, small(t, named(t, "River", "River, synced")...))
 }
 
-// fake is a system that says what it is told to.
+// fake returns a system whose runs return the result of the function run.
 func fake(run func(n uint64) (work.Sum, error)) System {
 	return System{
 		Name:     "fake",
@@ -169,7 +169,7 @@ func TestFailureNamesTheSystem(t *testing.T) {
 	}
 }
 
-// The fastest setting is the one that is used.
+// TestFastestSettingIsChosen checks that the rounds use the fastest setting.
 func TestFastestSettingIsChosen(t *testing.T) {
 	s := fake(nil)
 	s.Settings = []Setting{{Hand: 1}, {Hand: 2}, {Hand: 3}}
@@ -185,7 +185,7 @@ func TestFastestSettingIsChosen(t *testing.T) {
 	}
 }
 
-// pacedSession takes a given time for anything.
+// pacedSession is a session whose runs take a given time.
 type pacedSession struct {
 	work work.Work
 	took time.Duration
@@ -198,7 +198,7 @@ func (s pacedSession) run(ctx context.Context, n uint64) (time.Duration, work.Su
 
 func (pacedSession) close() error { return nil }
 
-// lostBroker is a queue that loses its last task.
+// lostBroker is the broker of a queue that loses its last task.
 type lostBroker struct{ *natsBroker }
 
 func (b lostBroker) insert(ctx context.Context, lo, hi uint64) error {
@@ -236,7 +236,8 @@ func TestConsumerThatFailsIsAnError(t *testing.T) {
 	}
 }
 
-// What was started ends when the context does, wherever that is.
+// TestCancelledRunStops checks that all servers and processes end when the context is cancelled at
+// any time of a run.
 func TestCancelledRunStops(t *testing.T) {
 	for _, after := range []int{1, 2, 4} {
 		ctx, cancel := context.WithCancel(t.Context())

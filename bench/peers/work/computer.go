@@ -19,20 +19,20 @@ type Computer struct {
 	free  chan *Slot
 }
 
-// Slot executes one task at a time, and sums up the completed tasks.
+// Slot executes one task at a time, and adds up the completed tasks.
 type Slot struct {
 	do  func(ctx context.Context, task uint64) error
 	sum func() (Sum, error)
 }
 
-// Do executes a task.
+// Do executes a task in the slot.
 func (s *Slot) Do(ctx context.Context, task uint64) error { return s.do(ctx, task) }
 
-// Open returns a computer.
+// Open returns a computer with the given number of slots.
 func (w Work) Open(ctx context.Context, slots int) (*Computer, error) {
 	if w.Paths == 0 {
 		params := probe.Definition.Defaults
-		params.Partitions = math.MaxInt64 // accept any task number
+		params.Partitions = math.MaxInt64 // a large number of partitions allows any task number
 		return open(ctx, probe.Definition, params, slots, empty)
 	}
 	params := montecarlo.Definition.Defaults

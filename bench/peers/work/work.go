@@ -11,9 +11,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
-// Work describes a task.
+// Work describes the work of a task.
 type Work struct {
-	Paths uint64 `json:"paths"` // paths that each task simulates; 0: empty tasks
+	Paths uint64 `json:"paths"` // number of paths that each task simulates; 0 for empty tasks
 }
 
 // Job returns the job of the bellwether program with the same work, and its parameters.
@@ -31,14 +31,12 @@ type Sum struct {
 	Payoff float64 `json:"payoff"`      // sum of the payoffs of simulated paths
 }
 
-// Plus returns s plus t.
 func (s Sum) Plus(t Sum) Sum { return Sum{s.Tasks + t.Tasks, s.Hash + t.Hash, s.Payoff + t.Payoff} }
 
-// Minus returns s minus t.
 func (s Sum) Minus(t Sum) Sum { return Sum{s.Tasks - t.Tasks, s.Hash - t.Hash, s.Payoff - t.Payoff} }
 
-// rounding is the relative difference that two sums of the same payoffs may have. rounding is far
-// larger than rounding errors, and far smaller than the share of one task in any run of these
+// rounding is the relative difference that two sums of the same payoffs may have. The constant is
+// far larger than rounding errors, and far smaller than the share of one task in any run of these
 // benchmarks.
 const rounding = 1e-11
 
@@ -50,7 +48,7 @@ func (s Sum) Check(want Sum) error {
 	return nil
 }
 
-// Result reads the sum from the result of the job.
+// Result computes the sum from the result of the job of the bellwether program.
 func (w Work) Result(tasks uint64, result json.RawMessage) (Sum, error) {
 	if w.Paths == 0 {
 		return read(result, tasks, empty)

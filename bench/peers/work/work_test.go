@@ -23,7 +23,7 @@ func right(t *testing.T, w work.Work, n uint64) work.Sum {
 	return sum
 }
 
-// The sum of the job's own result is that of the tasks.
+// TestJobHasTheSameSum checks that the sum in the job's result equals the sum of the tasks.
 func TestJobHasTheSameSum(t *testing.T) {
 	known := map[string]jobs.Job{"probe": jobs.MustNew(probe.Definition), "montecarlo": jobs.MustNew(montecarlo.Definition)}
 	for name, w := range kinds {
@@ -46,7 +46,8 @@ func TestJobHasTheSameSum(t *testing.T) {
 	}
 }
 
-// A task left out, done twice, or done in place of another is noticed.
+// TestCheckFindsWhatIsWrong checks that Check finds a missing task, a repeated task, and a task
+// that replaced another task.
 func TestCheckFindsWhatIsWrong(t *testing.T) {
 	for name, w := range kinds {
 		want := right(t, w, tasks)

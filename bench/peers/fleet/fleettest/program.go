@@ -10,7 +10,8 @@ import (
 
 const module = "github.com/bellwether-compute/bellwether"
 
-// Program builds the bellwether program from this checkout and returns the program's path.
+// Program builds the bellwether program from the source code of this repository and returns the
+// program's path.
 func Program(t testing.TB) string {
 	t.Helper()
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
