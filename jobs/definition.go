@@ -16,8 +16,8 @@ type Plan struct {
 // called from several goroutines at once. The caller owns the returned value: Merge
 // may change it.
 //
-// A Mapper may also implement [Forker] or [Filler]. If a Mapper implements [io.Closer], Close is
-// called once, after the last Map has returned.
+// A Mapper may also implement [Forker] or [Filler], and [Cleaner]. If a Mapper implements
+// [io.Closer], Close is called once, after the last Map has returned.
 type Mapper[T any] interface {
 	Map(ctx context.Context, partition uint64) (T, error)
 }
@@ -31,6 +31,14 @@ type Forker[T any] interface {
 	// time. Fork itself may be called from several goroutines. A Map function that
 	// panicked is not called again.
 	Fork() func(ctx context.Context, partition uint64) (T, error)
+}
+
+// Cleaner is an optional interface of a [Mapper] whose Map writes to storage of its own. If a job ends,
+// each process that has opened the job calls CleanUp after Close. The job may have completed, failed or
+// been cancelled, so CleanUp must find out whether the job's result names what Map has written.
+// CleanUp is not called if the process ends before the job.
+type Cleaner interface {
+	CleanUp(ctx context.Context) error
 }
 
 // Definition is the code of a kind of job. P is the type of the parameters, T the type of a partial

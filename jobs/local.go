@@ -53,15 +53,23 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	if closeErr := task.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("close job %s: %w", job.Name(), closeErr)
 	}
-	if err != nil {
-		return LocalResult{}, err
-	}
 	result := LocalResult{Partitions: plan.Partitions}
-	job = job.OnAttachment(func(a Attachment) { result.Attachment = a }).OwnOperands(true, true)
-	if result.Result, err = job.Finish(ctx, params, root); err != nil {
-		return LocalResult{}, err
+	if err == nil {
+		job = job.OnAttachment(func(a Attachment) { result.Attachment = a }).OwnOperands(true, true)
+		result.Result, err = job.Finish(ctx, params, root)
+	}
+	if err != nil {
+		return LocalResult{}, errors.Join(err, cleanUp(ctx, job, task))
 	}
 	return result, nil
+}
+
+// cleanUp cleans up after a closed task, even if ctx is done.
+func cleanUp(ctx context.Context, job Job, task *Task) error {
+	if err := task.CleanUp(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("clean up after job %s: %w", job.Name(), err)
+	}
+	return nil
 }
 
 // RunPartition plans a job and maps only one partition, to find out why the partition failed.
@@ -88,6 +96,7 @@ func (l Local) RunPartition(ctx context.Context, job Job, params Params, partiti
 		if closeErr := task.Close(); err == nil && closeErr != nil {
 			err = fmt.Errorf("close job %s: %w", job.Name(), closeErr)
 		}
+		err = errors.Join(err, cleanUp(ctx, job, task))
 	}()
 	err = Local{Slots: 1, Attempts: l.Attempts}.each(ctx, task, 1, func(uint64) Span { return Span{partition, partition + 1} },
 		func(_ uint64, s Stack) error {

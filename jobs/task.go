@@ -45,6 +45,17 @@ func (t *Task) Close() (err error) {
 	return closer.Close()
 }
 
+// CleanUp calls the mapper's CleanUp if the mapper implements [Cleaner]. The job must have ended, and the task
+// must be closed.
+func (t *Task) CleanUp(ctx context.Context) (err error) {
+	cleaner, ok := t.mapper.(Cleaner)
+	if !ok {
+		return nil
+	}
+	defer recoverTo(&err)
+	return cleaner.CleanUp(ctx)
+}
+
 // Stack runs partitions in order and keeps the finished nodes. Stack merges two siblings as soon as
 // both are on the stack. For each contiguous span the stack therefore holds at most two nodes per
 // level of the tree. A stack must be used from one goroutine at a time.

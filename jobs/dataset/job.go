@@ -52,6 +52,10 @@ type Job[P, A, R any] struct {
 	// partition may be computed more than once, and if there are quotes in its text it has two
 	// accumulators, so Store must write to new names: see package output.
 	Store func(ctx context.Context, p P, at Place, acc *A) error
+	// Discard removes what Store has written in a run. Discard is called when a job has ended, also
+	// after the job has completed, in which case Discard must remove nothing. Several processes may
+	// call Discard at the same time.
+	Discard func(ctx context.Context, p P, run string) error
 	// Merge merges the accumulators of two neighbouring ranges of records. Merge may change and
 	// return left or right.
 	Merge func(left, right A) (A, error)
@@ -97,7 +101,7 @@ func define[P, A, R any](j Job[P, A, R], from source.Driver) jobs.Definition[P, 
 		Plan: e.plan, Preview: e.preview, Open: e.open, Merge: e.merger.Merge, Finish: e.finish,
 		Limits: j.Limits, Restricted: j.Restricted,
 	}
-	if (j.Fold == nil) == (j.Open == nil) || j.Merge == nil || j.Finish == nil || j.Store != nil && j.Prepare == nil {
+	if (j.Fold == nil) == (j.Open == nil) || j.Merge == nil || j.Finish == nil || j.Store != nil && (j.Prepare == nil || j.Discard == nil) {
 		d.Plan = nil // makes jobs.New refuse the definition
 	}
 	return d
@@ -181,7 +185,18 @@ type mapper[P, A, R any] struct {
 	folder func() (*folder[A], error)
 }
 
-var _ jobs.Forker[Partial[int]] = (*mapper[Input, int, int])(nil)
+var (
+	_ jobs.Forker[Partial[int]] = (*mapper[Input, int, int])(nil)
+	_ jobs.Cleaner              = (*mapper[Input, int, int])(nil)
+)
+
+// CleanUp implements jobs.Cleaner.
+func (m *mapper[P, A, R]) CleanUp(ctx context.Context) error {
+	if m.run == "" {
+		return nil
+	}
+	return m.job.Discard(ctx, m.params, m.run)
+}
 
 // Map implements jobs.Mapper.
 func (m *mapper[P, A, R]) Map(ctx context.Context, partition uint64) (Partial[A], error) {

@@ -204,35 +204,54 @@ func finishOutput(ctx context.Context, p Params, run string, t *table, result *R
 	for _, c := range result.Columns {
 		columns = append(columns, output.Column{Name: c.Name, Type: c.Type})
 	}
-	left := pending{parts: t.out.parts}
-	add := func(r row) error {
-		if left.add(r); left.bytes < objectBytes {
-			return nil
-		}
-		return left.write(ctx, to, "end", columns)
+	parts, err := writeLeft(ctx, to, columns, t, result)
+	if err != nil {
+		return err
 	}
-	for _, r := range t.out.rows {
-		if err := add(r); err != nil {
-			return err
-		}
-	}
-	for _, cells := range result.Rows {
-		if err := add(rowOf(cells)); err != nil {
-			return err
-		}
-	}
-	if len(left.rows) > 0 {
-		if err := left.write(ctx, to, "end", columns); err != nil {
-			return err
-		}
-	}
-	name, m, err := to.Commit(ctx, columns, left.parts)
+	name, m, err := to.Commit(ctx, columns, parts)
 	if err != nil {
 		return err
 	}
 	result.Rows = [][]cell{}
 	result.Output = &Output{Manifest: name, Format: m.Format, Objects: len(m.Objects), Rows: m.Rows, Bytes: m.Bytes}
 	return nil
+}
+
+// writeLeft writes the rows that are in memory, and returns all parts of the output. After an error it
+// removes the objects that it has written.
+func writeLeft(ctx context.Context, to output.Folder, columns []output.Column, t *table, result *Result) ([]output.Part, error) {
+	left := pending{parts: slices.Clip(t.out.parts)}
+	add := func(r row) error {
+		if left.add(r); left.bytes < objectBytes {
+			return nil
+		}
+		return left.write(ctx, to, "end", columns)
+	}
+	rows := func(yield func(row) bool) {
+		for _, r := range t.out.rows {
+			if !yield(r) {
+				return
+			}
+		}
+		for _, cells := range result.Rows {
+			if !yield(rowOf(cells)) {
+				return
+			}
+		}
+	}
+	var err error
+	for r := range rows {
+		if err = add(r); err != nil {
+			break
+		}
+	}
+	if err == nil && len(left.rows) > 0 {
+		err = left.write(ctx, to, "end", columns)
+	}
+	if err != nil {
+		return nil, errors.Join(err, to.RemoveParts(context.WithoutCancel(ctx), left.parts[len(t.out.parts):]))
+	}
+	return left.parts, nil
 }
 
 // rowOf returns the cells of a result as a row of text.

@@ -112,6 +112,27 @@ func TestParquetOutput(t *testing.T) {
 	}
 }
 
+// A job that fails, and a single partition that is run alone, leave no objects.
+func TestOutputOfFailedJob(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "out")
+	input := write(t, "a.csv", "id,text\n"+strings.Repeat("1,some text\n", 3000)+"ragged\n")
+	if _, err := scan(t, "input="+input, "output="+folder, "block=5000"); err == nil || !strings.Contains(err.Error(), "1 fields") {
+		t.Errorf("got %v, want the error of the last row", err)
+	}
+	job := jobs.MustNew(Definition)
+	params, err := job.Params(nil, "input="+input, "output="+folder, "block=5000")
+	if err == nil {
+		_, _, err = jobs.Local{Slots: 1, Attempts: 1}.RunPartition(t.Context(), job, params, 1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(folder) // the folder exists, because objects were written
+	if err != nil || len(files) > 0 {
+		t.Errorf("got %v, %v, want no files", files, err)
+	}
+}
+
 func TestOutputOfGroups(t *testing.T) {
 	folder := t.TempDir()
 	if _, err := scan(t, "input="+write(t, "trips.csv", trips), "by=vendor", "aggregate=count,mean(fare),max(fare)", "where=vendor != 'C'", "output="+folder, "output-format=ndjson"); err != nil {

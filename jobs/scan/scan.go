@@ -53,6 +53,7 @@ var job = dataset.Job[Params, *table, Result]{
 	},
 	Prepare: prepare,
 	Store:   store,
+	Discard: func(ctx context.Context, p Params, run string) error { return p.folder(run).Abandon(ctx) },
 	Merge:   merge,
 	Finish:  finish,
 }

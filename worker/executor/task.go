@@ -72,6 +72,18 @@ func (t *task) run() {
 	}
 	t.users.Wait()
 	t.close(opened)
+	if t.ended() {
+		t.cleanUp(opened)
+	}
+}
+
+// cleanUp removes what the partitions of a job that has failed or was cancelled have written to storage of
+// their own.
+func (t *task) cleanUp(opened *jobs.Task) {
+	_, err := guard{w: t.w, limit: t.limits.Open}.run(t.w.life, opened.CleanUp)
+	if err != nil && t.w.life.Err() == nil {
+		t.w.cfg.Logger.Warn("Could not clean up after a job", "job", t.opening.Job, "error", err)
+	}
 }
 
 // close closes the job. If the job's Close does not return, close does not wait for it.

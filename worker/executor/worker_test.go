@@ -325,6 +325,54 @@ func TestEndedJobIsCancelledAndClosed(t *testing.T) {
 	}
 }
 
+// cleaningMapper signals when it cleans up.
+type cleaningMapper struct {
+	mapper
+	cleaned chan struct{}
+}
+
+func (m cleaningMapper) CleanUp(context.Context) error {
+	close(m.cleaned)
+	return nil
+}
+
+// A worker cleans up after a job that has ended, but not after a job that goes on without the worker.
+func TestCleansUpAfterTheJobsEnd(t *testing.T) {
+	for _, ends := range []bool{true, false} {
+		nc := connect(t, startServer(t, -1).ClientURL())
+		begun, closed, cleaned := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		d := definition("sum", nil, nil)
+		d.Open = func(context.Context, struct{}, jobs.Plan) (jobs.Mapper[uint64], error) {
+			return cleaningMapper{mapper{func(ctx context.Context, _ uint64) error {
+				close(begun)
+				<-ctx.Done()
+				return ctx.Err()
+			}, func() { close(closed) }}, cleaned}, nil
+		}
+		job := jobs.MustNew(d)
+		w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
+		l := startLeader(t, nc, 1)
+		l.assign("j", job, 0, 1, all(1))
+		<-begun
+		if ends {
+			l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "j", Ended: true}} })
+			<-cleaned
+			<-closed // CleanUp is called after Close
+		}
+		if err := w.leave(); err != nil {
+			t.Fatal(err)
+		}
+		<-closed
+		select {
+		case <-cleaned:
+			if !ends {
+				t.Error("cleaned up after a job that has not ended")
+			}
+		default:
+		}
+	}
+}
+
 func TestHigherPriorityGetsASlotAtThePartitionBoundary(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	low, high := sum("low", nil), sum("high", nil)

@@ -23,6 +23,11 @@
 //   - An object that a lost attempt writes after the manifest is there: RemoveLate finds the
 //     manifest and removes the object. If the process dies between these steps, the object stays. It
 //     is not in the manifest.
-//   - A job fails or is cancelled: its objects stay, and the folder has no manifest.
+//   - A job fails or is cancelled: the folder has no manifest. Each worker that has worked on the job
+//     calls [Folder.Abandon], which removes the objects of all workers, after the last of its own
+//     attempts has ended. Objects stay if no worker that has worked on the job is alive, or if an
+//     attempt writes an object after that and its worker dies before it removes the object. These
+//     objects are named part-RUN-*, and no manifest names their RUN.
+//   - A process dies while it writes a file: a file .new-* stays, which no reader lists.
 //   - Storage is busy: Write retries under another name.
 package output

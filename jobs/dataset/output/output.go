@@ -195,6 +195,7 @@ func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (nam
 		return "", m, err
 	}
 	o, err := f.Driver.Create(ctx, f.Name+manifestName, append(content, '\n'))
+	created := err == nil
 	if errors.Is(err, source.ErrExists) {
 		var first Manifest
 		if o, first, err = read(ctx, f.Driver, f.Name); err == nil && (first.Run != f.Run || first.Rows != m.Rows) {
@@ -205,19 +206,81 @@ func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (nam
 	if err != nil {
 		return "", m, fmt.Errorf("commit output: %w", err)
 	}
-	listed := map[string]bool{}
+	missing := map[string]bool{}
 	for _, p := range m.Objects {
-		listed[p.Name] = true
+		missing[p.Name] = true
 	}
+	err = f.remove(ctx, func(name string) bool {
+		listed := missing[name]
+		delete(missing, name)
+		return !listed
+	})
+	if err != nil {
+		return "", m, fmt.Errorf("remove what lost attempts wrote: %w", err)
+	}
+	if len(missing) > 0 { // the job was cancelled, and a worker has called Abandon
+		err = fmt.Errorf("commit output: %d of %d objects: %w", len(missing), len(m.Objects), source.ErrNotFound)
+		if created {
+			err = errors.Join(err, f.Driver.Remove(ctx, o.Name))
+		}
+		return "", m, err
+	}
+	return o.Name, m, nil
+}
+
+// RemoveParts removes objects that no Commit has listed.
+func (f Folder) RemoveParts(ctx context.Context, parts []Part) error {
+	for _, p := range parts {
+		if err := f.Driver.Remove(ctx, p.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes those objects of the job for which a function returns true.
+func (f Folder) remove(ctx context.Context, which func(name string) bool) error {
 	for o, err := range f.Driver.List(ctx, f.Name+f.prefix()+"*") {
-		if err == nil && !listed[o.Name] {
+		if err == nil && which(o.Name) {
 			err = f.Driver.Remove(ctx, o.Name)
 		}
 		if err != nil {
-			return "", m, fmt.Errorf("remove what lost attempts wrote: %w", err)
+			return err
 		}
 	}
-	return o.Name, m, nil
+	return nil
+}
+
+// Abandon removes all objects of a job that has ended, unless the job has committed its output. If the
+// job was cancelled, its Commit may still run. Commit first creates the manifest and then looks for the
+// objects, and Abandon first removes the objects and then looks for the manifest. So at least one of
+// them finds that the other one has run, and removes the manifest.
+func (f Folder) Abandon(ctx context.Context) error {
+	committed, err := f.committed(ctx)
+	if err != nil || committed {
+		return err
+	}
+	removed := false
+	err = f.remove(ctx, func(string) bool {
+		removed = true
+		return true
+	})
+	if err != nil || !removed {
+		return err
+	}
+	if committed, err = f.committed(ctx); err != nil || !committed {
+		return err
+	}
+	return f.Driver.Remove(ctx, f.Name+manifestName)
+}
+
+// committed reports whether the folder has the manifest of this job.
+func (f Folder) committed(ctx context.Context) (bool, error) {
+	_, m, err := read(ctx, f.Driver, f.Name)
+	if errors.Is(err, source.ErrNotFound) {
+		return false, nil
+	}
+	return m.Run == f.Run, err
 }
 
 // Read returns the manifest of a folder. Read fails with [source.ErrNotFound] if the folder has no manifest. The

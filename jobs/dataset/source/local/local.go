@@ -125,6 +125,9 @@ func list(ctx context.Context, pattern string, each func(source.Object) error) e
 	}
 	for _, name := range names {
 		info, err := os.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the file was removed after Glob had listed it
+		}
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,96 @@
+package output
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
+)
+
+var columns = []Column{{"x", "text"}}
+
+// onRemove calls a function before each removal.
+type onRemove struct {
+	*memory.Driver
+	call func()
+}
+
+func (d onRemove) Remove(ctx context.Context, name string) error {
+	d.call()
+	return d.Driver.Remove(ctx, name)
+}
+
+func put(t *testing.T, f Folder, label, text string) Part {
+	t.Helper()
+	p, err := f.Write(t.Context(), label, columns, func(yield func([][]byte) bool) { yield([][]byte{[]byte(text)}) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// names returns the names of all objects, without the random parts.
+func names(t *testing.T, d *memory.Driver) (list []string) {
+	t.Helper()
+	for o, err := range d.List(t.Context(), "mem://out/*") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, o.Name[:len("mem://out/part-A-1")])
+	}
+	slices.Sort(list)
+	return list
+}
+
+func TestAbandon(t *testing.T) {
+	d := new(memory.Driver)
+	failed, other := Folder{d, "mem://out/", "A", CSV}, Folder{d, "mem://out/", "B", CSV}
+	lost := put(t, failed, "1", "a")
+	kept := put(t, other, "1", "b")
+	for range 2 {
+		if err := failed.Abandon(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := names(t, d); !slices.Equal(got, []string{"mem://out/part-B-1"}) {
+		t.Errorf("got %q, want only the object of the other job", got)
+	}
+	if _, _, err := failed.Commit(t.Context(), columns, []Part{lost}); !errors.Is(err, source.ErrNotFound) {
+		t.Errorf("commit of a removed object: got %v, want ErrNotFound", err)
+	}
+	if _, _, err := other.Commit(t.Context(), columns, []Part{kept}); err != nil {
+		t.Fatal(err) // the failed commit must have removed its manifest
+	}
+	put(t, failed, "2", "c")
+	for _, f := range []Folder{other, failed} {
+		if err := f.Abandon(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := names(t, d); !slices.Equal(got, []string{"mem://out/.manifes", "mem://out/part-B-1"}) {
+		t.Errorf("got %q, want the committed output of the other job", got)
+	}
+}
+
+// A cancelled job commits its output while a worker removes the objects.
+func TestCommitDuringAbandon(t *testing.T) {
+	d := new(memory.Driver)
+	f := Folder{d, "mem://out/", "A", CSV}
+	part := put(t, f, "1", "a")
+	abandoning := f
+	abandoning.Driver = onRemove{d, sync.OnceFunc(func() {
+		if _, _, err := f.Commit(t.Context(), columns, []Part{part}); err != nil {
+			t.Error(err)
+		}
+	})}
+	if err := abandoning.Abandon(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, d); len(got) > 0 {
+		t.Errorf("got %q, want no objects and no manifest", got)
+	}
+}
