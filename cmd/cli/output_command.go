@@ -3,8 +3,10 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -100,7 +102,7 @@ func (a *app) outputFolder(ctx context.Context, cfg cluster.Config, id string) (
 	return manifest, nil
 }
 
-// copyOutput copies the objects of an output to a folder, in which their names must be free.
+// copyOutput copies the objects of an output to a folder. A file that an earlier copy has written is kept.
 func (a *app) copyOutput(ctx context.Context, from source.Driver, m output.Manifest, folder string) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
@@ -110,20 +112,34 @@ func (a *app) copyOutput(ctx context.Context, from source.Driver, m output.Manif
 		if err != nil {
 			return err
 		}
-		f, err := os.OpenFile(filepath.Join(folder, path.Base(p.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(content)
-		if closeErr := f.Close(); err == nil {
-			err = closeErr
-		}
-		if err != nil {
+		if err := createFile(filepath.Join(folder, path.Base(p.Name)), content); err != nil {
 			return err
 		}
 	}
 	a.note("copied %s objects with %s rows, %s, to %s", humanize.Comma(int64(len(m.Objects))), humanize.Comma(int64(m.Rows)), humanize.Bytes(uint64(m.Bytes)), folder)
 	return nil
+}
+
+// createFile creates a file that has its whole content from the beginning. createFile accepts a file of this
+// name with this content, and fails if there is a file with another content. If the process is killed, a file
+// .copy-* may be left.
+func createFile(name string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".copy-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	err = os.Link(f.Name(), name)
+	if errors.Is(err, fs.ErrExist) {
+		if old, readErr := os.ReadFile(name); readErr == nil && bytes.Equal(old, content) {
+			return nil
+		}
+	}
+	return err
 }
 
 // printOutput prints the objects of an output one after the other.

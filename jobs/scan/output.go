@@ -5,9 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
@@ -68,11 +71,19 @@ func prepare(ctx context.Context, p Params, _ []string) (bool, error) {
 	return true, err
 }
 
-// pending are the rows of the output that are in memory, and the objects of the rows that are not.
+// pending are the rows of the output in the order of the input: the rows of each object of parts, each
+// after the rows that precede the object, and then the remaining rows.
 type pending struct {
-	parts []output.Part
+	parts []part
 	rows  []row
-	bytes int
+	bytes int // size of rows
+}
+
+// part is an object of the output. The rows before it are at the borders of partitions, so they were
+// joined only after the objects of both partitions had been written.
+type part struct {
+	before []row
+	output.Part
 }
 
 func (o *pending) add(r row) {
@@ -81,9 +92,14 @@ func (o *pending) add(r row) {
 }
 
 func (o *pending) merge(right pending) {
+	if len(right.parts) == 0 {
+		o.rows = append(o.rows, right.rows...)
+		o.bytes += right.bytes
+		return
+	}
+	right.parts[0].before = append(o.rows, right.parts[0].before...)
 	o.parts = append(o.parts, right.parts...)
-	o.rows = append(o.rows, right.rows...)
-	o.bytes += right.bytes
+	o.rows, o.bytes = right.rows, right.bytes
 }
 
 // store writes the rows in memory to an object if there are enough of them.
@@ -93,28 +109,21 @@ func store(ctx context.Context, p Params, at dataset.Place, acc **table) error {
 		return nil
 	}
 	to := p.folder(at.Run)
-	if err := t.out.write(ctx, to, fmt.Sprintf("%08d", at.Partition), textColumns(t.columns)); err != nil {
-		return err
-	}
-	return to.RemoveLate(ctx, t.out.parts[len(t.out.parts)-1])
-}
-
-// write writes the rows in memory to an object.
-func (o *pending) write(ctx context.Context, to output.Folder, label string, columns []output.Column) error {
-	part, err := to.Write(ctx, label, columns, o.each)
+	written, err := to.Write(ctx, fmt.Sprintf("%08d-%06d", at.Partition, len(t.out.parts)), textColumns(t.columns), fieldsOf(t.out.rows))
 	if err != nil {
 		return err
 	}
-	o.parts = append(o.parts, part)
-	o.rows, o.bytes = nil, 0
-	return nil
+	t.out = pending{parts: append(t.out.parts, part{Part: written})}
+	return to.RemoveLate(ctx, written)
 }
 
-// each yields the fields of the rows in memory.
-func (o *pending) each(yield func(fields [][]byte) bool) {
-	for _, r := range o.rows {
-		if !yield(r.fields()) {
-			return
+// fieldsOf yields the fields of rows.
+func fieldsOf(rows []row) iter.Seq[[][]byte] {
+	return func(yield func(fields [][]byte) bool) {
+		for _, r := range rows {
+			if !yield(r.fields()) {
+				return
+			}
 		}
 	}
 }
@@ -129,59 +138,72 @@ func textColumns(names []string) (columns []output.Column) {
 func (o *pending) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(o.parts)))
 	for _, p := range o.parts {
+		b = appendRows(b, p.before)
 		b = appendText(b, p.Name)
 		b = binary.AppendUvarint(b, p.Rows)
 		b = binary.AppendUvarint(b, uint64(p.Bytes))
 		b = appendText(b, p.SHA256)
 	}
-	b = binary.AppendUvarint(b, uint64(len(o.rows)))
-	for _, r := range o.rows {
+	return appendRows(b, o.rows)
+}
+
+func appendRows(b []byte, rows []row) []byte {
+	b = binary.AppendUvarint(b, uint64(len(rows)))
+	for _, r := range rows {
 		b = appendText(b, string(r))
 	}
 	return b
 }
 
 func (o *pending) read(b []byte) ([]byte, error) {
-	number := func(most int) uint64 {
-		n, size := binary.Uvarint(b)
-		if size <= 0 || most >= 0 && n > uint64(most) {
-			b = nil
-			return 0
-		}
-		b = b[size:]
-		return n
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)) {
+		return nil, errStates
 	}
-	for range number(len(b)) {
-		var p output.Part
+	b = b[size:]
+	var err error
+	for range n {
+		var p part
+		if p.before, b, err = readRows(b); err != nil {
+			return nil, err
+		}
 		name, rest, err := readText(b)
 		if err != nil {
 			return nil, err
 		}
-		b = rest
-		p.Rows, p.Bytes = number(-1), int64(number(-1))
-		sum, rest, err := readText(b)
+		rows, size := binary.Uvarint(rest)
+		bytes, more := binary.Uvarint(rest[max(size, 0):])
+		if size <= 0 || more <= 0 {
+			return nil, errStates
+		}
+		sum, rest, err := readText(rest[size+more:])
 		if err != nil {
 			return nil, err
 		}
-		b = rest
-		p.Name, p.SHA256 = string(name), string(sum)
-		o.parts = append(o.parts, p)
+		p.Part = output.Part{Name: string(name), Rows: rows, Bytes: int64(bytes), SHA256: string(sum)}
+		o.parts, b = append(o.parts, p), rest
 	}
-	if b == nil {
-		return nil, errStates
+	rows, b, err := readRows(b)
+	for _, r := range rows {
+		o.add(r)
 	}
-	for range number(len(b)) {
+	return b, err
+}
+
+func readRows(b []byte) (rows []row, rest []byte, err error) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)) {
+		return nil, nil, errStates
+	}
+	b = b[size:]
+	for range n {
 		text, rest, err := readText(b)
 		if err != nil || !wellFormed(text) {
-			return nil, errStates
+			return nil, nil, errStates
 		}
-		o.add(slices.Clone(text))
-		b = rest
+		rows, b = append(rows, slices.Clone(text)), rest
 	}
-	if b == nil {
-		return nil, errStates
-	}
-	return b, nil
+	return rows, b, nil
 }
 
 // wellFormed reports whether text is the encoding of a row.
@@ -217,41 +239,64 @@ func finishOutput(ctx context.Context, p Params, run string, t *table, result *R
 	return nil
 }
 
-// writeLeft writes the rows that are in memory, and returns all parts of the output. After an error it
-// removes the objects that it has written.
+// writesInFlight is the maximum number of objects that writeLeft writes at the same time.
+const writesInFlight = 4
+
+// writeLeft writes the rows that are in memory, and returns all parts of the output in the order of the
+// rows. The names of the objects are in this order too. After an error, writeLeft removes the objects
+// that it has written.
 func writeLeft(ctx context.Context, to output.Folder, columns []output.Column, t *table, result *Result) ([]output.Part, error) {
-	left := pending{parts: slices.Clip(t.out.parts)}
-	add := func(r row) error {
-		if left.add(r); left.bytes < objectBytes {
-			return nil
+	var all, written []*output.Part
+	group, writing := errgroup.WithContext(ctx)
+	group.SetLimit(writesInFlight)
+	partition := "00000000" // the partition after whose objects the next object comes
+	flush := func(rows []row) {
+		if len(rows) == 0 {
+			return
 		}
-		return left.write(ctx, to, "end", columns)
+		label, p := fmt.Sprintf("%s-end%06d", partition, len(written)), new(output.Part)
+		all, written = append(all, p), append(written, p)
+		group.Go(func() (err error) {
+			*p, err = to.Write(writing, label, columns, fieldsOf(rows))
+			return err
+		})
 	}
-	rows := func(yield func(row) bool) {
-		for _, r := range t.out.rows {
-			if !yield(r) {
-				return
-			}
-		}
-		for _, cells := range result.Rows {
-			if !yield(rowOf(cells)) {
-				return
-			}
-		}
-	}
-	var err error
-	for r := range rows {
-		if err = add(r); err != nil {
-			break
+	var left pending
+	add := func(r row) {
+		if left.add(r); left.bytes >= objectBytes {
+			flush(left.rows)
+			left = pending{}
 		}
 	}
-	if err == nil && len(left.rows) > 0 {
-		err = left.write(ctx, to, "end", columns)
+	for _, p := range t.out.parts {
+		for _, r := range p.before {
+			add(r)
+		}
+		flush(left.rows)
+		left = pending{}
+		all = append(all, &p.Part)
+		partition, _, _ = strings.Cut(to.Label(p.Part), "-")
+	}
+	for _, r := range t.out.rows {
+		add(r)
+	}
+	for _, cells := range result.Rows {
+		add(rowOf(cells))
+	}
+	flush(left.rows)
+	err := group.Wait()
+	parts := make([]output.Part, len(all))
+	for i, p := range all {
+		parts[i] = *p
 	}
 	if err != nil {
-		return nil, errors.Join(err, to.RemoveParts(context.WithoutCancel(ctx), left.parts[len(t.out.parts):]))
+		for _, p := range written {
+			if p.Name != "" {
+				err = errors.Join(err, to.Driver.Remove(context.WithoutCancel(ctx), p.Name))
+			}
+		}
 	}
-	return left.parts, nil
+	return parts, err
 }
 
 // rowOf returns the cells of a result as a row of text.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
@@ -282,7 +283,9 @@ func FuzzTable(f *testing.F) {
 	listed := &table{columns: []string{"x"}}
 	listed.rows = rows{limit: 3, order: []rowOrder{{0, true}}, list: []row{appendText(nil, "x"), appendText(nil, "a")}}
 	var seeds [][]byte
-	for _, t := range []*table{full, listed, {}} {
+	streamed := &table{columns: []string{"x"}}
+	streamed.out = pending{parts: []part{{[]row{appendText(nil, "a")}, output.Part{Name: "b", Rows: 1, Bytes: 2, SHA256: "c"}}}, rows: []row{appendText(nil, "d")}}
+	for _, t := range []*table{full, listed, streamed, {}} {
 		data, err := t.MarshalBinary()
 		if err != nil {
 			f.Fatal(err)

@@ -113,7 +113,8 @@ const (
 	firstPause = 200 * time.Millisecond
 )
 
-// Write writes rows as one object. The label is a part of the object's name: the partition.
+// Write writes rows as one object. The label is a part of the object's name. If the labels are in the order of the
+// rows, the names are too.
 func (f Folder) Write(ctx context.Context, label string, columns []Column, rows iter.Seq[[][]byte]) (Part, error) {
 	e, err := f.Format.encoder(columns)
 	if err != nil {
@@ -180,6 +181,12 @@ func (f Folder) create(ctx context.Context, label string, content []byte) (o sou
 	return o, err
 }
 
+// Label returns the label of an object that Write has written.
+func (f Folder) Label(p Part) string {
+	label := strings.TrimPrefix(p.Name[strings.LastIndex(p.Name, "/")+1:], f.prefix())
+	return label[:max(0, strings.LastIndexByte(label, '-'))]
+}
+
 func (f Folder) prefix() string { return "part-" + f.Run + "-" }
 
 // Commit creates the manifest, which lists the parts, and removes the job's objects that it does
@@ -226,16 +233,6 @@ func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (nam
 		return "", m, err
 	}
 	return o.Name, m, nil
-}
-
-// RemoveParts removes objects that no Commit has listed.
-func (f Folder) RemoveParts(ctx context.Context, parts []Part) error {
-	for _, p := range parts {
-		if err := f.Driver.Remove(ctx, p.Name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // remove removes those objects of the job for which a function returns true.
