@@ -40,7 +40,8 @@ func TestConformance(t *testing.T) {
 	a := azuritetest.Account(t, account.Config{})
 	leasetest.Run(t, leasetest.Driver{
 		Duration: duration,
-		New: func(t *testing.T) func() election.Lease {
+		Long:     time.Minute,
+		New: func(t *testing.T, duration time.Duration) func() election.Lease {
 			cfg := bloblease.Config{Container: newContainer(), Duration: duration}
 			return func() election.Lease { return open(t, a, cfg) }
 		},

@@ -70,7 +70,8 @@ func TestConformance(t *testing.T) {
 	var buckets atomic.Int64
 	leasetest.Run(t, leasetest.Driver{
 		Duration: duration,
-		New: func(t *testing.T) func() election.Lease {
+		Long:     duration,
+		New: func(t *testing.T, duration time.Duration) func() election.Lease {
 			cfg := Config{Bucket: fmt.Sprintf("lease_%d", buckets.Add(1)), Duration: duration, CallTimeout: 10 * time.Second}
 			return func() election.Lease { return open(t, connect(t, srv), cfg) }
 		},

@@ -14,11 +14,14 @@ import (
 
 // Driver describes a driver under test.
 type Driver struct {
-	// Duration is how long the driver's leases last.
+	// Duration is how long leases last in cases that wait until a lease expires.
 	Duration time.Duration
+	// Long is how long leases last in the other cases. A driver whose calls may take a part of the
+	// duration sets a long one, so that these cases pass on a busy machine.
+	Long time.Duration
 	// New creates a lease that was never held, and returns a function that opens this lease. Each call of the
 	// returned function represents a further process that opens the lease.
-	New func(t *testing.T) func() election.Lease
+	New func(t *testing.T, duration time.Duration) func() election.Lease
 }
 
 // Case tests one property that every driver must have. A case that tests an optional
@@ -124,14 +127,14 @@ func (p party) must(err, want error) {
 	}
 }
 
-// parties creates a lease and opens it as three processes would.
-func parties(t *testing.T, driver Driver) (a, b, c party) {
-	open := driver.New(t)
+// parties creates a lease of this duration and opens the lease as three processes would.
+func parties(t *testing.T, driver Driver, duration time.Duration) (a, b, c party) {
+	open := driver.New(t, duration)
 	return party{t, open(), "worker-a"}, party{t, open(), "worker-b"}, party{t, open(), "worker-c"}
 }
 
 func neverHeld(t *testing.T, driver Driver) {
-	a, b, _ := parties(t, driver)
+	a, b, _ := parties(t, driver, driver.Long)
 	a.mustRead(election.Record{})
 	record := b.mustAcquire("")
 	if record.Epoch != 1 {
@@ -142,7 +145,7 @@ func neverHeld(t *testing.T, driver Driver) {
 }
 
 func held(t *testing.T, driver Driver) {
-	a, b, c := parties(t, driver)
+	a, b, c := parties(t, driver, driver.Long)
 	record := a.mustAcquire("")
 	b.mustNotAcquire("")
 	b.mustNotAcquire(newLeaseID())
@@ -152,7 +155,7 @@ func held(t *testing.T, driver Driver) {
 }
 
 func takeover(t *testing.T, driver Driver) {
-	a, b, c := parties(t, driver)
+	a, b, c := parties(t, driver, driver.Long)
 	first := a.mustAcquire("")
 	second := b.mustAcquire(first.LeaseID)
 	if second.Epoch != first.Epoch+1 {
@@ -163,7 +166,7 @@ func takeover(t *testing.T, driver Driver) {
 }
 
 func lateClaim(t *testing.T, driver Driver) {
-	a, b, c := parties(t, driver)
+	a, b, c := parties(t, driver, driver.Long)
 	first := a.mustAcquire("")
 	second := b.mustAcquire(first.LeaseID)
 	c.mustNotAcquire(first.LeaseID)
@@ -172,7 +175,7 @@ func lateClaim(t *testing.T, driver Driver) {
 }
 
 func sameClaim(t *testing.T, driver Driver) {
-	a, b, _ := parties(t, driver)
+	a, b, _ := parties(t, driver, driver.Long)
 	claim := a.claim("")
 	for i := range 2 {
 		record, err := a.lease.Acquire(t.Context(), claim)
@@ -188,7 +191,7 @@ func sameClaim(t *testing.T, driver Driver) {
 }
 
 func released(t *testing.T, driver Driver) {
-	a, b, c := parties(t, driver)
+	a, b, c := parties(t, driver, driver.Long)
 	first := a.mustAcquire("")
 	a.must(a.lease.Release(t.Context(), first), nil)
 	record, err := c.lease.Read(t.Context())
@@ -208,7 +211,7 @@ func released(t *testing.T, driver Driver) {
 }
 
 func lost(t *testing.T, driver Driver) {
-	a, b, c := parties(t, driver)
+	a, b, c := parties(t, driver, driver.Long)
 	first := a.mustAcquire("")
 	second := b.mustAcquire(first.LeaseID)
 	for range 2 { // a second attempt must fail too
@@ -246,7 +249,7 @@ func (p party) waitFree(driver Driver, begun time.Time) election.Record {
 }
 
 func expires(t *testing.T, driver Driver) {
-	a, b, _ := parties(t, driver)
+	a, b, _ := parties(t, driver, driver.Duration)
 	begun := time.Now()
 	a.mustAcquire("")
 	if second := b.waitFree(driver, begun); second.Epoch != 2 {
@@ -255,7 +258,7 @@ func expires(t *testing.T, driver Driver) {
 }
 
 func expiredLost(t *testing.T, driver Driver) {
-	a, b, _ := parties(t, driver)
+	a, b, _ := parties(t, driver, driver.Duration)
 	begun := time.Now()
 	first := a.mustAcquire("")
 	second := b.waitFree(driver, begun)
@@ -266,7 +269,7 @@ func expiredLost(t *testing.T, driver Driver) {
 }
 
 func renewed(t *testing.T, driver Driver) {
-	a, b, _ := parties(t, driver)
+	a, b, _ := parties(t, driver, driver.Duration)
 	sent := time.Now()
 	record := a.mustAcquire("")
 	for end := sent.Add(5 * driver.Duration / 2); time.Now().Before(end); {
@@ -291,7 +294,7 @@ func transferrer(p party) election.Transferrer {
 }
 
 func transferred(t *testing.T, driver Driver) {
-	a, b, c := parties(t, driver)
+	a, b, c := parties(t, driver, driver.Long)
 	first, id := a.mustAcquire(""), newLeaseID()
 	a.must(transferrer(a).Transfer(t.Context(), first, id), nil)
 	c.mustRead(election.Record{Epoch: first.Epoch, Holder: first.Holder, LeaseID: id, Held: true})
@@ -305,7 +308,7 @@ func transferred(t *testing.T, driver Driver) {
 }
 
 func transferredReleased(t *testing.T, driver Driver) {
-	a, b, _ := parties(t, driver)
+	a, b, _ := parties(t, driver, driver.Long)
 	record, id := a.mustAcquire(""), newLeaseID()
 	a.must(transferrer(a).Transfer(t.Context(), record, id), nil)
 	record.LeaseID = id
@@ -314,7 +317,7 @@ func transferredReleased(t *testing.T, driver Driver) {
 }
 
 func transferredExpires(t *testing.T, driver Driver) {
-	a, b, _ := parties(t, driver)
+	a, b, _ := parties(t, driver, driver.Duration)
 	record := a.mustAcquire("")
 	a.must(transferrer(a).Transfer(t.Context(), record, newLeaseID()), nil)
 	for begun := time.Now(); ; time.Sleep(driver.Duration / 10) {
@@ -328,7 +331,7 @@ func transferredExpires(t *testing.T, driver Driver) {
 }
 
 func race(t *testing.T, driver Driver) {
-	open := driver.New(t)
+	open := driver.New(t, driver.Long)
 	over := ""
 	for round := range 3 {
 		var wait sync.WaitGroup
@@ -359,7 +362,7 @@ func race(t *testing.T, driver Driver) {
 }
 
 func churn(t *testing.T, driver Driver) {
-	open := driver.New(t)
+	open := driver.New(t, driver.Long)
 	var (
 		wait   sync.WaitGroup
 		mu     sync.Mutex
@@ -396,7 +399,7 @@ func churn(t *testing.T, driver Driver) {
 }
 
 func cancelled(t *testing.T, driver Driver) {
-	a, b, _ := parties(t, driver)
+	a, b, _ := parties(t, driver, driver.Long)
 	record := a.mustAcquire("")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -15,8 +15,9 @@ import (
 func TestConformance(t *testing.T) {
 	driver := leasetest.Driver{
 		Duration: 15 * time.Second,
-		New: func(*testing.T) func() election.Lease {
-			storage := memlease.New(15 * time.Second)
+		Long:     15 * time.Second,
+		New: func(_ *testing.T, duration time.Duration) func() election.Lease {
+			storage := memlease.New(duration)
 			return func() election.Lease { return storage.Open(nil) }
 		},
 	}
