@@ -149,24 +149,17 @@ func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 		}
 
 		// The number.
-		sign := int64(0)
-		word := load(text, value)
-		if byte(word) == '-' {
-			sign = -1
-			value++
-			word = load(text, value)
-		}
-		mantissa, scale, size := short(word)
-		if size <= 0 {
+		mantissa, scale, size := short(load(text, value))
+		if size == 0 {
 			var n exact.Number
-			for size = 0; value+size < len(text) && text[value+size] != k.delimiter && text[value+size] > '\r'; size++ {
+			for value+size < len(text) && text[value+size] != k.delimiter && text[value+size] > '\r' {
+				size++
 			}
-			if !n.Parse(text[value:value+size]) || n.Big != nil || text[value] == '-' || text[value] == '+' {
+			if !n.Parse(text[value:value+size]) || n.Big != nil {
 				return used, rows
 			}
 			mantissa, scale = n.Mantissa, n.Scale
 		}
-		mantissa = (mantissa ^ sign) - sign
 		if value += size; k.keyFirst {
 			at = value
 		} else if value >= len(text) || text[value] != k.delimiter {
@@ -233,22 +226,23 @@ func (k *kernel) skip(text []byte, at int, end byte) int {
 	return at + 1
 }
 
-// short parses a decimal without a sign and of up to 7 bytes at the beginning of a word. short
-// returns the length of its text, or a number below 1 if the word does not begin with such a
-// decimal.
-func short(word uint64) (mantissa int64, scale, length int) {
+// short parses a decimal of up to 7 bytes at the beginning of a word. short returns the length of
+// its text, or 0 if the word does not begin with such a decimal. The sign is not tested by a branch,
+// because the processor could not predict the branch.
+func short(word uint64) (mantissa int64, scale, size int) {
 	const digit0 = '0' * ones
-	digits := word ^ digit0
+	minus := int(((word&0xff ^ '-') - 1) >> 63) // 1 if the first byte is the sign, otherwise 0
+	digits := word>>(8*minus) ^ digit0
 	// The highest bit of each byte that is not a digit is set.
 	others := ((digits & (0x7f * ones)) + (0x7f-9)*ones | digits) & highs
-	length = bits.TrailingZeros64(others) >> 3
-	if length >= 8 {
+	length := bits.TrailingZeros64(others) >> 3
+	if length+minus >= 8 {
 		return 0, 0, 0
 	}
 	count := length // of digits
-	if byte(word>>(8*length)) == '.' {
+	if byte(digits>>(8*length)) == '.'^'0' {
 		point := length
-		if length = bits.TrailingZeros64(others&(others-1)) >> 3; length >= 8 {
+		if length = bits.TrailingZeros64(others&(others-1)) >> 3; length+minus >= 8 {
 			return 0, 0, 0
 		}
 		whole := uint64(1)<<(8*point) - 1
@@ -263,7 +257,7 @@ func short(word uint64) (mantissa int64, scale, length int) {
 	digits <<= 64 - 8*count
 	digits = digits*10 + digits>>8
 	digits = ((digits&0x000000ff000000ff)*(100+1000000<<32) + (digits>>16&0x000000ff000000ff)*(1+10000<<32)) >> 32
-	return int64(digits), scale, length
+	return (int64(digits) ^ -int64(minus)) + int64(minus), scale, length + minus
 }
 
 // groupCache finds the groups of the keys that a kernel has seen before. A kernel may replace an

@@ -140,6 +140,9 @@ func TestShort(t *testing.T) {
 	for range 200_000 {
 		var word [8]byte
 		for i := range word {
+			if word[i] = '-'; i == 0 && random.IntN(2) == 0 {
+				continue
+			}
 			word[i] = "0123456789012345678901234567890123456789.....;;-\n\x00/:\xb0é"[random.IntN(55)]
 		}
 		got, scale, size := short(load(word[:], 0))
@@ -150,7 +153,7 @@ func TestShort(t *testing.T) {
 			continue
 		}
 		length := 0
-		for length < 8 && strings.IndexByte("0123456789.", word[length]) >= 0 {
+		for length < 8 && (length == 0 && word[0] == '-' || strings.IndexByte("0123456789.", word[length]) >= 0) {
 			length++
 		}
 		if _, ok := exact.Parse(word[:length]); ok && length < 8 {
