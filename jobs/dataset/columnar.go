@@ -140,7 +140,7 @@ func (m *mapper[P, A, R]) groups(ctx context.Context, s *scanner[A], o source.Ob
 			return l.explain(offset, err)
 		}
 		s.rec.object, s.rec.offset, s.rec.rows = o.Name, offset, rows
-		for n := 0; ; n++ {
+		for n, next := 0, rowsBetween; ; n++ {
 			ok, err := rows.Next()
 			if err != nil {
 				return l.explain(offset, err)
@@ -148,14 +148,25 @@ func (m *mapper[P, A, R]) groups(ctx context.Context, s *scanner[A], o source.Ob
 			if !ok {
 				break
 			}
-			s.rec.buffer = s.rec.buffer[:0]
-			if err = s.fold(&s.acc, s.rec); err != nil {
-				err = fmt.Errorf("row %d of the row group: %w", n+1, err)
+			folded := 0
+			if s.bulkRows != nil {
+				folded = s.bulkRows(&s.acc, rows)
 			}
-			if s.out.count(err == nil, err, s.skip, o.Name, offset); s.out.Fault != nil {
-				return s.out.Fault
+			if folded > 0 {
+				s.out.Records += uint64(folded)
+				rows.Skip(folded - 1)
+				n += folded - 1
+			} else {
+				s.rec.buffer = s.rec.buffer[:0]
+				if err = s.fold(&s.acc, s.rec); err != nil {
+					err = fmt.Errorf("row %d of the row group: %w", n+1, err)
+				}
+				if s.out.count(err == nil, err, s.skip, o.Name, offset); s.out.Fault != nil {
+					return s.out.Fault
+				}
 			}
-			if n%rowsBetween == rowsBetween-1 {
+			if n >= next {
+				next += rowsBetween
 				if err := context.Cause(ctx); err != nil {
 					return err
 				}

@@ -21,11 +21,11 @@ type parquetRow struct {
 	ID    int64    `parquet:"id"`
 	Text  string   `parquet:"text,dict"`
 	Float float64  `parquet:"float"`
-	Maybe *float64 `parquet:"maybe,optional"`
+	Maybe *float64 `parquet:"maybe,optional,dict"`
 	Money int64    `parquet:"money,decimal(2:18)"`
 	Day   int32    `parquet:"day,date"`
 	At    int64    `parquet:"at,timestamp(millisecond)"`
-	Small float32  `parquet:"small"`
+	Small float32  `parquet:"small,dict"`
 	List  []int64  `parquet:"list"`
 	Yes   bool     `parquet:"yes"`
 }

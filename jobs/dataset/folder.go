@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
 )
 
 // folder folds records into accumulators. Only one goroutine may use a folder, because a folder
@@ -16,6 +18,8 @@ type folder[A any] struct {
 	fold   func(acc *A, r *Record) error
 	bulk   func(acc *A, text []byte) (used int, records uint64) // nil: there is none
 	rec    *Record
+
+	bulkRows func(acc *A, rows *parquet.Rows) int // nil: there is none
 }
 
 // record folds one record. record reports whether the text counts as a record: a header and an

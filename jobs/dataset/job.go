@@ -8,6 +8,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
@@ -44,6 +45,10 @@ type Job[P, A, R any] struct {
 	// before a record that is not UTF-8 or has a wrong number of fields: Fold gets that record, or
 	// an error ends the reading. One goroutine calls the functions of Open and Bulk.
 	Bulk func(p P, d Delimited) func(acc *A, text []byte) (used int, records uint64)
+	// BulkRows does for Parquet what Bulk does for text. The columns of rows are those that Columns
+	// returns. The function that it returns folds rows from the current one up to, at most, the end
+	// of the batch, and returns their number.
+	BulkRows func(p P) func(acc *A, rows *parquet.Rows) int
 	// Prepare, which may be nil, is called when a job is planned, with the names of the columns. If
 	// it returns an error, the plan fails. Prepare reports whether Store must be called.
 	Prepare func(ctx context.Context, p P, columns []string) (stores bool, err error)
@@ -163,6 +168,9 @@ func (e *engine[P, A, R]) folder(s setup) (*folder[A], error) {
 	}
 	if e.job.Bulk != nil && (s.Format == csv || s.Format == tsv) && s.Columns != nil {
 		f.bulk = e.job.Bulk(p, Delimited{s.Columns, f.layout.delimiter})
+	}
+	if e.job.BulkRows != nil && s.Format == parquetFormat {
+		f.bulkRows = e.job.BulkRows(p)
 	}
 	return f, err
 }

@@ -17,8 +17,7 @@ import (
 // unusual in any way, the kernel stops, and the function of open folds the row. So a kernel changes
 // the speed of a query but never its result.
 type kernel struct {
-	aggregates []aggregate
-	columns    []int // index of each aggregate's column in the query, as for table.bind
+	simple
 
 	delimiter byte
 	keyFirst  bool // the column of by is before the column of the aggregates
@@ -27,29 +26,50 @@ type kernel struct {
 	after     int  // number of columns after the second of the two
 }
 
+// simple describes a query that a kernel can compute.
+type simple struct {
+	aggregates []aggregate
+	columns    []int  // index of each aggregate's column in the query, as for table.bind
+	by, of     string // names of the columns of the keys and of the aggregates
+}
+
+// simpleQuery returns the description of a query, or false if kernels cannot compute the query.
+func simpleQuery(p Params) (s simple, ok bool) {
+	q, err := newQuery(p)
+	if err != nil || q.where != nil || len(q.by) != 1 || len(q.aggregates) == 0 {
+		return s, false
+	}
+	names := q.inputColumns()
+	s = simple{aggregates: q.aggregates, columns: make([]int, len(q.aggregates)), by: q.by[0]}
+	for i, a := range q.aggregates {
+		s.columns[i] = slices.Index(names, a.column)
+	}
+	column, ok := plainColumn(q.aggregates, s.columns)
+	if !ok || names[column] == s.by {
+		return s, false
+	}
+	s.of = names[column]
+	return s, true
+}
+
+// bind prepares a table.
+func (s simple) bind(t *table) {
+	if !t.bound {
+		t.bind(s.aggregates, s.columns)
+	}
+}
+
 // newKernel returns a kernel for a query, or nil if the query must be computed by the function of
 // open alone.
 func newKernel(p Params, d dataset.Delimited) *kernel {
-	q, err := newQuery(p)
-	if err != nil || q.where != nil || len(q.by) != 1 || len(q.aggregates) == 0 {
-		return nil
-	}
-	names := q.inputColumns()
-	of := make([]int, len(q.aggregates))
-	for i, a := range q.aggregates {
-		of[i] = slices.Index(names, a.column)
-	}
-	column, ok := plainColumn(q.aggregates, of)
-	if !ok {
-		return nil
-	}
-	key, value := slices.Index(d.Columns, q.by[0]), slices.Index(d.Columns, names[column])
-	if key < 0 || value < 0 || key == value {
+	q, ok := simpleQuery(p)
+	key, value := slices.Index(d.Columns, q.by), slices.Index(d.Columns, q.of)
+	if !ok || key < 0 || value < 0 {
 		return nil
 	}
 	first, second := min(key, value), max(key, value)
 	return &kernel{
-		aggregates: q.aggregates, columns: of, delimiter: d.Delimiter,
+		simple: q, delimiter: d.Delimiter,
 		keyFirst: key < value, before: first, between: second - first - 1, after: len(d.Columns) - second - 1,
 	}
 }
@@ -73,9 +93,7 @@ const margin = 64
 // fold folds rows at the beginning of text, which contains complete rows without quotes. fold
 // returns the number of bytes and the number of rows that it has folded.
 func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
-	if !t.bound {
-		t.bind(k.aggregates, k.columns)
-	}
+	k.bind(t)
 	if t.cache == nil {
 		t.cache = new(groupCache)
 	}

@@ -1,11 +1,14 @@
 package scan
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
+
+	library "github.com/parquet-go/parquet-go"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
@@ -16,16 +19,15 @@ import (
 // withoutKernel is the job without a kernel.
 var withoutKernel = func() jobs.Job {
 	general := job
-	general.Bulk = nil
+	general.Bulk, general.BulkRows = nil, nil
 	return jobs.MustNew(dataset.Define(general))
 }()
 
 // sameResult runs a query with and without a kernel, and fails the test if the results or the errors
 // differ. It reports whether the query has a result.
-func sameResult(t *testing.T, text string, pairs ...string) bool {
+func sameResult(t *testing.T, name string, pairs ...string) bool {
 	t.Helper()
-	pairs = append(pairs, "input="+write(t, "m.csv", text), "header=false", "delimiter=;", "by=b",
-		"aggregate=count,count(c),sum(c),min(c),max(c),mean(c)")
+	pairs = append(pairs, "input="+name)
 	var results [2]string
 	for i, job := range []jobs.Job{jobs.MustNew(Definition), withoutKernel} {
 		params, err := job.Params(nil, pairs...)
@@ -36,9 +38,20 @@ func sameResult(t *testing.T, text string, pairs ...string) bool {
 		results[i] = fmt.Sprintf("%s %v", done.Result, err)
 	}
 	if results[0] != results[1] {
-		t.Errorf("%q of\n%q\ngot with a kernel\n%s\nand without\n%s", pairs, text, results[0], results[1])
+		t.Errorf("%q\ngot with a kernel\n%s\nand without\n%s", pairs, results[0], results[1])
 	}
 	return strings.HasSuffix(results[1], "<nil>")
+}
+
+// sameText does what sameResult does for rows of delimited text without a header.
+func sameText(t *testing.T, text string, pairs ...string) bool {
+	t.Helper()
+	same := sameResult(t, write(t, "m.csv", text), append(pairs, "header=false", "delimiter=;", "by=b",
+		"aggregate=count,count(c),sum(c),min(c),max(c),mean(c)")...)
+	if t.Failed() {
+		t.Logf("%q", text)
+	}
+	return same
 }
 
 var (
@@ -86,13 +99,58 @@ func TestKernelAgainstFold(t *testing.T) {
 			text = strings.TrimRight(text, "\r\n")
 		}
 		for _, onError := range []string{"fail", "skip"} {
-			if sameResult(t, text, orders[random.IntN(len(orders))], "on-error="+onError, "block="+strconv.Itoa(50+random.IntN(5000))) {
+			if sameText(t, text, orders[random.IntN(len(orders))], "on-error="+onError, "block="+strconv.Itoa(50+random.IntN(5000))) {
 				results++
 			}
 		}
 	}
 	if results < 100 {
 		t.Errorf("%d of 240 queries have a result: want at least 100", results)
+	}
+}
+
+// A query of Parquet has the same result with and without a kernel.
+func TestCodeKernelAgainstFold(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		Key     *string  `parquet:"key,optional,dict"`
+		Plain   string   `parquet:"plain"`
+		Number  int64    `parquet:"number,dict"`
+		Value   *float64 `parquet:"value,optional,dict"`
+		Other   *float64 `parquet:"other,optional"`
+		Decimal int64    `parquet:"decimal,decimal(2:18),dict"`
+		Text    string   `parquet:"text,dict"`
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	var content bytes.Buffer
+	w := library.NewGenericWriter[row](&content, library.MaxRowsPerRowGroup(3000), library.PageBufferSize(2000))
+	for range 10_000 {
+		key, value, other := oddKeys[random.IntN(10)], float64(random.IntN(1000))/8, random.NormFloat64()
+		r := row{&key, key, int64(random.IntN(20)), &value, &other, int64(random.IntN(300)), strconv.Itoa(random.IntN(50))}
+		switch random.IntN(20) {
+		case 0:
+			r.Key = nil
+		case 1:
+			r.Value = nil
+		case 2:
+			r.Other = nil
+		case 3:
+			value = 1e300
+		}
+		if _, err := w.Write([]row{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := write(t, "m.parquet", content.String())
+	for _, by := range []string{"key", "plain", "number"} {
+		for _, of := range []string{"value", "other", "decimal", "text"} {
+			if !sameResult(t, name, "by="+by, fmt.Sprintf("aggregate=count,count(%s),sum(%[1]s),min(%[1]s),max(%[1]s),mean(%[1]s)", of), "block=5000") {
+				t.Errorf("%s by %s has no result", of, by)
+			}
+		}
 	}
 }
 
@@ -112,8 +170,8 @@ func FuzzKernel(f *testing.F) {
 		rows := strings.Repeat("x;1;2.5;z\n", 8)
 		text = rows + text + "\n" + rows + text + "\n" + rows // the text is far from the end, so the kernel folds it
 		size := max(32, int(block))
-		skipped := sameResult(t, text, names, "on-error=skip", "block="+strconv.Itoa(size))
-		if sameResult(t, text, names, "block="+strconv.Itoa(size)) && skipped {
+		skipped := sameText(t, text, names, "on-error=skip", "block="+strconv.Itoa(size))
+		if sameText(t, text, names, "block="+strconv.Itoa(size)) && skipped {
 			corpus.Taken()
 		} else {
 			corpus.Refused()

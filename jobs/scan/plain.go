@@ -99,7 +99,7 @@ func plainColumn(all []aggregate, columns []int) (column int, ok bool) {
 
 // settle adds the plains of all groups to the states.
 func (t *table) settle() {
-	t.cache = nil
+	t.cache, t.codes = nil, codeGroups{}
 	for group := range t.plains {
 		t.settleGroup(group)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
 )
 
 // Definition is the definition of the job.
@@ -50,6 +51,13 @@ var job = dataset.Job[Params, *table, Result]{
 			return nil
 		}
 		return func(acc **table, text []byte) (int, uint64) { return k.fold(*acc, text) }
+	},
+	BulkRows: func(p Params) func(**table, *parquet.Rows) int {
+		k := newCodeKernel(p)
+		if k == nil {
+			return nil
+		}
+		return func(acc **table, rows *parquet.Rows) int { return k.fold(*acc, rows) }
 	},
 	Prepare: prepare,
 	Store:   store,

@@ -18,6 +18,7 @@ type table struct {
 	plain     bool    // plains are used
 	bound     bool
 	cache     *groupCache // of the kernel that folds records into the table
+	codes     codeGroups  // of the codeKernel that folds records into the table
 
 	hashes []uint64
 	ends   []int  // end of each group's key in keys

@@ -18,6 +18,7 @@ import (
 type leaf struct {
 	name  string
 	index int
+	level int // definition level of a value that is not null
 	kind  kind
 	scale int           // of a decimal
 	unit  time.Duration // of a time
@@ -60,7 +61,7 @@ func (k kind) name() string {
 
 // newLeaf describes a column. newLeaf returns false for a type that this package does not read.
 func newLeaf(name string, c library.LeafColumn) (leaf, bool) {
-	l := leaf{name: name, index: c.ColumnIndex}
+	l := leaf{name: name, index: c.ColumnIndex, level: c.MaxDefinitionLevel}
 	t := c.Node.Type()
 	physical := t.Kind()
 	if logical := t.LogicalType(); logical != nil {

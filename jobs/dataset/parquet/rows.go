@@ -25,8 +25,13 @@ type Rows struct {
 type column struct {
 	leaf   leaf
 	pages  *library.FilePages
-	page   library.ValueReader // nil: the next page must be read
+	left   int                 // values in the page after the batch
+	reader library.ValueReader // of a page without a dictionary
 	values [batch]library.Value
+
+	// Of a page with a dictionary: codes are indices in the dictionary, or -1 for null.
+	dictionary *Dictionary // nil: the page has no dictionary
+	codes      []int32     // of the batch and the rest of the page
 }
 
 // Rows returns the rows of a row group with the values of some columns. Next must be called before
@@ -57,45 +62,95 @@ func (r *Rows) Next() (bool, error) {
 	return true, r.fill()
 }
 
-// fill decodes the next batch.
+// fill decodes the next batch, which ends where a page of any column ends.
 func (r *Rows) fill() (err error) {
 	defer recoverTo(&err)
-	r.at, r.count = 0, int(min(batch, r.left))
-	r.left -= int64(r.count)
+	count := int(min(batch, r.left))
 	for i := range r.columns {
-		if err := r.columns[i].fill(r.count); err != nil {
+		c := &r.columns[i]
+		if err := c.advance(r.count); err != nil {
+			return fmt.Errorf("column %q: %w", c.leaf.name, err)
+		}
+		count = min(count, c.left)
+	}
+	for i := range r.columns {
+		if err := r.columns[i].fill(count); err != nil {
 			return fmt.Errorf("column %q: %w", r.columns[i].leaf.name, err)
+		}
+	}
+	r.at, r.count = 0, count
+	r.left -= int64(count)
+	return nil
+}
+
+// advance drops a batch of count rows, and reads the next page if the batch was the end of a page.
+func (c *column) advance(count int) error {
+	if c.dictionary != nil {
+		c.codes = c.codes[count:]
+	}
+	for c.left == 0 {
+		page, err := c.pages.ReadPage()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("%w: the row group has more rows than the column has values", io.ErrUnexpectedEOF)
+		}
+		if err != nil {
+			return err
+		}
+		c.left, c.reader = int(page.NumValues()), nil
+		if page.Dictionary() == nil {
+			c.dictionary, c.reader = nil, page.Values()
+			continue
+		}
+		if c.dictionary == nil || c.dictionary.of != page.Dictionary() {
+			if c.dictionary, err = newDictionary(page.Dictionary(), &c.leaf); err != nil {
+				return err
+			}
+		}
+		if c.codes, err = c.leaf.codes(page, c.dictionary); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// fill decodes the values of the next count rows, which are in the page.
 func (c *column) fill(count int) error {
+	c.left -= count
+	if c.reader == nil {
+		return nil
+	}
 	for have := 0; have < count; {
-		if c.page == nil {
-			page, err := c.pages.ReadPage()
-			if errors.Is(err, io.EOF) {
-				return fmt.Errorf("%w: the row group has more rows than the column has values", io.ErrUnexpectedEOF)
-			}
-			if err != nil {
-				return err
-			}
-			c.page = page.Values()
-		}
-		n, err := c.page.ReadValues(c.values[have:count])
+		n, err := c.reader.ReadValues(c.values[have:count])
 		have += n
-		if errors.Is(err, io.EOF) || n == 0 && err == nil {
-			c.page = nil
-		} else if err != nil {
-			return err
+		if have < count && (n == 0 || err != nil) {
+			return fmt.Errorf("%w: a page has fewer values than its header says", io.ErrUnexpectedEOF)
 		}
 	}
-	if c.leaf.kind == text {
-		for i := range c.values[:count] {
-			if v := &c.values[i]; !v.IsNull() && !utf8.Valid(v.ByteArray()) {
+	return c.leaf.check(c.values[:count])
+}
+
+// check returns an error if one of the texts is not UTF-8.
+func (l *leaf) check(values []library.Value) error {
+	if l.kind == text {
+		for i := range values {
+			if v := &values[i]; !v.IsNull() && !utf8.Valid(v.ByteArray()) {
 				return fmt.Errorf("%.80q is not UTF-8", v.ByteArray())
 			}
 		}
+	}
+	return nil
+}
+
+// value returns the value of row at of the batch, or nil if the row has no value.
+func (c *column) value(at int) *library.Value {
+	if c.dictionary == nil {
+		if v := &c.values[at]; !v.IsNull() {
+			return v
+		}
+		return nil
+	}
+	if code := c.codes[at]; code >= 0 {
+		return &c.dictionary.values[code]
 	}
 	return nil
 }
@@ -104,8 +159,8 @@ func (c *column) fill(count int) error {
 // page or of buffer, to which Field may append. Field returns the buffer.
 func (r *Rows) Field(i int, buffer []byte) (field, _ []byte) {
 	c := &r.columns[i]
-	v := &c.values[r.at]
-	if v.IsNull() {
+	v := c.value(r.at)
+	if v == nil {
 		return nil, buffer
 	}
 	if c.leaf.kind == text {
@@ -117,8 +172,30 @@ func (r *Rows) Field(i int, buffer []byte) (field, _ []byte) {
 }
 
 // Number sets n to the value of a column, or returns false if the value is not a number.
-func (r *Rows) Number(i int, n *exact.Number) bool {
+func (r *Rows) Number(i int, n *exact.Number) bool { return r.NumberAfter(i, 0, n) }
+
+// NumberAfter does what Number does for the row that comes a number of rows after the current one
+// in the batch.
+func (r *Rows) NumberAfter(i, rows int, n *exact.Number) bool {
 	c := &r.columns[i]
-	v := &c.values[r.at]
-	return !v.IsNull() && c.leaf.number(v, n)
+	if c.dictionary != nil {
+		code := c.codes[r.at+rows]
+		return code >= 0 && c.dictionary.number(code, n)
+	}
+	v := c.value(r.at + rows)
+	return v != nil && c.leaf.number(v, n)
 }
+
+// Codes returns the codes of the rows from the current one to the end of the batch, and the dictionary in
+// which the codes are indices. The code of a row without a value is -1. If the rows have no codes,
+// the dictionary is nil.
+func (r *Rows) Codes(i int) ([]int32, *Dictionary) {
+	c := &r.columns[i]
+	if c.dictionary == nil {
+		return nil, nil
+	}
+	return c.codes[r.at:r.count], c.dictionary
+}
+
+// Skip moves forward by a number of rows within the batch.
+func (r *Rows) Skip(rows int) { r.at += rows }

@@ -1,0 +1,89 @@
+package parquet
+
+import (
+	"errors"
+
+	library "github.com/parquet-go/parquet-go"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+)
+
+// Dictionary contains the different values of a column in a row group. Only one goroutine may use
+// it.
+type Dictionary struct {
+	of      library.Dictionary
+	leaf    *leaf
+	values  []library.Value
+	numbers []exact.Number // of the values that are known to be numbers
+	states  []numberState
+}
+
+// numberState says whether a value of a dictionary is a number.
+type numberState uint8
+
+const (
+	unknown numberState = iota
+	isNumber
+	noNumber
+)
+
+var errCodes = errors.New("a page has a code that is not in the dictionary")
+
+func newDictionary(of library.Dictionary, l *leaf) (*Dictionary, error) {
+	n := of.Len()
+	d := &Dictionary{of: of, leaf: l, values: make([]library.Value, n), numbers: make([]exact.Number, n), states: make([]numberState, n)}
+	for i := range d.values {
+		d.values[i] = of.Index(int32(i))
+	}
+	return d, l.check(d.values)
+}
+
+// codes returns the codes of a page, with -1 for null.
+func (l *leaf) codes(page library.Page, d *Dictionary) ([]int32, error) {
+	data := page.Data()
+	codes := data.Int32()
+	for _, code := range codes {
+		if uint(code) >= uint(len(d.values)) {
+			return nil, errCodes
+		}
+	}
+	if page.NumNulls() == 0 {
+		return codes, nil
+	}
+	levels := page.DefinitionLevels()
+	all := make([]int32, len(levels))
+	for i, level := range levels {
+		switch {
+		case int(level) != l.level:
+			all[i] = -1
+		case len(codes) == 0:
+			return nil, errCodes
+		default:
+			all[i], codes = codes[0], codes[1:]
+		}
+	}
+	return all, nil
+}
+
+// Len returns the number of values.
+func (d *Dictionary) Len() int { return len(d.values) }
+
+// Text returns a value as text.
+func (d *Dictionary) Text(code int32) []byte {
+	if d.leaf.kind == text {
+		return d.values[code].ByteArray()
+	}
+	return d.leaf.append(nil, &d.values[code])
+}
+
+// number sets n to a value, or returns false if the value is not a number.
+func (d *Dictionary) number(code int32, n *exact.Number) bool {
+	if d.states[code] == unknown {
+		d.states[code] = noNumber
+		if d.leaf.number(&d.values[code], &d.numbers[code]) {
+			d.states[code] = isNumber
+		}
+	}
+	*n = d.numbers[code]
+	return d.states[code] == isNumber
+}

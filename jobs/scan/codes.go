@@ -1,0 +1,60 @@
+package scan
+
+import (
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
+)
+
+// codeKernel does for rows of Parquet what kernel does for text. Each value of a dictionary is
+// looked up in the table only once.
+type codeKernel struct {
+	simple
+	key, value int // indices of the two columns
+}
+
+// newCodeKernel returns a codeKernel for a query, or nil if the query must be computed by the
+// function of open alone.
+func newCodeKernel(p Params) *codeKernel {
+	s, ok := simpleQuery(p)
+	if !ok {
+		return nil
+	}
+	q, _ := newQuery(p)
+	names := q.inputColumns()
+	return &codeKernel{simple: s, key: slices.Index(names, s.by), value: slices.Index(names, s.of)}
+}
+
+// codeGroups are the groups of the values of a dictionary, each plus 1. 0: not yet known.
+type codeGroups struct {
+	of     *parquet.Dictionary
+	groups []uint32
+}
+
+// fold folds rows of the batch from the current one on, and returns their number. It stops before
+// the first row that is unusual.
+func (k *codeKernel) fold(t *table, rows *parquet.Rows) int {
+	codes, keys := rows.Codes(k.key)
+	if keys == nil {
+		return 0
+	}
+	k.bind(t)
+	if t.codes.of != keys {
+		t.codes = codeGroups{keys, make([]uint32, keys.Len())}
+	}
+	groups := t.codes.groups
+	var n exact.Number
+	for i, code := range codes {
+		if code < 0 || !rows.NumberAfter(k.value, i, &n) || n.Big != nil {
+			return i
+		}
+		if groups[code] == 0 {
+			groups[code] = uint32(t.group(keys.Text(code)) + 1)
+		}
+		if !t.plains[groups[code]-1].add(n.Mantissa, n.Scale) {
+			return i
+		}
+	}
+	return len(codes)
+}
