@@ -6,39 +6,40 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Action is an instruction to the caller of [Ledger.Step]. All kinds of actions are in this file.
+// Action is an instruction to the caller of [Ledger.Step].
 type Action interface{ action() }
 
-// Reply answers the report of the step's [Reported] event. The operands of calls in the receipt are not filled
-// in: Operands contains their refs, in order, and the caller puts the partials into the receipt. If the caller
-// no longer has the operands of a call, the call has already returned, and the caller omits it.
+// Reply contains the receipt for a worker's report. The caller fills in the operands of the
+// receipt's calls: Operands lists the refs of these operands, in order. The caller omits a call
+// from the receipt if the partials of the call's operands no longer exist, because then the call
+// has already returned.
 type Reply struct {
 	Worker   string
 	Receipt  wire.Receipt
 	Operands []Ref
 }
 
-// Nudge asks a worker to report now. A lost nudge only delays the report.
+// Nudge asks a worker to report now. A lost nudge only delays the worker's next report.
 type Nudge struct{ Worker string }
 
-// Probe asks whether a worker's process lives. If the process is dead, the answer is
-// [WorkerDied]; otherwise there is no answer.
+// Probe asks whether a worker's process is alive. If the process is dead, the caller passes in a
+// [WorkerDied] event; otherwise it passes in nothing.
 type Probe struct{ Worker string }
 
 // LookUpJob asks for the state of a job that a report contains and that the ledger does not know.
-// The answer is [JobAdded], [JobParked] or [JobEnded].
+// The caller answers LookUpJob with [JobAdded], [JobParked] or [JobEnded].
 type LookUpJob struct{ Job string }
 
-// StorePlan asks to write the plan that a worker has computed to storage. The answer is
-// [JobPlanned], with the plan that is in storage, or [PlanRefused].
+// StorePlan asks to write the plan that a worker has computed to storage. The caller answers
+// StorePlan with [JobPlanned], which contains the plan that is in storage, or with [PlanRefused].
 type StorePlan struct {
 	Job        string
 	Partitions uint64
 	Data       Ref
 }
 
-// Merge asks for the partial of a node, from the partials of its children. The answer is [Merged], [MergeSlow]
-// or [MergeFailed]. If the job ends, the caller may skip the merge.
+// Merge asks the caller to merge the partials of a node's two children. The caller answers Merge
+// with [Merged], [MergeSlow] or [MergeFailed]. The caller may skip a merge of a job that has ended.
 type Merge struct {
 	Job         string
 	Node        jobs.Node
@@ -46,17 +47,17 @@ type Merge struct {
 }
 
 // DropPartial means that the ledger will not refer to a partial again. Earlier actions that are
-// still in progress may need the partial's bytes.
+// still in progress may need the bytes of a dropped partial.
 type DropPartial struct{ Ref Ref }
 
-// Checkpoint asks to make the job's state durable. The answer is [Checkpointed]. Each job
-// has at most one checkpoint in flight.
+// Checkpoint asks to make the job's state durable. The caller answers Checkpoint with
+// [Checkpointed]. Each job has at most one checkpoint in flight.
 type Checkpoint struct {
 	Job      string
 	Snapshot Snapshot
 }
 
-// EndJob asks to make a job's end durable. The answer is [JobEnded].
+// EndJob asks to make a job's end durable. The caller answers EndJob with [JobEnded].
 type EndJob struct {
 	Job      string
 	Outcome  store.State // final state of the job: Completed, Failed or Cancelled

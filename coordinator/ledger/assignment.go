@@ -8,69 +8,71 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// assignment is a unit of work that is assigned to a worker: a span, the rest of a span, or a call.
+// assignment is a span or a call that is assigned to a worker.
 type assignment struct {
 	id     wire.SpanID
 	worker *worker
 	job    *job
-	share  *jobShare // the worker's share of the assignment's job
+	share  *jobShare // the worker's data about the assignment's job
 
-	span  jobs.Span // the assigned span without its reported partitions; empty for a call
+	span  jobs.Span // the partitions of the assignment that are not reported yet; empty for a call
 	call  *call     // the assigned call, or nil if a span is assigned
 	state assignmentState
-	ran   uint64 // number of partitions, beginning at span.Lo, that the worker has run and not reported
+	ran   uint64 // number of partitions from span.Lo on that the worker has run but not reported
 
-	slot int // slot number in the last report (wire.HeldSpan.Slot), for display
+	slot int // number of the worker's slot, for display: see wire.HeldSpan.Slot
 
 	// progressAt and slotSeconds are used to measure rates and to find stragglers.
 	progressAt  time.Duration // time when the assignment began to run, or when span.Lo last changed
 	slotSeconds float64       // time that slots have spent on the assignment since span.Lo last changed
 
-	// deaths, quarantined and step are used if the assignment is a crash suspect.
-	deaths      int    // number of workers that died while some of the assignment's partitions were assigned to them
-	quarantined bool   // the assignment is one partition, or a call, that runs alone on a reserved worker
-	step        string // for a quarantined partition: the function that the worker calls now or called last; empty if unknown
-	waitsFor    uint64 // number of the checkpoint that must be durable before the assignment is sent; 0 if the assignment waits for no checkpoint
+	// The next three fields are used only if the assignment is a crash suspect.
+	deaths      int    // number of workers that died while one of the assignment's partitions was assigned to them
+	quarantined bool   // the assignment runs alone on a reserved worker
+	step        string // function that a quarantined partition is running or ran last; empty if unknown
+	waitsFor    uint64 // number of the checkpoint that must be durable before the assignment is sent; 0 if the assignment need not wait
 
-	// duplicate, cut and obsolete are used at the end of a job, when idle workers take over work.
-	duplicate *assignment // another assignment of the same partition, if one of the two is a speculative copy; otherwise nil
+	// The next three fields are used at the end of a job, when idle workers take over work.
+	duplicate *assignment // other assignment of the same partition, if either is a speculative copy; otherwise nil
 	cut       *cut        // an order to end the assignment early, or nil
-	obsolete  bool        // the assignment was cut because other workers have finished all of it
+	obsolete  bool        // the assignment was cut because other workers have finished all of its partitions
 }
 
-// assignmentState is the state of an assignment on its worker. A new assignment is planned. An
-// assignment that this leader learns from a report, because an earlier leader made it, is confirmed
-// or running at first. States change in the order of this list, except that a running assignment
-// may become confirmed again if its slot has stopped. From any other state an assignment may become
-// released.
+// assignmentState is the state of an assignment on its worker. An assignment begins in the state
+// planned. An assignment of an earlier leader begins in the state confirmed or running, because
+// this leader learns of the assignment from a report. States change in the order of the constants,
+// except that a running assignment becomes confirmed again if its slot has stopped. An assignment
+// in any other state may become released.
 type assignmentState int
 
 const (
-	// statePlanned: no receipt has contained the assignment, because it waits for a checkpoint or for space in
-	// a receipt. An assignment in this state cannot have killed its worker.
+	// statePlanned: the assignment was not sent yet, because it waits for a checkpoint or for space
+	// in a receipt. A planned assignment cannot have killed its worker.
 	statePlanned assignmentState = iota
-	// stateSent: a receipt contained the assignment, and no report has listed it yet. The worker may have
-	// started the assignment, so the assignment becomes a crash suspect if the worker dies.
+	// stateSent: the assignment was sent in a receipt, and no report has listed it yet. The worker
+	// may have started a sent assignment, so the assignment becomes a crash suspect if the worker
+	// dies.
 	stateSent
-	// stateConfirmed: a report listed the assignment as not running. From this state on the assignment can be
+	// stateConfirmed: a report listed the assignment as not running. A confirmed assignment can be
 	// cut.
 	stateConfirmed
 	// stateRunning: a report listed the assignment as running. A cut does not affect partitions
-	// that the worker has started.
+	// that the worker has already started.
 	stateRunning
-	// stateReleased: the ledger no longer keeps the assignment.
+	// stateReleased: the ledger has removed the assignment.
 	stateReleased
 )
 
-// cut is an order to end an assignment early. The worker's next report contains the actual end. If
-// the worker is already past the cut, it still finishes the partitions that it has started.
+// cut is an order to a worker to end an assignment early. The worker's next report contains the
+// actual end of the assignment. A worker that is already past the cut finishes the partitions that
+// it has started.
 type cut struct {
 	at    uint64  // new end (span.Hi) of the assignment
-	thief *worker // idle worker that gets the rest of the assignment, or nil
-	sent  bool    // true if a receipt contained the cut
+	thief *worker // idle worker that gets the partitions after the cut, or nil
+	sent  bool    // the cut was sent in a receipt
 }
 
-// assign creates an assignment for a worker. The next receipt to the worker contains the assignment.
+// assign creates an assignment for a worker. The worker's next receipt contains the new assignment.
 func (l *Ledger) assign(w *worker, j *job, a assignment) {
 	l.lastNumber++
 	a.id = wire.SpanID{Epoch: l.cfg.Epoch, Number: l.lastNumber}
@@ -82,7 +84,7 @@ func (l *Ledger) assign(w *worker, j *job, a assignment) {
 	if a.call != nil {
 		a.call.assignment = &a
 		if a.call.function == wire.Merge && j.lacking(j.tree.Span(a.call.node)) != 0 {
-			a.waitsFor = max(a.waitsFor, j.skipsIn) // the skipped partitions must be durable before the merge: a later leader accepts the result only if it knows of them
+			a.waitsFor = max(a.waitsFor, j.skipsIn) // the skipped partitions must be durable before the merge, because a later leader accepts the result only if it knows these partitions
 		}
 	}
 	l.addAssignment(&a)
@@ -100,11 +102,12 @@ func (l *Ledger) addAssignment(a *assignment) {
 		a.job.trial.isolated++
 	}
 	a.job.assignments.add(a)
-	a.job.contributor(a.worker.id) // the manifest then names the worker, so that a new leader waits for this worker's report
+	a.job.contributor(a.worker.id) // the manifest names the worker, so that a new leader waits for the worker's report
 	a.job.checkpoint.dirty = true
 }
 
-// release removes an assignment. The caller must queue the assignment's partitions.
+// release removes an assignment. The caller must queue the unfinished partitions of the released
+// assignment.
 func (l *Ledger) release(a *assignment) {
 	a.removeCut()
 	if a.quarantined && a.worker.id == l.cfg.Self {
@@ -127,7 +130,7 @@ func (l *Ledger) release(a *assignment) {
 }
 
 // reclaim releases an assignment of a worker that was removed. If died is true, the worker's
-// process died, and the assignment may be the cause.
+// process died, and the assignment becomes a crash suspect.
 func (l *Ledger) reclaim(a *assignment, died bool) {
 	if a.call != nil {
 		l.reclaimCall(a, died)
@@ -142,7 +145,7 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 			l.retryBegun(a)
 		}
 	}
-	if duplicate != nil { // the speculative copy or the original continues
+	if duplicate != nil { // the other copy of the partition continues
 		duplicate.deaths = max(duplicate.deaths, min(deaths, quarantineAfter))
 	}
 	l.release(a)
@@ -156,8 +159,9 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 	}
 }
 
-// giveBack queues partitions of an assignment that its worker no longer holds. If there is a
-// duplicate, the partitions are not queued, because the duplicate's worker has them.
+// giveBack queues the partitions of an assignment that its worker no longer holds. If the
+// assignment has a duplicate, giveBack queues nothing, because another worker still has the
+// partitions.
 func (l *Ledger) giveBack(a *assignment, span jobs.Span) {
 	if a.duplicate == nil {
 		l.enqueue(a.job, span, a.deaths)
@@ -165,11 +169,12 @@ func (l *Ledger) giveBack(a *assignment, span jobs.Span) {
 }
 
 // maySend reports whether an assignment may be sent to its worker. An assignment that might kill
-// the leader must first be in a durable checkpoint, so that the next leader knows about it.
+// the leader is sent only after a checkpoint with the assignment is durable, so that the next
+// leader knows about it.
 func (a *assignment) maySend() bool { return a.job.checkpoint.durable >= a.waitsFor }
 
-// cutAt orders a worker to end an assignment early. When the worker's next report confirms the cut,
-// the rest of the assignment is queued.
+// cutAt orders a worker to end an assignment early. The rest of the assignment is queued when the
+// worker's next report confirms the cut.
 func (a *assignment) cutAt(at uint64, thief *worker) {
 	if a.cut != nil {
 		return

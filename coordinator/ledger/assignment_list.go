@@ -8,9 +8,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// assignmentList contains the assignments of a job, sorted by ID. In a big cluster a job has tens
-// of thousands of assignments. Released assignments are removed from the list only when they are
-// half of the list, because removing each one at once would move all later assignments each time.
+// assignmentList is the list of a job's assignments, sorted by ID. A job in a big cluster has tens
+// of thousands of assignments. Released assignments stay in the list until they are half of it,
+// because each single removal would move all later assignments.
 type assignmentList struct {
 	list     []*assignment
 	released int // number of released assignments that are still in the list
@@ -26,8 +26,7 @@ func (l *assignmentList) find(id wire.SpanID) *assignment {
 	return nil
 }
 
-// add adds an assignment. The list must not have an unreleased assignment with the same
-// ID.
+// add adds an assignment. The list must not contain an unreleased assignment with the same ID.
 func (l *assignmentList) add(a *assignment) {
 	i, found := l.search(a.id)
 	if found {
@@ -48,7 +47,7 @@ func (l *assignmentList) release(a *assignment) {
 	}
 }
 
-// all iterates over the assignments in the order of their IDs. The loop must not change the list.
+// all iterates over the assignments in the order of their IDs; the loop must not change the list.
 func (l *assignmentList) all() iter.Seq[*assignment] {
 	return func(yield func(*assignment) bool) {
 		for _, a := range l.list {
@@ -59,8 +58,7 @@ func (l *assignmentList) all() iter.Seq[*assignment] {
 	}
 }
 
-// backward iterates from the last assignment to the first. The loop must not change
-// the list.
+// backward iterates from the last assignment to the first; the loop must not change the list.
 func (l *assignmentList) backward() iter.Seq[*assignment] {
 	return func(yield func(*assignment) bool) {
 		for _, a := range slices.Backward(l.list) {

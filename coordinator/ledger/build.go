@@ -10,12 +10,13 @@ import (
 // maxBuilds is the maximum number of builds in a job's manifest.
 const maxBuilds = 16
 
-// builds contains the builds of the workers of a job. Partials of different builds may differ in the last bits
-// of floats. A job with Spec.StrictBuilds is strict: it is pinned to one build, and workers with other builds
-// get none of its work. The pin is durable before any work is assigned, so that all leaders use the same build.
+// builds lists the builds of the workers of a job. Partials that were computed by different builds
+// may differ in the last bits of floats. A job with Spec.StrictBuilds is pinned to one build, and
+// workers with other builds get no work of the job. The pinned build is durable before any work is
+// assigned, so that all leaders use the same build.
 type builds struct {
-	list     []string // builds of the workers that computed partials, sorted, at most maxBuilds; for a strict job only the pinned build
-	pinnedBy uint64   // number of the checkpoint that makes the pin durable; 0 if the pin was already in the manifest
+	list     []string // builds of the workers that computed partials, sorted, at most maxBuilds; for a pinned job only the pinned build
+	pinnedBy uint64   // number of the checkpoint that makes the pinned build durable; 0 if the manifest already contained the build
 }
 
 // add records the build of a worker that computed a partial.
@@ -25,9 +26,9 @@ func (b *builds) add(build string) {
 	}
 }
 
-// pin pins a strict job to the build with the most slots of workers that know the job. A build that
-// is not fully known is not chosen, because two programs with the same incomplete description may
-// differ.
+// pin pins a job to the build that the most slots run, among the workers that know the job. A build
+// whose description is incomplete is not chosen, because two different programs may have the same
+// incomplete description.
 func (l *Ledger) pin(j *job) {
 	if !j.spec.StrictBuilds || len(j.builds.list) > 0 || j.ending() {
 		return
@@ -53,8 +54,8 @@ func (j *job) admits(build string) bool {
 		len(j.builds.list) > 0 && j.builds.list[0] == build && j.checkpoint.durable >= j.builds.pinnedBy
 }
 
-// buildTrouble describes the build that a strict job waits for, or returns "" if the
-// job does not wait for a build.
+// buildTrouble describes the build that a pinned job waits for, or returns "" if the job does not
+// wait for a build.
 func (l *Ledger) buildTrouble(j *job) string {
 	switch {
 	case !j.spec.StrictBuilds:

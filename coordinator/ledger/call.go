@@ -12,39 +12,38 @@ import (
 )
 
 const (
-	// maxCalls is the maximum number of calls that are assigned to a worker. Together with maxPerWorker spans,
-	// a worker then holds at most session.MaxHeld assignments.
+	// maxCalls is the maximum number of calls that are assigned to a worker. A worker with maxCalls
+	// calls and maxPerWorker spans holds at most session.MaxHeld assignments.
 	maxCalls = 48
 	// maxMerges is the maximum number of merges among the calls of a worker, so that other calls do not wait
 	// for many merges.
 	maxMerges = 40
-	// If no other worker has begun a call or a quarantined partition for the time leaderMakesAfter, the
-	// leader's own worker may run it.
+	// leaderMakesAfter is the time after which the leader's own worker may run a call or a
+	// quarantined partition that no other worker has begun.
 	leaderMakesAfter = 5 * time.Second
-	// maxOperandBytes bounds the size of all operands in a receipt. Calls whose operands do not fit
-	// go into the next receipt. A receipt with only one call may exceed this bound.
+	// maxOperandBytes bounds the size of all operands in a receipt. Calls whose operands exceed
+	// maxOperandBytes go into the next receipt. A receipt with only one call may exceed
+	// maxOperandBytes.
 	maxOperandBytes = 512 << 10
-	// mergeProbation is the time after a leader's death during which the next leader leaves all
-	// merges of the resumed jobs to workers, because one of the merges that the dead leader had
-	// begun may have killed it. Workers report their items again at once, so the operands of these
-	// merges are in the new leader's forest before this time has passed.
+	// mergeProbation is the time after a leader's death during which workers do all merges of the
+	// resumed jobs, because a merge may have killed the dead leader. mergeProbation is longer than
+	// the time in which workers report their items to a new leader.
 	mergeProbation = 10 * time.Second
 )
 
-// call is an unfinished call of a job's Plan, Merge or Finish. call is queued, or assigned to a
-// worker. If the worker of a call dies, the call is quarantined: it runs alone, on a worker that is
-// reserved for quarantined work.
+// call is an unfinished call of a job's Plan, Merge or Finish. A call whose worker died is
+// quarantined: it runs alone, on a worker that is reserved for quarantined work.
 type call struct {
 	function   wire.Function
-	node       jobs.Node   // of Merge
+	node       jobs.Node   // node to merge; used only by a call of Merge
 	assignment *assignment // the assignment of the call; nil while the call is queued
-	givenUp    bool        // true if the call is a merge that the leader has given up; the merge's code may still run in the leader and kill it
-	done       bool        // true if the call has returned and was removed from the callList
+	givenUp    bool        // the leader has given up the merge; the merge's code may still run in the leader and kill it
+	done       bool        // the call has returned and was removed from the callList
 	queuedAt   time.Duration
 
-	fromStorage bool // true if the operands must be read from storage, because fetching one from its holder has failed
+	fromStorage bool // the operands must be read from storage, because fetching an operand from its holder has failed
 
-	failed      int           // number of attempts that returned an error
+	failed      int           // number of attempts at the call that returned an error
 	deaths      int           // number of workers that died while the call was assigned to them
 	due         time.Duration // time at which the backoff after the last failure ends
 	avoidWorker string        // ID of the worker on which the call failed last
@@ -52,8 +51,8 @@ type call struct {
 
 func (c *call) quarantined() bool { return c.deaths > 0 }
 
-// deathsAfterOne returns the call's number of deaths, assuming that the worker of its assignment dies now.
-// After the first death, further deaths count only if the call ran alone, because only then the call must be
+// deathsAfterOne returns the call's number of deaths if its worker died now. After the first death
+// of a call, further deaths count only if the call ran alone, because only then the call must be
 // the cause.
 func (c *call) deathsAfterOne() int {
 	if c.assignment != nil && c.assignment.quarantined {
@@ -73,7 +72,7 @@ func (c *call) String() string {
 // callList contains the unfinished calls of a job, in the order in which they were added.
 type callList struct {
 	list   []*call
-	record []store.CallRecord // records from the manifest for calls that have not been added again
+	record []store.CallRecord // records in the manifest for calls that were not added again
 }
 
 // find returns the call of a function, or nil.
@@ -85,8 +84,8 @@ func (l *callList) find(function wire.Function, node jobs.Node) *call {
 	return l.list[i]
 }
 
-// addCall queues a call. If the manifest has a record of the call, its deaths and failures are
-// taken over.
+// addCall queues a call. If the manifest has a record of the call, the new call starts with the
+// recorded deaths and failures.
 func (l *Ledger) addCall(j *job, function wire.Function, node jobs.Node) {
 	if j.ending() || j.calls.find(function, node) != nil {
 		return
@@ -113,7 +112,7 @@ func (j *job) callDone(c *call) {
 	j.checkpoint.dirty = true
 }
 
-// mergesDone removes the calls of Merge for nodes within a finished span.
+// mergesDone removes the queued merges of nodes within a finished span.
 func (j *job) mergesDone(span jobs.Span) {
 	for _, c := range slices.Clone(j.calls.list) {
 		if c.function == wire.Merge && span.Contains(j.tree.Span(c.node)) {
@@ -122,7 +121,7 @@ func (j *job) mergesDone(span jobs.Span) {
 	}
 }
 
-// assignCalls gives a worker the calls that it should have.
+// assignCalls assigns queued calls to a worker.
 func (l *Ledger) assignCalls(w *worker) {
 	for _, j := range l.jobs {
 		for _, c := range j.calls.list {
@@ -137,7 +136,8 @@ func (l *Ledger) assignCalls(w *worker) {
 	}
 }
 
-// anotherCanBegin reports whether a worker can begin a call at once, apart from w and the leader's own worker.
+// anotherCanBegin reports whether a worker can begin a call at once; it ignores w and the leader's
+// own worker.
 func (l *Ledger) anotherCanBegin(w *worker, j *job, c *call) bool {
 	return slices.ContainsFunc(l.workers, func(o *worker) bool {
 		return o != w && o.id != l.cfg.Self && o.calls < o.callSlots && l.takesCalls(o, j) && o.fetches(j, c)
@@ -145,14 +145,14 @@ func (l *Ledger) anotherCanBegin(w *worker, j *job, c *call) bool {
 }
 
 // canCall reports whether a queued call can be assigned to a worker now. Calls of Plan and Finish
-// may take long, so a worker gets only as many of them as it can run at once. The leader's own
-// worker gets a call only if no other worker can make it, or if no other worker has been able to
-// begin it for some time, because a call may kill its process.
+// may take long, so a worker gets only as many of these calls as it can run at once. The leader's
+// own worker gets a call only if other workers cannot make it, or have not begun it for some time,
+// because a call may kill its process.
 func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
 	if !l.mayAssign(c) || !l.takesCalls(w, j) || w.calls >= maxCalls {
 		return false
 	}
-	free := w.callSlots - w.longCalls // merges must not wait for calls of Plan or Finish, which may take long
+	free := w.callSlots - w.longCalls // merges must not wait for slow calls of Plan or Finish
 	switch {
 	case free <= 0 || c.function == wire.Merge && w.calls >= min(free*maxPerSlot, maxMerges):
 		return false
@@ -198,7 +198,7 @@ func (l *Ledger) nudgeForCalls(j *job) {
 		worker *worker
 		free   int
 	}
-	var idle []candidate // workers that can begin a call at once, first those that were already nudged
+	var idle []candidate // workers that can begin a call at once; workers that were already nudged come first
 	for _, w := range l.workers {
 		if free := w.callSlots - w.calls; free > 0 && l.takesCalls(w, j) {
 			idle = append(idle, candidate{w, free})
@@ -228,13 +228,13 @@ func (l *Ledger) nudgeForCalls(j *job) {
 	}
 }
 
-// mayAssign reports whether a call is queued, its backoff is over, and it need not run on a reserved worker.
+// mayAssign reports whether a call is queued, its backoff has ended, and it is not quarantined.
 func (l *Ledger) mayAssign(c *call) bool {
 	return c.assignment == nil && !c.quarantined() && l.now >= c.due
 }
 
-// stealCalls withdraws calls that other workers have not begun, so that they can be assigned to a
-// worker that can begin them at once.
+// stealCalls withdraws calls that other workers have not begun, so that w, which can begin them at
+// once, gets them.
 func (l *Ledger) stealCalls(w *worker) {
 	free := w.callSlots - w.calls
 	for _, j := range l.jobs {
@@ -252,15 +252,15 @@ func (l *Ledger) stealCalls(w *worker) {
 	}
 }
 
-// mayMove reports whether a call may be moved to another worker. A call may not be moved if
-// operands of the call are held, and the other worker holds none of them.
+// mayMove reports whether a call may be moved to another worker. A call with held operands may be
+// moved only to a worker that holds one of the operands.
 func (l *Ledger) mayMove(j *job, c *call, to *worker) bool {
 	held := j.heldOperands(c)
 	return len(held) == 0 || slices.ContainsFunc(held, func(o *treeNode) bool { return o.held.worker == to.id })
 }
 
-// reconcileCall compares the assignment of a call with the worker's report. If the worker
-// does not hold the call and has not reported the call's result, the call is queued.
+// reconcileCall compares an assigned call with the worker's report. If the worker neither holds the
+// call nor has reported its result, the call is queued again.
 func (l *Ledger) reconcileCall(a *assignment, reported wire.HeldSpan, holds bool) {
 	if a.cut != nil && a.cut.sent {
 		a.removeCut() // the report acknowledges the cut
@@ -281,14 +281,14 @@ func (l *Ledger) reconcileCall(a *assignment, reported wire.HeldSpan, holds bool
 	}
 }
 
-// adoptCall takes over a call of Plan that an earlier leader assigned, if the job has no plan yet.
-// Any other call that an earlier leader assigned is withdrawn, because its operands may differ from
-// this leader's operands.
+// adoptCall handles a call that an earlier leader assigned: a worker keeps a call of Plan if the
+// job has no plan yet. All other calls of earlier leaders are withdrawn, because this leader's
+// operands may differ.
 func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 	c := j.calls.find(s.Function, s.Node)
 	if s.Function != wire.Plan || c == nil || c.assignment != nil || s.ID.Epoch >= l.cfg.Epoch {
 		w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: s.ID})
-		if s.Running { // the running call cannot be stopped, and occupies the worker
+		if s.Running { // the running call cannot be stopped and occupies a call slot of the worker
 			w.callSlots = max(0, w.callSlots-1)
 			w.strayCalls++
 		}
@@ -306,7 +306,7 @@ func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	c := j.calls.find(o.Function, jobs.Node{})
 	if c == nil || o.Function == wire.Finish && o.Epoch != l.cfg.Epoch {
-		l.dropPartials(ref) // another worker has already returned the output, or an earlier leader has chosen the root
+		l.dropPartials(ref) // another worker has already returned the output, or an earlier leader has chosen the result
 		return
 	}
 	j.callDone(c)
@@ -314,9 +314,9 @@ func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	if o.Function == wire.Plan {
 		l.do(StorePlan{j.spec.ID, o.Partitions, ref})
 	} else {
-		// If a worker and the leader died, the number of the worker's executions is lost, although other
-		// workers may have merged its results. In this case the number of partitions in the result is the
-		// minimum.
+		// If a worker and the leader both died, the worker's count of executions is lost, although
+		// other workers may have merged its results. Therefore the count of executions is raised to
+		// the number of partitions in the result.
 		if j.large {
 			j.executed = max(j.executed, j.tree.Partitions()-uint64(j.skipped.len))
 		}
@@ -325,13 +325,13 @@ func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	l.dropPartials(ref)
 }
 
-// onPlanned makes the job's partitions available when the plan is durable.
+// onPlanned queues the job's partitions when the plan is durable.
 func (l *Ledger) onPlanned(j *job, e JobPlanned) {
 	tree, err := jobs.NewTree(e.Partitions)
 	if err != nil || j.planned() || j.ending() {
 		return
 	}
-	if c := j.calls.find(wire.Plan, jobs.Node{}); c != nil { // the plan was already in storage
+	if c := j.calls.find(wire.Plan, jobs.Node{}); c != nil { // storage already contained a plan
 		j.callDone(c)
 	}
 	j.tree, j.forest = tree, newForest(tree)
@@ -341,14 +341,14 @@ func (l *Ledger) onPlanned(j *job, e JobPlanned) {
 	j.checkpoint.dirty = true
 	for _, w := range l.workers {
 		if i, found := w.findShare(j.spec.ID); found {
-			w.shares[i].opened = false // if the worker already has the data for opening the job, these data lack the plan
+			w.shares[i].opened = false // a worker that opened the job without the plan must get the plan
 		}
 	}
 	l.queueGrew = true
 }
 
-// onMergeSlow makes workers do all further merges of a job. If a merge does not return, a worker loses only a
-// slot, but the leader would stop.
+// onMergeSlow lets workers do all further merges of a job. A merge that does not return costs a
+// worker only one slot, but it would block the leader.
 func (l *Ledger) onMergeSlow(j *job, n jobs.Node) {
 	if _, _, wanted := j.forest.operands(n); j.ending() || !wanted {
 		return
@@ -357,11 +357,11 @@ func (l *Ledger) onMergeSlow(j *job, n jobs.Node) {
 	l.addCall(j, wire.Merge, n)
 	if c := j.calls.find(wire.Merge, n); c != nil {
 		c.givenUp = true
-		j.checkpoint.request() // the next leader must know that workers do the merges
+		j.checkpoint.request() // the next leader must know that workers merge
 	}
 }
 
-// onCallFailed counts a failed attempt at a call.
+// onCallFailed counts a failed attempt of a call.
 func (l *Ledger) onCallFailed(j *job, w *worker, f *wire.Failure) {
 	c := j.calls.find(f.Function, f.Node)
 	if c == nil {
@@ -384,14 +384,14 @@ func (l *Ledger) onCallFailed(j *job, w *worker, f *wire.Failure) {
 }
 
 // reclaimCall releases a call of a worker that was removed. If died is true, the worker's process
-// died, and the call may be the cause.
+// died, and the call becomes a crash suspect.
 func (l *Ledger) reclaimCall(a *assignment, died bool) {
 	c, j := a.call, a.job
 	if died {
 		c.deaths = c.deathsAfterOne()
-		j.wantStored(c, func(holder string) bool { return holder != a.worker.id }) // if the operands are in storage, they survive the next death
+		j.wantStored(c, func(holder string) bool { return holder != a.worker.id }) // operands in storage survive the next death of a worker
 		j.spareLeaderUntil = l.now + leaderMakesAfter
-		j.checkpoint.request() // the next leader must know about the death
+		j.checkpoint.request() // the next leader must know about the worker's death
 	}
 	l.release(a)
 	l.queueGrew = true
@@ -400,9 +400,9 @@ func (l *Ledger) reclaimCall(a *assignment, died bool) {
 	}
 }
 
-// blamedCall reports whether the number of deaths proves that a call kills its workers. One death
-// more than the allowed number is needed, because the first death may have another cause. Each
-// later death counts only if the call ran alone.
+// blamedCall reports whether so many workers died that a call must be the cause. The first death
+// may have another cause, so one death more than the limit is needed. Each later death of a call's
+// worker counts only if the call ran alone.
 func blamedCall(j *job, deaths int) bool {
 	return deaths >= 1+max(1, min(j.spec.MaxAttempts, killsToBlame))
 }
@@ -412,8 +412,7 @@ func blameCall(c *call, lastWorker string) string {
 	return fmt.Sprintf("%v kills its worker: %d died while it was assigned to them, the last was %s", c, c.deaths, lastWorker)
 }
 
-// quarantinedCall returns a queued call of a job that must run alone and that a worker can
-// begin, or nil.
+// quarantinedCall returns a queued quarantined call of a job that a worker can begin, or nil.
 func (l *Ledger) quarantinedCall(w *worker, j *job) *call {
 	i := slices.IndexFunc(j.calls.list, func(c *call) bool {
 		return c.quarantined() && c.assignment == nil && l.now >= c.due && w.callSlots > 0 && w.fetches(j, c)
@@ -424,9 +423,9 @@ func (l *Ledger) quarantinedCall(w *worker, j *job) *call {
 	return j.calls.list[i]
 }
 
-// resumeCalls restores the calls from the manifest's records. If the last leader died, the cause may be a call
-// in its own process. The same applies to a leader that is only silent, because writing the traceback of a
-// large stack takes seconds.
+// resumeCalls restores the calls from the manifest's records. If the last leader died, a call in
+// that leader's process may be the cause. A leader that is silent counts as dead, because a
+// crashing process may write the traceback of a large stack for seconds.
 func (l *Ledger) resumeCalls(j *job, list []store.CallRecord, leaderDied bool) {
 	for _, r := range list {
 		if leaderDied {
@@ -446,9 +445,9 @@ func (c *call) toRecord() store.CallRecord {
 	return store.CallRecord{Function: c.function.String(), Node: c.node, Failed: c.failed, Deaths: c.deaths}
 }
 
-// snapshotCalls returns the records of calls for the next manifest. A call of the leader's own worker, or a
-// merge that the leader has given up, may kill the leader. For these calls the record also contains the number
-// of deaths to assume if the leader dies.
+// snapshotCalls returns the records of calls for the next manifest. The leader may be killed by a
+// call of its own worker, or by a merge that it has given up. The record of such a call also
+// contains the number of deaths to assume if the leader dies.
 func (l *Ledger) snapshotCalls(j *job) []store.CallRecord {
 	list := slices.Clone(j.calls.record)
 	for _, c := range j.calls.list {

@@ -10,14 +10,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// checkpointState records which checkpoints of a job were requested and which are durable. A job's
-// checkpoints are numbered from 1.
+// checkpointState records which checkpoints of a job were requested and which are durable. The
+// checkpoints of a job are numbered from 1.
 type checkpointState struct {
-	dirty       bool          // true if the job has changed since the last request
-	requestedAt time.Duration // when the last checkpoint was requested
+	dirty       bool          // the job has changed since the last request
+	requestedAt time.Duration // time of the last request for a checkpoint
 	requested   uint64        // number of the last requested checkpoint
 	durable     uint64        // number of the last durable checkpoint
-	wanted      uint64        // number of a checkpoint to request as soon as possible, if higher than requested
+	wanted      uint64        // number of a checkpoint that is needed as soon as possible, if higher than requested
 }
 
 // request asks for a checkpoint as soon as possible, and returns its number.
@@ -28,8 +28,8 @@ func (c *checkpointState) request() uint64 {
 
 func (c *checkpointState) inFlight() bool { return c.requested > c.durable }
 
-// requestCheckpoints requests the checkpoints that are due. Each job has at most one
-// checkpoint in flight; changes after the request go into the next checkpoint.
+// requestCheckpoints requests the checkpoints that are due. Each job has at most one checkpoint in
+// flight; later changes go into the next checkpoint.
 func (l *Ledger) requestCheckpoints() {
 	for _, j := range l.jobs {
 		c := &j.checkpoint
@@ -48,15 +48,14 @@ func (l *Ledger) requestCheckpoints() {
 	}
 }
 
-// onCheckpointed marks the checkpoint in flight as durable. Workers may now drop the
-// items in the checkpoint, and assignments to the leader's own worker that waited for the
-// checkpoint may be sent.
+// onCheckpointed marks the checkpoint in flight as durable. Items in a durable checkpoint are
+// acknowledged to their workers, and assignments that waited for the checkpoint are sent.
 func (l *Ledger) onCheckpointed(j *job) {
 	if !j.checkpoint.inFlight() {
 		return
 	}
 	j.checkpoint.durable = j.checkpoint.requested
-	l.queueGrew = l.queueGrew || j.spec.StrictBuilds // the checkpoint may have made a job's pinned build durable
+	l.queueGrew = l.queueGrew || j.spec.StrictBuilds // the checkpoint may contain the pinned build of a job
 	j.dropSettled()
 	for _, c := range j.contributors {
 		c.durable = max(c.durable, c.checkpointing)
@@ -69,8 +68,8 @@ func (l *Ledger) onCheckpointed(j *job) {
 	}
 }
 
-// AllDurable reports whether the state of all jobs is durable. After [Stopping], AllDurable refers to the state
-// at the time of that event.
+// AllDurable reports whether the state of all jobs is durable. After [Stopping], AllDurable reports
+// whether the state at the time of that event is durable.
 func (l *Ledger) AllDurable() bool {
 	return !slices.ContainsFunc(l.jobs, func(j *job) bool {
 		c := &j.checkpoint
@@ -105,8 +104,8 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 		if a.call != nil {
 			continue
 		}
-		// Only an assignment of the leader's own worker may kill the leader. If the assignment kills the
-		// leader, the next leader counts one more death for the assignment.
+		// Only assignments of the leader's own worker can kill the leader. If the leader dies, the
+		// next leader counts one more death for each of these assignments.
 		if a.worker.id == l.cfg.Self && !l.stopping {
 			addSuspect(a.span, a.deaths, a.deathsAfterOne())
 		} else {

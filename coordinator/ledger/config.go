@@ -9,89 +9,92 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Config is the configuration of a [Ledger]. A zero field gets its default.
+// Config is the configuration of a [Ledger]. A zero field means that the field's default is used.
 type Config struct {
-	// Epoch is the epoch of the leader, at least 1. Epoch is part of every span ID.
+	// Epoch is the epoch of the leader, at least 1, and is part of every span ID.
 	Epoch uint64
 
 	// Self is the ID of the worker in the leader's process. Crash suspects are assigned to other
-	// workers, because a job that kills workers must not kill the leader while the leader is
-	// looking for the cause.
+	// workers, because a crash suspect might kill the leader.
 	Self string
 
-	// Storage is the identity of the leader's storage. The ledger refuses workers on another
-	// storage. If Storage is empty, workers are not checked.
+	// Storage is the identity of the leader's storage; the ledger refuses workers with another
+	// storage unless Storage is empty.
 	Storage string
 
-	// Build is the build of the leader's program, which merges partials. Default
+	// Build is the build of the leader's program, which merges partials; the default is
 	// [wire.UnknownBuild].
 	Build string
 
-	// Horizon is how much work each slot is assigned in advance. Horizon must be longer than the
-	// time from a leader's death to the next leader's first assignment, so that no slot is idle
-	// during a failover. Default 4 s.
+	// Horizon is the amount of work, in time, that each slot is assigned in advance; the default is
+	// 4 s. Horizon must exceed the time from a leader's death to the next leader's first
+	// assignment, so that no slot is idle during a failover.
 	Horizon time.Duration
 
-	// ReportEvery is the shortest report interval. With a shorter interval, less work is lost when
-	// a worker dies, but workers wake up more often. Default 100 ms.
+	// ReportEvery is the shortest interval between two reports of a worker; the default is 100 ms.
+	// A shorter report interval loses less work when a worker dies, but wakes up the workers more
+	// often.
 	ReportEvery time.Duration
 
-	// ReportsPerSecond bounds the number of reports of all workers together, to bound the leader's own work.
-	// The report interval therefore grows with the number of workers. Default 500.
+	// ReportsPerSecond limits the reports of all workers together, which limits the leader's own
+	// work; the default is 500 reports per second. The report interval grows with the number of
+	// workers because of ReportsPerSecond.
 	ReportsPerSecond int
 
-	// IdleEvery is the report interval while there is no job. Default 1 s.
+	// IdleEvery is the report interval while there is no job; the default is 1 s.
 	IdleEvery time.Duration
 
-	// SilentAfter is the time after a missed report at which a worker is removed, although its
-	// process may be alive. SilentAfter must be longer than the pauses of a process on a busy
-	// machine. Default 5 s.
+	// SilentAfter is the time after a missed report at which the ledger removes a worker, even if
+	// the worker's process may be alive; the default is 5 s. SilentAfter must be longer than the
+	// pauses of a process on a busy machine.
 	SilentAfter time.Duration
 
-	// RecoveryTimeout is the longest time that a new leader waits for reports of the workers named
-	// in the manifests. After this time the leader assigns the partitions that no worker has
-	// reported. Default 1 s.
+	// RecoveryTimeout is the longest time that a new leader waits for the reports of the workers in
+	// the manifests; the default is 1 s. After RecoveryTimeout the leader assigns all partitions
+	// that no worker has reported.
 	RecoveryTimeout time.Duration
 
-	// RecoveryGrace is the shortest time that a new leader waits, because there may be workers that
-	// no manifest names yet. Default 50 ms.
+	// RecoveryGrace is the shortest time that a new leader waits for reports, because a manifest
+	// may not name all workers; the default is 50 ms.
 	RecoveryGrace time.Duration
 
-	// CheckpointEvery is the shortest time between two checkpoints of a job. Default 1 s.
+	// CheckpointEvery is the shortest time between two checkpoints of a job; the default is 1 s.
 	CheckpointEvery time.Duration
 
-	// MeanTimeBetweenFailures is the average time until a worker's process dies, if it is not told
-	// to stop. With a shorter time workers write large partials to storage more often. Default 6 h,
-	// which is typical of spot machines.
+	// MeanTimeBetweenFailures is the average time until a worker's process dies unexpectedly; the
+	// default is 6 h, which is typical of spot machines. A shorter MeanTimeBetweenFailures makes
+	// workers write large partials to storage more often.
 	MeanTimeBetweenFailures time.Duration
 
-	// StoreBytesPerSecond is how fast a worker writes to storage. The ledger compares the time for
-	// writing a large partial with the work that would be lost without it. Default 50 MB/s.
+	// StoreBytesPerSecond is the speed at which a worker writes to storage; the default is 50 MB/s.
+	// The ledger compares the time for writing a large partial with the work that would be lost
+	// with the partial.
 	StoreBytesPerSecond int
 
-	// RetryAfter is the backoff after the first failure of a partition. The backoff doubles
-	// with each failure, up to RetryAtMost. Defaults 200 ms and 10 s.
+	// RetryAfter is the backoff after the first failure of a partition; the default is 200 ms. The
+	// backoff doubles with each failure, up to RetryAtMost; the default is 10 s.
 	RetryAfter  time.Duration
 	RetryAtMost time.Duration
 
-	// MaxWorkers is the largest number of workers. Further workers are refused until others leave.
-	// The limit bounds memory even if a client sends reports under many invented worker IDs.
-	// Default 10,000.
+	// MaxWorkers is the largest number of workers; the default is 10,000. Further workers are
+	// refused until other workers leave. MaxWorkers bounds the ledger's memory even if a client
+	// sends reports under many invented worker IDs.
 	MaxWorkers int
 
-	// MaxTreeNodes bounds the tree nodes that the ledger keeps for one job. A job that needs more
-	// tree nodes fails, because the finished nodes would be too scattered to come from workers that
-	// run spans. A tree node takes about 50 bytes. Default 4,000,000.
+	// MaxTreeNodes is the largest number of tree nodes that the ledger keeps for one job; the
+	// default is 4,000,000. A job that exceeds MaxTreeNodes fails, because workers that run spans
+	// never produce such scattered finished nodes. A tree node takes about 50 bytes.
 	MaxTreeNodes int
 
-	// MaxFailing bounds the number of partitions of one job that have failed and are not finished. A job with
-	// more failed partitions fails, because so many failures must have a common cause. The limit bounds memory.
-	// If the job may skip more partitions than MaxFailing, the limit is the number of partitions that may be
-	// skipped. Default 10,000.
+	// MaxFailing is the largest number of partitions of one job that have failed and are not
+	// finished; the default is 10,000. A job with more failed partitions than MaxFailing fails,
+	// because so many failures must have a common cause. If a job may skip more partitions than
+	// MaxFailing, its limit of failed partitions is the number of partitions that may be skipped.
 	MaxFailing int
 
-	// MaxSkipped bounds the skipped partitions of one job, even if its submitter allows
-	// more. The limit bounds memory and the size of checkpoints. Default [store.MaxSkipped].
+	// MaxSkipped is the largest number of skipped partitions of one job, even if its submitter
+	// allows more; the default is [store.MaxSkipped]. MaxSkipped bounds the ledger's memory and the
+	// size of checkpoints.
 	MaxSkipped int
 }
 
@@ -116,7 +119,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate checks a Config after its defaults were set.
+// validate checks a Config whose defaults are set.
 func (c Config) validate() error {
 	for _, f := range []struct {
 		name  string

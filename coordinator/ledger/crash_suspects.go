@@ -7,34 +7,35 @@ import (
 )
 
 const (
-	// splitSuspect is the number of pieces into which a crash suspect is cut when it runs again. So the number
-	// of deaths until the partition that kills workers is found is logarithmic in the size of the span.
+	// splitSuspect is the number of pieces into which a crash suspect is split when it runs again.
+	// Splitting makes the number of deaths until the faulty partition is found logarithmic in the
+	// size of the span.
 	splitSuspect = 8
 	// quarantineAfter is the number of deaths after which a single partition is quarantined. A
-	// quarantined partition runs alone, so if its worker dies, the partition is the cause. When a
-	// partition has this number of deaths, only deaths in quarantine are counted.
+	// quarantined partition runs alone, so it must be the cause if its worker dies. After
+	// quarantineAfter deaths only deaths in quarantine are counted.
 	quarantineAfter = 2
-	// killsToBlame is the number of workers that must die while they run a quarantined partition before the
-	// partition is blamed. If the job's limit of attempts is lower, this limit applies instead.
+	// killsToBlame is the number of workers that must die while running a quarantined partition
+	// before the partition is blamed. A lower limit of attempts in the job's spec replaces
+	// killsToBlame.
 	killsToBlame = 3
 )
 
-// crashSuspect is a queued span whose worker has died.
+// crashSuspect is a queued span whose worker died while the span was assigned.
 type crashSuspect struct {
 	span   jobs.Span
 	deaths int
-	piece  uint64 // number of the span's partitions that are assigned together
+	piece  uint64 // number of the span's partitions in one assignment
 }
 
 // quarantined reports whether each partition of a crash suspect must run alone.
 func (s crashSuspect) quarantined() bool { return s.deaths >= quarantineAfter && s.piece == 1 }
 
-// crashSuspects are the crash suspects in a job's queue, in order and without overlap. Unlike in a
-// spanSet, neighbouring spans are not joined, because each crash suspect has its own number of
-// deaths.
+// crashSuspects is a sorted list of a job's queued crash suspects, which do not overlap.
+// Neighbouring crash suspects are not joined, because each has its own number of deaths.
 type crashSuspects struct {
 	list        []crashSuspect
-	size        uint64 // partitions
+	size        uint64 // number of partitions in all crash suspects
 	quarantined int    // number of quarantined crash suspects in the list
 }
 
@@ -65,7 +66,7 @@ func (s *crashSuspects) remove(span jobs.Span) (deaths int) {
 	return deaths
 }
 
-// prefix returns the longest prefix of a span that lies within one crash suspect.
+// prefix returns the longest prefix of a span that lies within a single crash suspect.
 func (s *crashSuspects) prefix(span jobs.Span) jobs.Span {
 	i := s.search(span.Lo)
 	if i == len(s.list) || s.list[i].span.Lo > span.Lo {
@@ -74,8 +75,8 @@ func (s *crashSuspects) prefix(span jobs.Span) jobs.Span {
 	return jobs.Span{Lo: span.Lo, Hi: min(span.Hi, s.list[i].span.Hi)}
 }
 
-// first returns the index of the first crash suspect that is quarantined, or of the first that is not,
-// depending on the argument. If there is no such crash suspect, first returns -1.
+// first returns the index of the first crash suspect that is, or is not, quarantined. first returns
+// -1 if there is no such crash suspect.
 func (s *crashSuspects) first(quarantined bool) int {
 	if quarantined && s.quarantined == 0 || !quarantined && s.quarantined == len(s.list) {
 		return -1

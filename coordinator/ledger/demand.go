@@ -5,18 +5,19 @@ import (
 	"time"
 )
 
-// Demand returns how many workers are needed if the active jobs run one after the other and each job is to take
-// about the time within, counting all of its partitions:
+// Demand returns the number of workers that are needed to run the active jobs one after the other,
+// so that each job takes about the given time:
 //
 //	Demand = ceil(min(Σ partitions / rate / within, Σ unfinished partitions) / slots per worker)
 //
-// The sums are over the active jobs. Demand is 0 without active jobs, otherwise at least 1 and at most
-// Config.MaxWorkers. The rate of a job is the number of its partitions that one slot finishes per second. A job
-// whose rate is unknown adds 0 to the first sum. The number of slots per worker is the mean over all workers,
-// or 1 if there are no workers.
+// Both sums are over the active jobs. Demand is 0 if no job is active; otherwise it is between 1
+// and Config.MaxWorkers. The rate of a job is the number of partitions that one slot finishes per
+// second. A job with an unknown rate adds 0 to the first sum. The number of slots per worker is the
+// mean over all workers, or 1 if there are no workers.
 //
-// The first sum includes finished partitions. Without them, the demand would fall with the job's progress, an
-// autoscaler would remove more and more workers, and the job would become ever slower.
+// The first sum includes finished partitions. If finished partitions did not count, the demand
+// would fall with the job's progress, and an autoscaler would remove the workers that the job
+// needs.
 func (l *Ledger) Demand(within time.Duration) int {
 	if len(l.jobs) == 0 {
 		return 0

@@ -8,31 +8,31 @@ import (
 )
 
 const (
-	// minPerSlot is the minimum number of assignments per slot, if the queue has enough work: one runs, and one
-	// starts after it.
+	// minPerSlot is the minimum number of assignments per slot: one that runs, and one that follows
+	// without a pause.
 	minPerSlot = 2
-	// maxPerSlot is the maximum number of assignments per slot, which matters if assignments are short.
-	// maxPerWorker is the maximum number of assignments of one worker; it allows minPerSlot assignments for
-	// each slot of a worker with the maximum number of slots, and is less than the number that a worker can
-	// hold (session.MaxHeld).
+	// maxPerSlot is the maximum number of assignments per slot, for jobs with short assignments.
+	// maxPerWorker is the maximum number of spans of one worker; together with maxCalls it stays
+	// below session.MaxHeld.
 	maxPerSlot   = 16
 	maxPerWorker = minPerSlot * wire.MaxSlots
-	// If there are more than manyAssignments assignments in total, no slot gets more than minPerSlot of each
+	// With more than manyAssignments assignments in total, each slot gets at most minPerSlot per
 	// priority, because the leader's work grows with the number of assignments.
 	manyAssignments = 16_000
-	// maxFirstPiece is the largest number of partitions in a piece while the job's rate is unknown.
-	// If partitions take almost no time, the limit causes only a few more reports.
+	// maxFirstPiece is the largest number of partitions in an assignment while the job's rate is
+	// unknown. For fast partitions, maxFirstPiece costs only a few more reports.
 	maxFirstPiece = 32
-	// minWork is the smallest amount of work in an assignment. With many workers the report interval is long;
-	// then the smallest amount is the report interval divided by minWorkShare, if this is more than minWork.
+	// minWork is the smallest amount of work, in slot time, in an assignment. In a large cluster
+	// the smallest amount of work is the report interval divided by minWorkShare, because reports
+	// are rare.
 	minWork      = 20 * time.Millisecond
 	minWorkShare = 8
-	// maxWork is more queued work than any worker needs. Larger amounts of work, and work of
-	// unknown duration, count as maxWork.
+	// maxWork is the largest amount of queued work that the ledger distinguishes. Larger amounts of
+	// work, and work of unknown duration, count as maxWork.
 	maxWork = time.Hour
 )
 
-// dispatch creates the assignments that a worker should have.
+// dispatch assigns calls and partitions to a worker, as far as the worker needs more work.
 func (l *Ledger) dispatch(w *worker) {
 	if l.recovery.active || l.stopping || w.draining {
 		return
@@ -50,9 +50,9 @@ func (l *Ledger) dispatch(w *worker) {
 	l.stealCalls(w)
 }
 
-// assignNext assigns one more piece of work to a worker, if the worker wants more and a queue has work for it.
-// Among the jobs of the highest priority, assignNext chooses the job with the fewest assignments. A worker that
-// has enough work of one priority gets work of lower priorities too.
+// assignNext assigns one more span to a worker, if the worker wants more and a queue has work for
+// the worker. Among the jobs of the highest priority, assignNext chooses the job with the fewest
+// assignments. A worker that has enough work of one priority also gets work of lower priorities.
 func (l *Ledger) assignNext(w *worker) bool {
 	var best, refused *job
 	for _, j := range l.jobs {
@@ -74,10 +74,11 @@ func (l *Ledger) assignNext(w *worker) bool {
 	return true
 }
 
-// wantsMore reports whether a worker should get more work of a priority. The worker should get more work until
-// each of its slots has enough work of this priority or higher priorities. Enough work means work for the
-// horizon, or the worker's fair share of the queues if that is less. If a worker had more than its fair share,
-// it would still be busy when other workers have nothing left to do.
+// wantsMore reports whether a worker should get more work of a given priority. A worker should get
+// more work until each of its slots has enough work of the given priority or higher priorities.
+// Enough work lasts for the horizon, or is the worker's fair share of the queues if the fair share
+// is less. A worker with more than its fair share would still be busy when other workers are
+// already idle.
 func (l *Ledger) wantsMore(w *worker, priority int) bool {
 	if len(w.assignments)-w.calls >= maxPerWorker {
 		return false
@@ -100,8 +101,8 @@ func (l *Ledger) wantsMore(w *worker, priority int) bool {
 	return ahead < min(enough*time.Duration(w.slots), maxWork)
 }
 
-// fairShare returns for how long the queued work of a priority that w can run would keep all slots busy that
-// can run it.
+// fairShare returns how long the queued work of a priority would keep all slots busy that can run
+// it.
 func (l *Ledger) fairShare(w *worker, priority int) time.Duration {
 	d := time.Duration(0)
 	for _, j := range l.jobs {
@@ -124,12 +125,12 @@ func (l *Ledger) assignmentCount() (n int) {
 	return n
 }
 
-// slotsFor returns the number of slots that can run a job, but at least 1.
+// slotsFor returns the number of slots that can run a job, and at least 1.
 func (l *Ledger) slotsFor(j *job) int { return max(1, l.slotsByKind[j.opening.Kind]) }
 
-// leavesToIdle reports whether a worker should leave the last pieces of a job to idle workers,
-// because all of its own slots have work. Each failed partition and each crash suspect counts as a
-// piece.
+// leavesToIdle reports whether a worker should leave the last partitions of a job to idle workers,
+// because its own slots are all busy. Each failed partition and each crash suspect counts as one
+// assignment.
 func (l *Ledger) leavesToIdle(w *worker, j *job) bool {
 	size := l.pieceSize(w, j)
 	pieces := (j.queue.fresh.size+size-1)/size + uint64(j.queue.failed.retries.len) + j.queue.suspects.size
@@ -153,8 +154,9 @@ func (l *Ledger) hasWork(w *worker, j *job) bool {
 		(len(j.queue.fresh.spans) > 0 || l.hasSuspect(w, j) || l.dueRetry(w, j) != nil)
 }
 
-// takePiece removes a piece from a job's queue: a failed partition first, then a crash
-// suspect, then fresh partitions. The queue must have a piece for the worker.
+// takePiece removes partitions from a job's queue for the next assignment: a failed partition
+// first, then a crash suspect, then fresh partitions. The caller must know from hasWork that the
+// queue has partitions for the worker.
 func (l *Ledger) takePiece(w *worker, j *job) assignment {
 	if f := l.dueRetry(w, j); f != nil {
 		j.queue.failed.setQueued(f, false)
@@ -167,27 +169,27 @@ func (l *Ledger) takePiece(w *worker, j *job) assignment {
 	piece := fresh.spans[0]
 	if size := l.pieceSize(w, j); j.large || l.spreads(w, j) {
 		piece = l.takeSubtree(w, j, size)
-	} else if piece.Len() > size+size/4 { // take the whole piece if the rest would be tiny
+	} else if piece.Len() > size+size/4 { // take the whole gap if the rest would be tiny
 		piece = jobs.Span{Lo: piece.Lo, Hi: piece.Lo + size}.Aligned()
 	}
 	fresh.remove(piece)
 	return assignment{span: piece}
 }
 
-// maxSpread is the number of gaps in a job's queue from which on workers no longer begin the job far
-// from one another. It bounds the time that dispatching takes.
+// maxSpread is the number of gaps in a job's queue at which workers stop starting far apart from
+// each other. maxSpread bounds the time that dispatching takes.
 const maxSpread = 64
 
-// spreads reports whether a worker's first pieces of a job are chosen as if the job's partials were
-// large, because they probably are. A worker that began between the pieces of other workers would
-// hold partials whose siblings are elsewhere.
+// spreads reports whether a worker should start far from other workers, because the job's partials
+// are probably large. A worker that starts between other workers would hold partials whose siblings
+// are on other workers.
 func (l *Ledger) spreads(w *worker, j *job) bool {
 	return j.expectLarge && w.share(j).perSecond() == 0 && len(j.queue.fresh.spans) < maxSpread
 }
 
 // dueRetry returns a failed partition that a worker can retry now, or nil. A partition is not
-// retried on the worker on which it failed last, for the time Config.RetryAtMost after its backoff,
-// if another worker can run it.
+// retried on the worker on which it failed last until Config.RetryAtMost after its backoff, if
+// another worker can run it.
 func (l *Ledger) dueRetry(w *worker, j *job) *failedPartition {
 	r := j.queue.failed.nextRetry(l.now, func(r retry) bool {
 		return r.avoidWorker != w.id || l.now >= r.due+l.cfg.RetryAtMost || !l.anotherCanRun(w, j)
@@ -198,11 +200,11 @@ func (l *Ledger) dueRetry(w *worker, j *job) *failedPartition {
 	return j.queue.failed.find(r.partition)
 }
 
-// pieceSize returns how many partitions the next piece for a worker should have. The method is
-// guided self-scheduling (Polychronopoulos and Kuck, 1987): a piece is a share of the queue, so
-// pieces shrink towards the end of the job. A piece takes at least leastWork and at most half a
-// horizon. While the rate is unknown, pieces are small, so that the rate is soon known and no
-// worker gets work for hours.
+// pieceSize returns the number of partitions in a worker's next assignment. pieceSize uses guided
+// self-scheduling (Polychronopoulos and Kuck, 1987): an assignment is a share of the queue, so
+// assignments shrink towards the end of the job. An assignment takes at least leastWork and at most
+// half a horizon. While the rate is unknown, assignments are small, so that the rate is soon known
+// and no worker gets work for hours.
 func (l *Ledger) pieceSize(w *worker, j *job) uint64 {
 	share := j.queue.size()/uint64(2*l.slotsFor(j)) + 1
 	perSecond := w.share(j).perSecond()
@@ -216,8 +218,8 @@ func (l *Ledger) pieceSize(w *worker, j *job) uint64 {
 // minWork returns the smallest amount of work in an assignment, in slot time.
 func (l *Ledger) minWork() time.Duration { return max(minWork, l.reportInterval()/minWorkShare) }
 
-// remaining estimates how many partitions of an assignment are left, and the time d that they will take. If the
-// rate is unknown, d is half a horizon.
+// remaining estimates how many partitions of an assignment are left, and how long they will take.
+// If the rate is unknown, remaining assumes half a horizon.
 func (l *Ledger) remaining(a *assignment) (partitions float64, d time.Duration) {
 	partitions = float64(a.span.Len() - min(a.ran, a.span.Len()))
 	perSecond := a.share.perSecond()
@@ -230,7 +232,7 @@ func (l *Ledger) remaining(a *assignment) (partitions float64, d time.Duration) 
 	return partitions, duration(partitions / perSecond)
 }
 
-// nudgeIdle nudges workers with idle slots, but only as many as can get queued work.
+// nudgeIdle nudges as many idle workers as there is queued work for.
 func (l *Ledger) nudgeIdle() {
 	l.queueGrew = false
 	if l.recovery.active || l.stopping {
@@ -253,8 +255,8 @@ func (l *Ledger) nudgeIdle() {
 	}
 }
 
-// wouldTake reports whether a worker with idle slots would get partitions of a job if it reported now. The
-// check prevents ticks from nudging workers in vain.
+// wouldTake reports whether a worker with idle slots would get partitions of a job if it reported
+// now. Ticks use wouldTake to avoid useless nudges.
 func (l *Ledger) wouldTake(w *worker, j *job) bool {
 	if w.holdsNothing() && (w.reserved || l.mayReserve()) && l.quarantinedFor(w) == j {
 		return true

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// maxErrorTexts is the largest number of different errors that the ledger keeps for one job. The limit is
-	// necessary because errors that contain a partition's number all differ.
+	// maxErrorTexts is the largest number of different errors that the ledger keeps for one job.
+	// maxErrorTexts is needed because errors that contain a partition's number are all different.
 	maxErrorTexts = 10
-	// maxErrorText is the largest number of bytes of an error that the ledger keeps. The text of a
-	// panic is followed by a stack, of which the first lines are the most useful.
+	// maxErrorText is the maximum size in bytes of an error that the ledger keeps. A panic's text
+	// ends with its stack, of which the first lines are the most useful.
 	maxErrorText = 1 << 10
 )
 
-// errorTexts counts the failed attempts of a job by their error. Each checkpoint of the job contains these
-// errors, so their number and size are bounded.
+// errorTexts counts the failed attempts of a job by their error. Each checkpoint of the job
+// contains the job's errors, so their number and size are bounded.
 type errorTexts struct {
 	list   []store.ErrorText // errors with different first lines, in the order of arrival
 	others uint64            // number of failed attempts with errors that are not in the list
 }
 
-// add counts failed attempts. If the list is full, a new error replaces the least
-// frequent error, so the list always contains the newest error and the frequent ones.
+// add counts failed attempts with the same error. When the list is full, a new error replaces the
+// least frequent error, so the list contains the newest error and the frequent errors.
 func (e *errorTexts) add(text string, partition, count uint64) {
 	text = strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "")
 	line := firstLine(text)
@@ -48,7 +48,7 @@ func (e *errorTexts) add(text string, partition, count uint64) {
 	e.list = append(e.list, store.ErrorText{Text: text, Count: count, Partition: partition})
 }
 
-// resume adds the errors from a manifest.
+// resume restores the errors from a manifest.
 func (e *errorTexts) resume(list []store.ErrorText, others uint64) {
 	for _, t := range list {
 		e.add(t.Text, t.Partition, t.Count)
@@ -63,8 +63,9 @@ func (e *errorTexts) sorted() []store.ErrorText {
 	return list
 }
 
-// firstLine returns the first line of an error, by which errors are distinguished. The rest may differ for the
-// same error, because stacks of the same panic contain different addresses and goroutine numbers.
+// firstLine returns the first line of an error, by which errors are distinguished. The other lines
+// may differ for the same error, because stacks of the same panic contain different addresses and
+// goroutine numbers.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line

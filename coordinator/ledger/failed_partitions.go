@@ -9,20 +9,20 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// failedPartition is a partition that has failed and is not finished. failedPartition is either queued for a
-// retry or assigned. A failed partition with its retry takes about 150 bytes of memory. There may be a million
-// failed partitions, if the submitter allows a million skipped partitions.
+// failedPartition is an unfinished partition that has failed. A failedPartition is either queued
+// for a retry or assigned. A failed partition with its retry takes about 150 bytes of memory. A job
+// may have a million failed partitions, if its submitter allows a million skipped partitions.
 type failedPartition struct {
 	partition   uint64
-	failed      int           // number of failed attempts
-	due         time.Duration // time at which the backoff ends
+	failed      int           // number of failed attempts of the partition
+	due         time.Duration // time at which the partition's backoff ends
 	avoidWorker string        // ID of the worker on which the partition failed last
 	queued      bool
 }
 
 func (f failedPartition) Compare(g failedPartition) int { return cmp.Compare(f.partition, g.partition) }
 
-// retry is a queued failed partition.
+// retry is the queue entry of a failed partition.
 type retry struct {
 	avoidWorker string
 	due         time.Duration
@@ -35,18 +35,18 @@ func (r retry) Compare(s retry) int {
 
 // failedPartitions are the failed partitions of a job.
 type failedPartitions struct {
-	list    sortedList[failedPartition] // by partition
+	list    sortedList[failedPartition] // failed partitions in the order of their index
 	retries sortedList[retry]           // queued partitions, sorted by the worker to avoid and then by time
 	nextDue time.Duration               // earliest time at which a queued partition may be assigned
 }
 
-// find returns the entry of a failed partition, or nil. The pointer is valid until an entry is added or
-// removed.
+// find returns the entry of a failed partition, or nil. The returned pointer is valid until an
+// entry is added or removed.
 func (p *failedPartitions) find(partition uint64) *failedPartition {
 	return p.list.find(failedPartition{partition: partition})
 }
 
-// get is like find, but adds the entry if the partition has no entry.
+// get returns the entry of a partition, and adds the entry if the partition has none.
 func (p *failedPartitions) get(partition uint64) *failedPartition {
 	if f := p.find(partition); f != nil {
 		return f
@@ -54,8 +54,8 @@ func (p *failedPartitions) get(partition uint64) *failedPartition {
 	return p.list.insert(failedPartition{partition: partition})
 }
 
-// in iterates over the entries of the partitions in a span. The loop must not add or
-// remove entries.
+// in iterates over the entries of the partitions in a span; the loop must not add or remove
+// entries.
 func (p *failedPartitions) in(span jobs.Span) iter.Seq[*failedPartition] {
 	return func(yield func(*failedPartition) bool) {
 		for f := range p.list.from(failedPartition{partition: span.Lo}) {
@@ -66,7 +66,7 @@ func (p *failedPartitions) in(span jobs.Span) iter.Seq[*failedPartition] {
 	}
 }
 
-// isQueued reports whether a partition is in the list and queued.
+// isQueued reports whether a partition has failed and is queued for a retry.
 func (p *failedPartitions) isQueued(partition uint64) bool {
 	f := p.find(partition)
 	return f != nil && f.queued

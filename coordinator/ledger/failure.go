@@ -11,7 +11,7 @@ import (
 
 // onFailure handles a failed attempt that a worker reports.
 func (l *Ledger) onFailure(j *job, w *worker, f *wire.Failure) {
-	if f.Holder == "" { // f.Holder is set if an operand could not be fetched, which is a temporary failure
+	if f.Holder == "" { // f.Holder is set for a failed fetch of an operand, which is a temporary failure
 		j.lastError = f.Error
 	}
 	if f.Function == wire.Map {
@@ -29,9 +29,9 @@ func (l *Ledger) onFailure(j *job, w *worker, f *wire.Failure) {
 	}
 }
 
-// onOpenFailed handles a worker's failure to open a job: the worker gets no partitions of
-// the job during a backoff that grows with each failure. The job fails if the error is
-// permanent, or if no worker that may begin the job can open it.
+// onOpenFailed handles a worker's failure to open a job: during a backoff that grows with each
+// failure, the worker gets no partitions of the job. The job fails if the error is permanent, or if
+// none of the workers that may begin the job can open it.
 func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
 	s := w.share(j)
 	s.openFailures++
@@ -54,11 +54,11 @@ func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
 	}
 }
 
-// onPartitionFailed counts a failed attempt. onPartitionFailed does not queue the partition:
-// reconcile does this when the worker's spans no longer contain the partition.
+// onPartitionFailed counts a failed attempt of a partition. reconcile queues the partition again
+// when the worker's spans no longer contain it.
 func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 	if !j.forest.anyMissing(single(f.Partition)) {
-		return // another worker has finished the partition, or the job does not contain the partition
+		return // another worker has finished the partition, or the partition is not in the job
 	}
 	p := j.queue.failed.get(f.Partition)
 	p.failed++
@@ -75,7 +75,7 @@ func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 	}
 }
 
-// giveUp skips a partition if the job may skip one more; otherwise giveUp fails the job.
+// giveUp skips a partition if the job may skip one more; otherwise it fails the job.
 func (l *Ledger) giveUp(j *job, partition uint64, reason string) {
 	if uint64(j.skipped.len) >= l.mayBeSkipped(j) {
 		l.fail(j, reason)
@@ -94,8 +94,7 @@ func (l *Ledger) mayBeSkipped(j *job) uint64 {
 	return min(j.spec.MaxSkipped, uint64(l.cfg.MaxSkipped))
 }
 
-// If a worker finishes partitions that were skipped, unskip removes these partitions from the list of skipped
-// partitions.
+// unskip removes partitions from the list of skipped partitions when a worker has finished them.
 func (j *job) unskip(span jobs.Span) {
 	j.skipped.removeRange(skippedPartition(span.Lo), skippedPartition(span.Hi))
 }
@@ -120,7 +119,7 @@ func (j *job) firstSkipped(n int) []uint64 {
 	return list
 }
 
-// backoff returns the wait after the given number of failures.
+// backoff returns the waiting time before a retry, after the given number of failures.
 func (l *Ledger) backoff(failures int) time.Duration {
 	wait := l.cfg.RetryAfter
 	for ; failures > 1 && wait < l.cfg.RetryAtMost; failures-- {

@@ -6,20 +6,21 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// forest contains a job's maximal finished nodes, that is, finished nodes without a finished
-// ancestor. forest is stored as the part of the aggregation tree that consists of finished nodes
-// and their ancestors. The size of the forest grows with the number of finished nodes, and each
-// operation walks one path from the root.
+// forest contains a job's maximal finished nodes, that is, the finished nodes without a finished
+// ancestor. The forest is stored as the part of the aggregation tree that consists of finished
+// nodes and their ancestors. The size of the forest grows with the number of finished nodes, and
+// each operation walks one path from the root.
 //
-// If only a worker holds the partial of a node, the node is lost when the worker dies. So the forest also keeps
-// finished nodes below such a node, unless the same worker holds them; if the node is lost, they replace it.
-// When the caller of the ledger also has the partial, the nodes below are kept until the node is durable.
+// A node whose partial is only on one worker is lost when that worker dies. The forest therefore
+// also keeps finished nodes below such a node, unless the same worker holds them, to replace the
+// node if it is lost. Nodes below a held node whose partial the caller has too are kept until the
+// held node is durable.
 type forest struct {
 	tree      jobs.Tree
 	root      *treeNode
 	treeNodes int         // number of tree nodes below the root
-	partials  int         // number of maximal finished nodes that have a partial
-	lastPath  []*treeNode // memory that the next call of path reuses
+	partials  int         // number of maximal finished nodes with a partial
+	lastPath  []*treeNode // buffer that the next call of path reuses
 }
 
 // treeNode is a finished node, or an ancestor of a finished node.
@@ -27,24 +28,25 @@ type treeNode struct {
 	child    [2]*treeNode
 	done     uint64 // number of finished partitions at or below the node
 	finished bool
-	merging  bool // true if the merge of the node's two children was requested
+	merging  bool // the merge of the node's two children was requested
 	large    bool // true if FinishedNode.Large was true or a worker holds the partial
 	ref      Ref
 	size     int      // FinishedNode.Size
-	durable  bool     // a durable checkpoint contains the partial of ref
-	held     *holding // the worker that holds the partial; nil if no worker does
+	durable  bool     // the partial of ref is in a durable checkpoint
+	held     *holding // the worker that holds the partial; nil if there is none
 }
 
-// holding is a large partial that a worker holds. If all partitions of the node's sibling were skipped, the
-// parent has the same partial; the field node is then still the node that the holder has reported.
+// holding is a large partial that a worker holds. If all partitions of the node's sibling were
+// skipped, the parent has the same partial as the node, and holding.node is still the node that the
+// holder reported.
 type holding struct {
 	worker string
 	node   jobs.Node
 	size   uint64
 	sum    uint32
 
-	whole       bool // true if no partition of the node was skipped
-	storeWanted bool // true if another worker could not fetch the partial, so that the holder is told to store it
+	whole       bool // no partition of the node was skipped
+	storeWanted bool // the holder is told to store the partial, because another worker could not fetch it
 }
 
 // empty reports whether all partitions of a finished node were skipped.
@@ -55,17 +57,17 @@ func (p *treeNode) fragile() bool { return p.finished && p.ref == NoRef && p.hel
 
 func newForest(tree jobs.Tree) *forest { return &forest{tree: tree, root: &treeNode{}} }
 
-// done returns the number of finished partitions.
+// done returns the number of a job's finished partitions.
 func (f *forest) done() uint64 { return f.root.done }
 
-// path returns the tree nodes on the path from the root to n, up to the first finished node or the last
-// existing node. The next call of path or walk invalidates the returned path.
+// path returns the tree nodes on the path from the root to n, up to the first finished node or the
+// last existing node. The returned path is valid until the next call of path or walk.
 func (f *forest) path(n jobs.Node) []*treeNode {
 	return f.walk(n, func(at *treeNode) bool { return !at.finished })
 }
 
-// walk returns the tree nodes on the path from the root to n, until the function more returns false or the next
-// node does not exist. The next call of path or walk invalidates the returned path.
+// walk returns the tree nodes on the path from the root to n, until the function more returns false
+// or the next node does not exist. The returned path is valid until the next call of path or walk.
 func (f *forest) walk(n jobs.Node, more func(*treeNode) bool) []*treeNode {
 	path := f.lastPath[:0]
 	at := f.root
@@ -92,10 +94,10 @@ func (f *forest) grow(path []*treeNode, n jobs.Node) []*treeNode {
 	return path
 }
 
-// insert adds a finished node and returns the refs that the caller must drop: either the new node's own ref, if
-// the forest does not need the node, or the refs of the finished nodes that the new node covers. If only a
-// worker holds the partial of a finished node, insert keeps nodes below it, which are needed if the worker
-// loses the partial. The result added is false if an earlier node already covers the new node.
+// insert adds a finished node and returns the refs that the caller must drop: the new node's ref if
+// the forest does not need it, or the refs of the finished nodes that the new node covers. insert
+// keeps nodes below a node whose partial is only on one worker, because the worker may lose the
+// partial. The result added is false if the forest already covers the new node.
 func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 	n := f.tree.Lift(finished.Node)
 	path := f.walk(n, func(at *treeNode) bool { return !at.finished || at.fragile() })
@@ -110,15 +112,15 @@ func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 	}
 	drop = f.strip(at, nil)
 	if covered {
-		f.partials-- // setFinished has counted the node, but a finished ancestor covers the node
+		f.partials-- // setFinished has counted the node, but a finished ancestor covers it
 	}
 	f.setFinished(at, treeNode{ref: finished.Ref, size: finished.Size, large: finished.Large})
 	f.setDone(path, f.tree.Span(n).Len())
 	return drop, !covered
 }
 
-// keep records that the caller also has a copy of a partial that a worker holds. keep returns false if no
-// worker holds the node, or if the caller already has a copy.
+// keep records that the caller also has the partial of a held node. keep returns false if no worker
+// holds the node, or if the caller already has the partial.
 func (f *forest) keep(finished FinishedNode) (drop []Ref, kept bool) {
 	for _, at := range f.walk(f.tree.Lift(finished.Node), func(*treeNode) bool { return true }) {
 		if at.fragile() && at.held.node == finished.Node {
@@ -129,8 +131,8 @@ func (f *forest) keep(finished FinishedNode) (drop []Ref, kept bool) {
 	return nil, false
 }
 
-// strip removes the partials below p of which the caller has copies, and appends their refs to refs, in order.
-// Partials that workers hold are kept.
+// strip removes the caller's partials below p, and appends their refs to refs, in order. strip
+// keeps the partials that workers hold.
 func (f *forest) strip(p *treeNode, refs []Ref) []Ref {
 	for i, child := range p.child {
 		if child == nil {
@@ -147,8 +149,8 @@ func (f *forest) strip(p *treeNode, refs []Ref) []Ref {
 	return refs
 }
 
-// prune removes the i-th child of p if it is neither finished nor above a finished node. If the child stays,
-// prune updates its number of finished partitions.
+// prune removes the i-th child of p if the child's subtree contains no finished node. If the child
+// stays, prune updates the child's number of finished partitions.
 func (f *forest) prune(p *treeNode, i int) {
 	switch child := p.child[i]; {
 	case child.finished:
@@ -160,7 +162,7 @@ func (f *forest) prune(p *treeNode, i int) {
 	}
 }
 
-// below returns the number of finished partitions below a tree node.
+// below returns the number of finished partitions in the children of a tree node.
 func (p *treeNode) below() (n uint64) {
 	for _, child := range p.child {
 		if child != nil {
@@ -170,7 +172,7 @@ func (p *treeNode) below() (n uint64) {
 	return n
 }
 
-// clear removes all tree nodes below p. The caller must not have partials of these nodes.
+// clear removes all tree nodes below p. The caller must not have partials of the removed nodes.
 func (f *forest) clear(p *treeNode) {
 	for i, child := range p.child {
 		if child != nil {
@@ -182,7 +184,7 @@ func (f *forest) clear(p *treeNode) {
 }
 
 // setDone sets the number of finished partitions of the last tree node of a path, and corrects the
-// numbers of its ancestors, up to the first finished ancestor.
+// numbers of its ancestors up to the first finished ancestor.
 func (f *forest) setDone(path []*treeNode, done uint64) {
 	at := path[len(path)-1]
 	gained := done - at.done // the unsigned difference may wrap around
@@ -203,8 +205,9 @@ func maximal(p *treeNode) (n int) {
 	return maximal(p.child[0]) + maximal(p.child[1])
 }
 
-// hold records that a worker holds the partial of a node. The result needed is true if the forest needs the
-// partial. The result added is true if the node's partitions were not finished before.
+// hold records that a worker holds the partial of a node. The result needed is true if the forest
+// needs the held partial. The result added is true if the node's partitions were not finished
+// before.
 func (f *forest) hold(h holding) (needed, added bool) {
 	n := f.tree.Lift(h.node)
 	mayAdd, covered := true, false
@@ -216,14 +219,14 @@ func (f *forest) hold(h holding) (needed, added bool) {
 		case at.held != nil && at.held.worker == h.worker && at.held.node == h.node:
 			at.held.size, at.held.sum = h.size, h.sum
 			return true, false
-		case i == depth && at.held == nil && at.ref != NoRef && !covered: // the holder's copy saves a read from storage
+		case i == depth && at.held == nil && at.ref != NoRef && !covered: // the partial in the holder's memory saves a read from storage
 			at.held = &h
 			f.stripHolder(at, &h)
 			return true, false
 		case i == depth:
 			return false, false
 		case at.held != nil && at.held.worker == h.worker:
-			return false, false // not needed: it would be lost together with the ancestor
+			return false, false // the partial would be lost together with the ancestor's, so it is not needed
 		case at.durable || at.empty():
 			mayAdd = false
 		default:
@@ -248,14 +251,14 @@ func (f *forest) hold(h holding) (needed, added bool) {
 	return true, !covered
 }
 
-// stripHolder removes the tree nodes below p that would be useless if the given node were lost: nodes that the
-// same worker holds, and skipped partitions if the node contains them.
+// stripHolder removes the tree nodes below p that would be useless if the given node were lost:
+// nodes on the same worker, and skipped partitions that the node contains.
 func (f *forest) stripHolder(p *treeNode, node *holding) {
 	for i, child := range p.child {
 		if child == nil {
 			continue
 		}
-		child.merging = false // the merge of these children is no longer needed
+		child.merging = false // the merge of the children is no longer needed
 		switch {
 		case child.empty():
 			child.finished = !node.whole
@@ -268,8 +271,8 @@ func (f *forest) stripHolder(p *treeNode, node *holding) {
 	}
 }
 
-// lose records that a worker does not hold a node any more. lose returns the span whose partitions
-// may be missing now, which is empty if the partial is not lost.
+// lose records that a worker no longer holds a node. lose returns the span whose partitions may be
+// missing now, which is empty if the partial is not lost.
 func (f *forest) lose(worker string, node jobs.Node) (lost jobs.Span) {
 	n := f.tree.Lift(node)
 	path := f.walk(n, func(*treeNode) bool { return true })
@@ -296,7 +299,7 @@ func (f *forest) lose(worker string, node jobs.Node) (lost jobs.Span) {
 			lost = f.tree.Span(jobs.Node{Level: f.tree.Root().Level - uint8(i), Index: n.Index >> (int(f.tree.Root().Level-n.Level) - i)})
 		}
 	}
-	for i := len(path) - 1; i > 0; i-- { // begin with the lowest node, so that ancestors without children are removed too
+	for i := len(path) - 1; i > 0; i-- { // start at the lowest node, so that ancestors without children are removed too
 		for k, child := range path[i-1].child {
 			if child == path[i] {
 				f.prune(path[i-1], k)
@@ -306,8 +309,8 @@ func (f *forest) lose(worker string, node jobs.Node) (lost jobs.Span) {
 	return lost
 }
 
-// settle records that a node is durable if the caller has its partial, and removes the tree nodes
-// that were kept below the node.
+// settle marks a node as durable if the caller has its partial, and removes the tree nodes below
+// the node.
 func (f *forest) settle(n jobs.Node) {
 	lifted := f.tree.Lift(n)
 	for i, at := range f.walk(lifted, func(*treeNode) bool { return true }) {
@@ -320,7 +323,7 @@ func (f *forest) settle(n jobs.Node) {
 	}
 }
 
-// holdingOf returns the tree node of a partial that a worker holds.
+// holdingOf returns the tree node of a partial that a given worker holds.
 func (f *forest) holdingOf(worker string, node jobs.Node) *treeNode {
 	for _, at := range f.walk(f.tree.Lift(node), func(*treeNode) bool { return true }) {
 		if at.held != nil && at.held.worker == worker && at.held.node == node {
@@ -330,8 +333,8 @@ func (f *forest) holdingOf(worker string, node jobs.Node) *treeNode {
 	return nil
 }
 
-// heldNear measures how much of the neighbourhood of a node a worker holds: it returns the number of partitions
-// in the held partials of the node's sibling and of the sibling's near descendants.
+// heldNear returns how many partitions near a node are in partials of a worker: in the partials of
+// the node's sibling and of the sibling's near descendants.
 func (f *forest) heldNear(worker string, n jobs.Node) uint64 {
 	if n = f.tree.Lift(n); n == f.tree.Root() {
 		return 0
@@ -358,8 +361,7 @@ func (p *treeNode) heldBy(worker string, levels int) (n uint64) {
 	return n
 }
 
-// exposed returns how many partitions of a node would have to be computed again if the node's
-// holder died.
+// exposed returns how many partitions of a node would run again if the node's holder died.
 func (p *treeNode) exposed() uint64 {
 	if !p.fragile() {
 		return 0
@@ -380,8 +382,8 @@ func (p *treeNode) safe(worker string) (n uint64) {
 	return n
 }
 
-// siblings returns the merge that has become possible because a node was finished: the node's
-// parent, and the parent's children. siblings returns each possible merge only once.
+// siblings returns the merge that a newly finished node makes possible: the node's parent, and the
+// parent's children. siblings returns each possible merge only once.
 func (f *forest) siblings(n jobs.Node) (parent jobs.Node, left, right *treeNode, ok bool) {
 	n = f.tree.Lift(n)
 	if n == f.tree.Root() {
@@ -403,8 +405,8 @@ func (p *treeNode) finishedChildren() (left, right *treeNode, ok bool) {
 	return left, right, left != nil && right != nil && left.finished && right.finished
 }
 
-// operands returns the finished children of a node whose merge was requested. operands returns false if the
-// merge is no longer needed or a child was lost.
+// operands returns the finished children of a node whose merge was requested. operands returns
+// false if the merge is no longer needed or a child was lost.
 func (f *forest) operands(n jobs.Node) (left, right *treeNode, ok bool) {
 	path := f.path(n)
 	at := path[len(path)-1]
@@ -419,8 +421,9 @@ func (f *forest) operands(n jobs.Node) (left, right *treeNode, ok bool) {
 	return at.finishedChildren()
 }
 
-// replace marks a node as finished without a merge: one of its finished children is empty, so the other child's
-// partial is the node's partial. If a worker holds the partial, both children are kept below the node.
+// replace marks a node as finished without a merge: one of its finished children has no partial, so
+// the other child's partial becomes the node's partial. If a worker holds the other child's
+// partial, both children are kept below the node.
 func (f *forest) replace(n jobs.Node, with *treeNode) {
 	path := f.path(n)
 	at := path[len(path)-1]
@@ -430,7 +433,7 @@ func (f *forest) replace(n jobs.Node, with *treeNode) {
 	case with.fragile():
 	case with.child == [2]*treeNode{}:
 		f.clear(at)
-	default: // the children are kept until the partial is durable
+	default: // the children are kept until the node is durable
 		with.ref, with.durable, with.finished = NoRef, false, with.held != nil
 	}
 	f.setFinished(at, as)
@@ -445,12 +448,12 @@ func (f *forest) setFinished(at *treeNode, as treeNode) {
 	}
 }
 
-// mergesLeft returns how many merges remain when all partitions are finished. Each merge replaces
-// two partials by one.
+// mergesLeft returns how many merges remain after all partitions are finished. Each merge replaces
+// two partials with one.
 func (f *forest) mergesLeft() uint64 { return uint64(max(0, f.partials-1)) }
 
-// finishedNodes returns the maximal finished nodes whose partial the caller has, and the empty ones, in the
-// order of their partitions.
+// finishedNodes returns the maximal finished nodes whose partials the caller has or whose
+// partitions were all skipped, in the order of their partitions.
 func (f *forest) finishedNodes() []FinishedNode {
 	var list []FinishedNode
 	f.eachMaximal((*treeNode).fragile, func(n jobs.Node, p *treeNode) {
@@ -496,7 +499,7 @@ func (f *forest) anyMissing(s jobs.Span) bool {
 }
 
 // eachMissing calls visit with the unfinished parts of a span, in order, until visit returns false.
-// eachMissing may pass one unfinished part in several pieces. eachMissing reports whether every
+// eachMissing may split an unfinished part into several pieces. eachMissing reports whether every
 // call of visit returned true.
 func (f *forest) eachMissing(s jobs.Span, visit func(jobs.Span) bool) bool {
 	return f.walkMissing(f.tree.Root(), f.root, s, visit)

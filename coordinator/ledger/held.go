@@ -10,8 +10,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// fetchBackoff is how long a call waits after a failed fetch of an operand. During this time the holder of the
-// operand is probed, and told to store the operand.
+// fetchBackoff is how long a call waits after a failed fetch of an operand. During fetchBackoff the
+// operand's holder is probed and told to store the operand.
 const fetchBackoff = 200 * time.Millisecond
 
 // heldNode identifies a node that a worker holds.
@@ -20,18 +20,19 @@ type heldNode struct {
 	node jobs.Node
 }
 
-// settling is a node that was written to storage but is not durable yet. Until a checkpoint makes the node
-// durable, the nodes below it that workers hold are kept.
+// settling is a node that was written to storage but is not durable yet. Held nodes below a
+// settling node are kept until a checkpoint makes the settling node durable.
 type settling struct {
 	node       jobs.Node
 	checkpoint uint64
 }
 
-// reconcileNodes compares the nodes that a worker reports with the nodes that the worker held before. Nodes
-// that the worker no longer holds are lost, and nodes that are not needed are released.
+// reconcileNodes compares the held nodes in a worker's report with the nodes that the worker held
+// before. Nodes that the worker no longer holds are lost, and nodes that are not needed are
+// released.
 func (l *Ledger) reconcileNodes(w *worker, list []wire.HeldNode) {
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b wire.HeldNode) int { return -cmp.Compare(a.Node.Level, b.Node.Level) }) // ancestors first
+	slices.SortStableFunc(list, func(a, b wire.HeldNode) int { return -cmp.Compare(a.Node.Level, b.Node.Level) }) // sort ancestors before their descendants
 	before := w.nodes
 	w.nodes = nil
 	held := make(map[heldNode]bool, len(list))
@@ -58,11 +59,11 @@ func (l *Ledger) reconcileNodes(w *worker, list []wire.HeldNode) {
 	}
 }
 
-// hold records that a worker holds a node. hold returns false if the node is not needed.
+// hold records that a worker holds a node. hold returns false if the ledger does not need the node.
 func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
 	span := j.tree.Span(n.Node)
 	if n.Lacking != 0 && n.Lacking != j.lacking(span) || !j.admits(w.build()) {
-		return false // an earlier leader has skipped other partitions, or has not pinned the job to a build
+		return false // an earlier leader skipped other partitions, or did not pin the job to a build
 	}
 	if !j.large && j.skipped.len > 0 {
 		j.skipsIn = j.checkpoint.request()
@@ -107,8 +108,8 @@ func (j *job) lacking(span jobs.Span) uint64 {
 	return max(1, sum)
 }
 
-// loseNode records that a worker does not hold a node any more. Unless the caller has the partial, the node's
-// partitions are missing again, except those in finished nodes below the node.
+// loseNode records that a worker no longer holds a node. The node's partitions are missing again
+// unless the caller has the partial or finished nodes below the node cover them.
 func (l *Ledger) loseNode(w *worker, n heldNode) {
 	j := n.job
 	if j.ending() {
@@ -132,9 +133,9 @@ func (l *Ledger) loseNode(w *worker, n heldNode) {
 	})
 }
 
-// mergedByWorkers reports whether two siblings are large, so that workers merge them. If all workers run an
-// earlier version, which cannot hold partials, workers write large partials to storage, and the leader merges
-// them.
+// mergedByWorkers reports whether two siblings are large, so that workers merge them. If all
+// workers run an old version that cannot hold partials, workers write large partials to storage,
+// and the leader merges them.
 func (l *Ledger) mergedByWorkers(j *job, left, right *treeNode) bool {
 	switch {
 	case left.held != nil || right.held != nil:
@@ -157,8 +158,8 @@ func (j *job) hasOperands(c *call) bool {
 	return true
 }
 
-// withdraw removes a call whose operands were lost. The call's failures and deaths are kept in a
-// record, which counts if the call is added again.
+// withdraw removes a call whose operands were lost. A record keeps the call's failures and deaths
+// for the case that the call is added again.
 func (j *job) withdraw(c *call) {
 	if c.failed+c.deaths > 0 {
 		j.calls.record = append(j.calls.record, c.toRecord())
@@ -166,8 +167,8 @@ func (j *job) withdraw(c *call) {
 	j.callDone(c)
 }
 
-// enqueueLost queues the partitions of a span that are missing again. If some of these partitions are still in
-// an assignment that was cut, they are queued when the worker has given them back.
+// enqueueLost queues the missing partitions of a span. Missing partitions that are still in a cut
+// assignment are queued when the worker has given them back.
 func (l *Ledger) enqueueLost(j *job, lost jobs.Span) {
 	var assigned spanSet
 	for a := range j.assignments.all() {
@@ -196,16 +197,15 @@ func (l *Ledger) onStored(j *job, p *wire.Partial, node FinishedNode) {
 	l.finish(j, node, false)
 }
 
-// settle registers a node that was written to storage. The nodes below it that workers hold are kept until the
-// node is durable.
+// settle registers a node that was written to storage but is not durable yet.
 func (j *job) settle(n jobs.Node) {
 	if j.large {
 		j.settling = append(j.settling, settling{n, j.checkpoint.requested + 1})
 	}
 }
 
-// dropSettled drops the nodes below nodes that have become durable. When a worker reports a dropped node again,
-// the worker is told to release it.
+// dropSettled drops the nodes below nodes that have become durable. A worker that reports a dropped
+// node again is told to release it.
 func (j *job) dropSettled() {
 	j.settling = slices.DeleteFunc(j.settling, func(s settling) bool {
 		if s.checkpoint > j.checkpoint.durable {
@@ -216,7 +216,7 @@ func (j *job) dropSettled() {
 	})
 }
 
-// orderStores tells a worker which of its nodes it should write to storage.
+// orderStores tells a worker which of its held nodes it should write to storage.
 func (l *Ledger) orderStores(w *worker) {
 	for _, n := range w.nodes {
 		at := n.job.forest.holdingOf(w.id, n.node)
@@ -238,7 +238,7 @@ func (j *job) unreported() (n uint64) {
 	return n
 }
 
-// heldProgress adds the figures about a job's large partials to the job's progress.
+// heldProgress adds statistics about a job's large partials to the job's progress.
 func (l *Ledger) heldProgress(j *job, p *wire.JobProgress) {
 	if !j.large {
 		return
@@ -282,7 +282,7 @@ func (l *Ledger) worthStoring(w *worker, j *job, at *treeNode) bool {
 	return work >= math.Sqrt(2*cost*l.cfg.MeanTimeBetweenFailures.Seconds())
 }
 
-// writeLatency is the shortest time that a write to storage takes, in seconds.
+// writeLatency is the minimum duration in seconds of a write to storage.
 const writeLatency = 0.05
 
 // heldOperands returns the operands of a call that workers hold.
@@ -299,15 +299,15 @@ func (j *job) heldOperands(c *call) (list []*treeNode) {
 	return list
 }
 
-// place returns the worker that should make a call with held operands: the worker that holds both operands, or
-// the larger operand. If two workers hold operands of equal size, place prefers the worker that holds more of
-// the partials with which the result is merged next, then a worker that can begin the call at once, and then a
-// worker other than the leader's own. If none of the holders can make calls, place returns nil.
+// place returns the worker that should make a call with held operands: the holder of both operands,
+// or of the larger operand. If two workers hold operands of equal size, place prefers the worker
+// with more of the partials that are merged next with the result, then an idle worker, and then a
+// worker other than the leader's own. place returns nil if none of the holders can make calls.
 func (l *Ledger) place(j *job, c *call) *worker {
 	type holder struct {
 		*worker
 		bytes uint64
-		near  uint64 // number of partitions in the partials that the worker holds and that are merged next with the result
+		near  uint64 // number of partitions in the worker's partials that are merged next with the result
 	}
 	var holders []holder // one or two workers
 	for _, o := range j.heldOperands(c) {
@@ -334,8 +334,8 @@ func (l *Ledger) place(j *job, c *call) *worker {
 	}).worker
 }
 
-// finishesStray reports whether a worker makes no calls now only because it still runs calls that an
-// earlier leader assigned. These end soon, and then the worker need not move what it holds.
+// finishesStray reports whether a worker is busy only with calls that an earlier leader assigned.
+// Such calls end soon, so waiting is cheaper than moving the worker's partials.
 func (w *worker) finishesStray(j *job) bool {
 	return w.callSlots == 0 && w.strayCalls > 0 && !w.draining && !w.reserved && w.knows(j)
 }
@@ -343,13 +343,13 @@ func (w *worker) finishesStray(j *job) bool {
 // busy reports whether a worker cannot begin a call at once.
 func (w *worker) busy(c *call) bool { return w.calls >= w.callSlots && c.assignment == nil }
 
-// fetches reports whether a worker can get all operands of a call. A worker that runs an earlier version cannot
-// fetch operands from other workers.
+// fetches reports whether a worker can get all operands of a call. A worker with an old version of
+// the program cannot fetch operands from other workers.
 func (w *worker) fetches(j *job, c *call) bool { return w.hello.Holds || len(j.heldOperands(c)) == 0 }
 
 // mayKill reports whether a worker is the leader's own and the code of a call may kill its process.
-// If the leader's own worker holds all held operands, so that otherwise all of them would move, it
-// makes the call nevertheless, provided that the call is durable before it begins.
+// The leader's own worker still makes a call if it holds all held operands, which would otherwise
+// move; the call must be durable before it begins.
 func (l *Ledger) mayKill(w *worker, j *job, c *call) bool {
 	switch {
 	case w.id != l.cfg.Self:
@@ -362,9 +362,9 @@ func (l *Ledger) mayKill(w *worker, j *job, c *call) bool {
 	return j.spareLeaderUntil > 0
 }
 
-// onFetchFailed handles a failed fetch of a call's operand. A failed fetch does not count as a failure of the
-// call. The holder of the operand may be dead, so it is probed. A living holder is told to write the operand to
-// storage.
+// onFetchFailed handles a failed fetch of a call's operand. A failed fetch does not count as a
+// failure of the call. The operand's holder may be dead, so it is probed. A live holder is told to
+// write the operand to storage.
 func (l *Ledger) onFetchFailed(j *job, c *call, w *worker, f *wire.Failure) {
 	c.due = l.now + fetchBackoff
 	j.wantStored(c, func(holder string) bool { return holder == f.Holder })
@@ -372,8 +372,8 @@ func (l *Ledger) onFetchFailed(j *job, c *call, w *worker, f *wire.Failure) {
 	l.do(Probe{f.Holder})
 }
 
-// wantStored makes holders write operands of a call to storage, so that the call's worker can read
-// them there.
+// wantStored makes holders write the operands of a call to storage, where the call's worker can
+// read them.
 func (j *job) wantStored(c *call, of func(holder string) bool) {
 	c.fromStorage = true
 	for _, o := range j.heldOperands(c) {
@@ -387,17 +387,19 @@ func (j *job) wantStored(c *call, of func(holder string) bool) {
 // from another worker.
 const fetchBytesPerSecond = 200_000_000
 
-// leastWork returns the smallest amount of work for which using another slot is worthwhile. Work below this
-// amount takes less time than the messages for its assignment, or than the fetch of its partial.
+// leastWork returns the smallest amount of work for which another slot is worthwhile. A smaller
+// amount of work takes less time than the messages for its assignment, or than the fetch of its
+// partial.
 func (l *Ledger) leastWork(j *job) time.Duration {
 	return max(l.minWork(), duration(2*float64(j.largest)/fetchBytesPerSecond))
 }
 
-// gapFor returns the part of a job's queue in which a worker should run its next piece, from the
-// beginning of the part. The job's partials are large, so few of them should move between workers.
-// A worker continues where its last piece ended, so that it holds siblings. If that is not possible,
-// it begins in the middle of the largest span, where it can continue for the longest time. The
-// parameter queued contains the queued spans, and size is the size of the piece.
+// gapFor returns the queued span in which a worker's next assignment begins. gapFor is used for
+// jobs with large partials, and moves as few of the partials as possible between workers. A worker
+// continues at the end of its last assignment, so that it holds siblings. A worker that cannot
+// continue begins in the middle of the largest queued span, which leaves the most room to continue.
+// The parameter queued contains the queued spans, and size is the number of partitions in the
+// assignment.
 func (l *Ledger) gapFor(w *worker, j *job, queued []jobs.Span, size uint64) (gap jobs.Span) {
 	next := w.share(j).next
 	for _, q := range queued {
@@ -414,8 +416,8 @@ func (l *Ledger) gapFor(w *worker, j *job, queued []jobs.Span, size uint64) (gap
 	return gap
 }
 
-// takeSubtree returns the span of the next piece of a job with large partials. The piece is a whole
-// node of the tree.
+// takeSubtree returns the span of the next assignment of a job with large partials, which is a
+// whole node of the tree.
 func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) jobs.Span {
 	gap := l.gapFor(w, j, j.queue.fresh.spans, size)
 	piece := jobs.Span{Lo: gap.Lo, Hi: gap.Lo + 1}
@@ -430,7 +432,8 @@ func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) jobs.Span {
 	return piece
 }
 
-// continues reports whether another worker will continue at a partition, because its last piece ended there.
+// continues reports whether another worker will continue at a partition, because its last
+// assignment ended there.
 func (l *Ledger) continues(w *worker, j *job, at uint64) bool {
 	return at > 0 && slices.ContainsFunc(l.workers, func(o *worker) bool {
 		i, found := o.findShare(j.spec.ID)
@@ -438,7 +441,7 @@ func (l *Ledger) continues(w *worker, j *job, at uint64) bool {
 	})
 }
 
-// roundest returns the number in [lo, hi) that is a multiple of the highest power of two.
+// roundest returns the number in [lo, hi) that is divisible by the highest power of two.
 func roundest(lo, hi uint64) uint64 {
 	for level := 62; level > 0; level-- {
 		step := uint64(1) << level

@@ -11,25 +11,24 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// job is the state of an active job. Each of the job's partitions is finished, assigned, or queued in one of
-// the queue's three parts. A job that is not planned has no partitions.
+// job is the state of an active job. Each of the job's partitions is finished, assigned or queued.
 type job struct {
 	spec    store.Spec
 	opening wire.Opening
-	tree    jobs.Tree // tree of the job; zero until the job is planned
+	tree    jobs.Tree // aggregation tree of the job; zero until the job is planned
 	state   jobState
 
-	forest      *forest        // finished nodes
-	assignments assignmentList // spans that workers hold
+	forest      *forest        // finished nodes of the job
+	assignments assignmentList // spans of the job that workers hold
 	queue       queue          // partitions that are neither finished nor assigned
 	skipped     sortedList[skippedPartition]
-	calls       callList      // unfinished calls of Plan, Merge and Finish
-	deadline    time.Duration // time at which the job fails because it has exceeded its time limit; 0 means never
+	calls       callList      // unfinished calls of the job's Plan, Merge and Finish
+	deadline    time.Duration // time at which the job exceeds its time limit and fails; 0 means never
 	merges      mergePlace
 	mergedBytes uint64
 	large       bool   // a worker has held a partial of the job
-	expectLarge bool   // JobAdded.ExpectLarge
-	largest     uint64 // size of the largest of these partials
+	expectLarge bool   // the job's partials are probably large: see JobAdded.ExpectLarge
+	largest     uint64 // size in bytes of the job's largest held partial
 	settling    []settling
 	skipsIn     uint64 // number of the first checkpoint that contains all skipped partitions of the job
 
@@ -42,52 +41,53 @@ type job struct {
 
 	rate       rate // partitions per second that one slot finishes, averaged over all workers
 	display    rateDisplay
-	merging    rateDisplay // bytes of results of merges
+	merging    rateDisplay // bytes per second of merged partials, for display
 	checkpoint checkpointState
 
-	// writeAhead is true if the job may have killed a leader. Then an assignment to the leader's own worker is
-	// sent only after a durable checkpoint contains it.
+	// writeAhead is true if the job may have killed a leader. If writeAhead is set, an assignment
+	// to the leader's own worker is sent only after a durable checkpoint contains the assignment.
 	writeAhead       bool
 	trial            trial
-	spareLeaderUntil time.Duration // until this time the leader's own worker gets no quarantined work: see quarantinedFor
+	spareLeaderUntil time.Duration // time until which the leader's own worker gets no quarantined work: see quarantinedFor
 }
 
-// mergePlace determines whether the leader or workers do the merges of a job. The leader merges, unless a merge
-// might block or kill the leader.
+// mergePlace determines whether the leader or workers do the merges of a job. The leader merges,
+// unless a merge might block or kill the leader.
 type mergePlace struct {
-	assigned bool          // true if workers merge, because the leader cannot, or because a merge was slow or killed a process
-	until    time.Duration // until this time workers do the merges
+	assigned bool          // workers merge, because the leader cannot, or because a merge was slow or killed a process
+	until    time.Duration // time until which workers do the merges
 }
 
 // planned reports whether the job's plan is known.
 func (j *job) planned() bool { return j.tree.Partitions() > 0 }
 
-// jobState is the state of a job. States change only in the order of this list.
+// jobState is the state of a job. A job's states change only in the order of the constants.
 type jobState int
 
 const (
 	// jobActive is a job whose calls and partitions are assigned to workers.
 	jobActive jobState = iota
-	// jobEnding is a job whose end is being made durable. The ledger accepts no more items of the
-	// job and assigns none of its partitions. The workers have not been told of the end, and
-	// continue.
+	// jobEnding is a job whose end is being made durable. The ledger accepts no items of an ending
+	// job and assigns none of its partitions. The workers of an ending job do not know of the end
+	// yet, and continue.
 	jobEnding
-	// jobEnded is a job whose end is durable. The ledger has removed the job, but a worker's share
-	// of the job remains until the worker has been told of the end.
+	// jobEnded is a job whose end is durable. An ended job is no longer in the ledger, but a
+	// worker's jobShare remains until the worker was told of the end.
 	jobEnded
 )
 
 // ending reports whether the job's end has been decided.
 func (j *job) ending() bool { return j.state >= jobEnding }
 
-// contributor records up to which number a worker's items for a job were received and made durable.
+// contributor records how many of a worker's items for a job were received and how many are
+// durable.
 type contributor struct {
 	received      uint64 // number of the last received item
 	checkpointing uint64 // number of the last item that the checkpoint in flight contains
 	durable       uint64 // number of the last item that a durable checkpoint contains
 }
 
-// contributor returns the entry of a worker, and adds the entry if the worker has no entry yet.
+// contributor returns the entry of a worker, and adds the entry if there is none.
 func (j *job) contributor(worker string) *contributor {
 	c := j.contributors[worker]
 	if c == nil {
@@ -186,8 +186,8 @@ func compareJobs(a, b *job) int {
 	return cmp.Or(cmp.Compare(b.spec.Priority, a.spec.Priority), cmp.Compare(a.spec.ID, b.spec.ID))
 }
 
-// removeJob removes a job whose end is durable. removeJob nudges the workers that hold partitions
-// of the job, so that they are told of the end at once and stop.
+// removeJob removes a job whose end is durable. removeJob nudges the workers that hold the job's
+// partitions, so that they stop at once.
 func (l *Ledger) removeJob(j *job) {
 	j.state = jobEnded
 	for _, a := range slices.Collect(j.assignments.backward()) {
@@ -202,8 +202,8 @@ func (l *Ledger) removeJob(j *job) {
 	delete(l.jobsByID, j.spec.ID)
 }
 
-// finish records a finished node. If executed is true, a worker computed the node from its partitions, so no
-// partition of the node is skipped. If the node was merged from finished nodes, it may lack skipped partitions.
+// finish records a finished node. If executed is true, a worker ran all partitions of the node, so
+// none of them is skipped. A node that was merged from finished nodes may lack skipped partitions.
 func (l *Ledger) finish(j *job, finished FinishedNode, executed bool) {
 	l.endTrial(j)
 	n := finished.Node
@@ -238,9 +238,9 @@ func (l *Ledger) finished(j *job, n jobs.Node) {
 	}
 }
 
-// If the sibling of a finished node is finished too, mergeUp requests the merge of the two nodes, from the
-// caller or from a worker. If all partitions of one of the two nodes were skipped, no merge is needed: the
-// parent gets the partial of the other node, and mergeUp continues with the parent. When the root is finished,
+// mergeUp requests the merge of a finished node with its sibling, if the sibling is finished too.
+// If one of the two siblings has only skipped partitions, the parent gets the other sibling's
+// partial without a merge, and mergeUp continues with the parent. When the root is finished,
 // mergeUp requests the call of Finish.
 func (l *Ledger) mergeUp(j *job, n jobs.Node) {
 	for !j.ending() {
@@ -279,7 +279,8 @@ func (l *Ledger) cancel(j *job) { l.end(j, store.Cancelled, "", NoRef) }
 
 func (l *Ledger) fail(j *job, reason string) { l.end(j, store.Failed, reason, NoRef) }
 
-// end requests a job's end. The first outcome is final; later outcomes are ignored.
+// end requests a job's end. The first requested outcome of a job is final; later outcomes are
+// ignored.
 func (l *Ledger) end(j *job, outcome store.State, reason string, result Ref) {
 	if j.ending() {
 		return

@@ -17,24 +17,24 @@ type Ledger struct {
 	recovery recovery
 	stopping bool
 
-	jobs        []*job // active jobs: higher priorities first, then older jobs
+	jobs        []*job // active jobs, sorted by priority (highest first) and then by age (oldest first)
 	jobsByID    map[string]*job
 	unknownJobs unknownJobs
 
-	workers     []*worker // by ID
+	workers     []*worker // workers sorted by ID
 	departed    map[string]departure
-	slotsByKind map[wire.JobKind]int // number of slots of the workers that know a kind of job and are not draining
+	slotsByKind map[wire.JobKind]int // number of slots that can run a kind of job; slots of draining workers do not count
 	reserved    int                  // number of workers that are reserved for quarantined partitions and calls
 
-	lastNumber uint64 // number of the newest assignment
-	counts     uint64 // how often workers were counted for display: see worker.countedIn
-	queueGrew  bool   // true if the queue grew during this step, so that idle workers may have to be nudged
+	lastNumber uint64 // number of the newest assignment in this term
+	counts     uint64 // number of times that workers were counted for display: see worker.countedIn
+	queueGrew  bool   // the queue grew during this step, so idle workers may have to be nudged
 
 	actions []Action // actions that the current step returns
 }
 
-// New returns the ledger of a leader whose term begins at now. All times are readings of the same monotonic
-// clock.
+// New returns the ledger of a leader whose term begins at now. All times that are passed to the
+// ledger are readings of one monotonic clock.
 func New(cfg Config, now time.Duration) (*Ledger, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -116,7 +116,7 @@ func (l *Ledger) Step(now time.Duration, e Event) []Action {
 	return actions
 }
 
-// onTick performs the work that is due.
+// onTick performs the work that has become due since the last event.
 func (l *Ledger) onTick() {
 	l.checkLiveness()
 	l.checkRecovery()
@@ -130,9 +130,8 @@ func (l *Ledger) onTick() {
 	l.queueGrew = true // the backoff of a failed partition may have ended
 }
 
-// onStopping requests a last checkpoint of each job. The leader will end in an orderly way, so
-// these checkpoints do not mark the assignments of the leader's own worker as crash suspects (see
-// snapshot).
+// onStopping requests a last checkpoint of each job. The leader stops in an orderly way, so its
+// last checkpoints do not mark the assignments of its own worker as crash suspects (see snapshot).
 func (l *Ledger) onStopping() {
 	if l.stopping {
 		return
@@ -177,6 +176,6 @@ func (l *Ledger) reportInterval() time.Duration {
 	return max(l.cfg.ReportEvery, time.Duration(len(l.workers))*time.Second/time.Duration(l.cfg.ReportsPerSecond))
 }
 
-// horizon returns how much work each slot is assigned in advance. horizon grows with the report
-// interval, so that slots do not run out of work between two reports.
+// horizon returns the amount of work, in time, that each slot is assigned in advance. horizon grows
+// with the report interval, so that slots do not run out of work between two reports.
 func (l *Ledger) horizon() time.Duration { return max(l.cfg.Horizon, 4*l.reportInterval()) }

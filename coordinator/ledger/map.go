@@ -7,9 +7,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// View contains the part of a job's map that is the same for all viewers. A job in a big cluster has tens of
-// thousands of assignments, so making a view is expensive. The leader therefore uses one view for all queries
-// within a short time.
+// View contains the part of a job's map that does not depend on the viewer's query. Making a view
+// is expensive, because a job in a big cluster has tens of thousands of assignments. The leader
+// therefore uses one View for all queries within a short time.
 type View struct {
 	Progress wire.JobProgress
 
@@ -22,8 +22,8 @@ type View struct {
 // heldSpan is a span that a worker holds.
 type heldSpan struct {
 	span   jobs.Span
-	worker uint32 // index of the worker in View.workers
-	again  bool   // true if a worker died while it held the span
+	worker uint32 // index of the span's worker in View.workers
+	again  bool   // a worker died while it held the span
 }
 
 // View returns a view of an active job, or nil if the job is not active.
@@ -47,11 +47,11 @@ func (l *Ledger) View(job string) *View {
 	return v
 }
 
-// Map returns the number of partitions in each state for each cell of the windows. A partition that was held
-// when the view was made counts as held; the other states are current. The parameter durable contains the spans
-// of the job that are in the last checkpoint, in order and without overlaps. Map returns nil if the job is not
-// planned yet. The time that Map takes depends on the number of cells and on the number of the job's
-// assignments, but not on the number of partitions.
+// Map returns the number of partitions in each state for each cell of the windows. The held
+// partitions are those at the time when the view was made; the other states are current. The
+// parameter durable lists the job's spans in the last checkpoint, in order and without overlaps.
+// Map returns nil if the job has no plan yet. The cost of Map depends on the number of cells and of
+// the job's assignments, but not on the number of partitions.
 func (v *View) Map(windows []wire.Window, durable []jobs.Span) *wire.JobMap {
 	j := v.job
 	if !j.planned() {
@@ -69,7 +69,7 @@ func (v *View) Map(windows []wire.Window, durable []jobs.Span) *wire.JobMap {
 		}
 		return holders[worker]
 	}
-	whole := false // true if one of the windows contains all partitions
+	whole := false // one of the windows contains all partitions
 	room := wire.MaxCells
 	for _, w := range windows {
 		w.Step = max(w.Step, 1)
@@ -88,10 +88,10 @@ func (v *View) Map(windows []wire.Window, durable []jobs.Span) *wire.JobMap {
 	return m
 }
 
-// cells is a window of a job, with a run of length one for each cell.
+// cells is a window of a job, divided into cells, each with its own counts.
 type cells struct {
 	window wire.Window
-	span   jobs.Span // the window, limited to the job's partitions
+	span   jobs.Span // the window, clipped to the job's partitions
 	list   []wire.CellRun
 }
 
@@ -129,7 +129,7 @@ func (v *View) cells(w wire.Window, durable []jobs.Span, holder func(worker uint
 	return c
 }
 
-// addDurable adds the partitions of the durable spans to the cells. The spans must be in order.
+// addDurable adds the partitions of the durable spans, which must be in order, to the cells.
 func (c *cells) addDurable(durable []jobs.Span) {
 	from, _ := slices.BinarySearchFunc(durable, c.span.Lo, endsAfter)
 	for _, span := range durable[from:] {
@@ -140,8 +140,8 @@ func (c *cells) addDurable(durable []jobs.Span) {
 	}
 }
 
-// addExceptions adds to the cells the partitions that wait for a retry, that have failed, and that were
-// skipped. addExceptions then computes the other counts of each cell.
+// addExceptions adds failed, retried and skipped partitions to the cells, and then computes the
+// remaining counts of each cell.
 func (l *Ledger) addExceptions(j *job, c *cells) {
 	for _, s := range j.queue.suspects.list {
 		c.each(s.span, func(r *wire.CellRun, n uint64) { r.Retrying += n })
@@ -170,7 +170,7 @@ func (l *Ledger) addExceptions(j *job, c *cells) {
 	}
 }
 
-// touched returns the ranges of cells that overlap at least one of the spans.
+// touched returns the ranges of cells that overlap one of the spans.
 func (c *cells) touched(spans []jobs.Span) []jobs.Span {
 	var set spanSet
 	from, _ := slices.BinarySearchFunc(spans, c.span.Lo, endsAfter)
@@ -184,9 +184,9 @@ func (c *cells) touched(spans []jobs.Span) []jobs.Span {
 	return set.spans
 }
 
-// settle subtracts the durable and the skipped partitions from the number of computed partitions. A worker may
-// hold partitions that another worker has finished, so settle also ensures that the sum of the numbers does not
-// exceed the cell's size.
+// settle subtracts the durable and the skipped partitions from the number of computed partitions.
+// settle also ensures that the sum of the counts does not exceed the cell's size, because a worker
+// may hold partitions that another worker has finished.
 func settle(c *wire.Cell, size, skipped uint64) {
 	c.Durable = min(c.Durable, c.Computed)
 	c.Computed -= c.Durable
@@ -201,8 +201,8 @@ func settle(c *wire.Cell, size, skipped uint64) {
 	}
 }
 
-// each calls visit for each cell that a span overlaps, with the number of partitions in
-// the overlap.
+// each calls visit for each cell that overlaps a span, with the number of partitions in the
+// overlap.
 func (c *cells) each(span jobs.Span, visit func(r *wire.CellRun, n uint64)) {
 	lo, hi := max(span.Lo, c.span.Lo), min(span.Hi, c.span.Hi)
 	if lo >= hi {
@@ -210,7 +210,7 @@ func (c *cells) each(span jobs.Span, visit func(r *wire.CellRun, n uint64)) {
 	}
 	step := c.window.Step
 	i := (lo - c.span.Lo) / step
-	room := step - (lo - c.span.Lo - i*step) // number of partitions of the cell from lo on
+	room := step - (lo - c.span.Lo - i*step) // number of the cell's partitions from lo on
 	for {
 		n := min(hi-lo, room)
 		visit(&c.list[i], n)
@@ -241,7 +241,7 @@ func (c *cells) addFinished(f *forest) {
 	walk(f.tree.Root(), f.root)
 }
 
-// total returns the sum of the counts of all cells.
+// total returns the sums of the counts of all cells.
 func (c *cells) total() (t wire.Cell) {
 	for _, r := range c.list {
 		t.Held += r.Held
@@ -253,7 +253,8 @@ func (c *cells) total() (t wire.Cell) {
 	return t
 }
 
-// runs joins adjacent cells with equal numbers into one run. runs reuses the memory of the cells.
+// runs joins adjacent cells with equal counts into one run. The result reuses the memory of the
+// cells.
 func (c *cells) runs() []wire.CellRun {
 	runs := c.list[:0]
 	for _, r := range c.list {

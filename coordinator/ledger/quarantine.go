@@ -8,9 +8,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// deathsAfterOne returns an assignment's number of deaths, assuming that its worker dies now. Above
-// quarantineAfter, a death counts only if the partition ran alone, because only then the partition must be the
-// cause.
+// deathsAfterOne returns the assignment's number of deaths if its worker died now. After
+// quarantineAfter deaths of a partition, further deaths count only if the partition ran alone,
+// because only then the partition must be the cause.
 func (a *assignment) deathsAfterOne() int {
 	if a.quarantined {
 		return a.deaths + 1
@@ -18,13 +18,13 @@ func (a *assignment) deathsAfterOne() int {
 	return min(a.deaths+1, quarantineAfter)
 }
 
-// blamed reports whether the number of deaths proves that a partition kills its workers.
+// blamed reports whether so many workers died that a partition must be the cause.
 func blamed(j *job, deaths int) bool {
 	return deaths >= quarantineAfter+max(1, min(j.spec.MaxAttempts, killsToBlame))
 }
 
-// blame returns the reason for giving up a partition that kills its workers. The parameter function names the
-// job's function that was running when the last worker died, if it is known.
+// blame returns the error for a partition that kills its workers. The parameter function is the
+// job's function that was running when the last worker died; it is empty if unknown.
 func blame(partition uint64, function string, deaths int, lastWorker string) string {
 	if function != "" {
 		function = " in " + function
@@ -32,8 +32,8 @@ func blame(partition uint64, function string, deaths int, lastWorker string) str
 	return fmt.Sprintf("partition %d kills its worker%s: %d died while it ran alone, the last was %s", partition, function, deaths-quarantineAfter, lastWorker)
 }
 
-// resumeSuspects queues the crash suspects of a manifest. If the last leader died, the
-// crash suspects include the assignments of that leader's own worker.
+// resumeSuspects queues the crash suspects of a manifest. If the last leader died, the assignments
+// of that leader's own worker are crash suspects too.
 func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bool) {
 	for _, s := range list {
 		for _, gap := range j.forest.missing(s.Span) {
@@ -41,7 +41,7 @@ func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bo
 			if leaderDied {
 				deaths = max(deaths, s.Led)
 			}
-			deaths = max(deaths, j.queue.remove(gap)) // if spans in the list overlap, the higher number of deaths counts
+			deaths = max(deaths, j.queue.remove(gap)) // if spans in the list overlap, the highest number of deaths counts
 			if leaderDied && gap.Len() == 1 && blamed(j, deaths) {
 				l.giveUp(j, gap.Lo, blame(gap.Lo, "", deaths, "an earlier leader"))
 				continue
@@ -52,9 +52,10 @@ func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bo
 	j.isolateSuspect()
 }
 
-// reserve reports whether a worker is reserved for quarantined partitions and calls. If such a
-// partition or call is queued and mayReserve returns true, reserve reserves the worker. The
-// leader's own worker is reserved only if no other worker can run the partition or call.
+// reserve reports whether a worker is reserved for quarantined partitions and calls. reserve first
+// reserves the worker if a quarantined partition or call is queued and mayReserve returns true. The
+// leader's own worker is reserved only if no other worker can run the quarantined partition or
+// call.
 func (l *Ledger) reserve(w *worker) bool {
 	if w.reserved {
 		return true
@@ -88,7 +89,8 @@ func (l *Ledger) setReserved(w *worker, reserved bool) {
 }
 
 // assignQuarantined assigns the next quarantined call or partition to a reserved worker that has no
-// assignment. If none is queued, the worker is no longer reserved.
+// assignment. If no quarantined call or partition is queued, assignQuarantined ends the worker's
+// reservation.
 func (l *Ledger) assignQuarantined(w *worker) {
 	if slices.ContainsFunc(w.assignments, func(a *assignment) bool { return a.quarantined }) {
 		return
@@ -114,10 +116,9 @@ func (l *Ledger) assignQuarantined(w *worker) {
 	l.assign(w, j, assignment{span: span, deaths: s.deaths, quarantined: true})
 }
 
-// settled reports whether the durable manifest of every job is up to date, including the list of
-// work that may kill this leader's process. If the next quarantined partition killed this process
-// while a manifest still listed an earlier partition, the earlier partition would be blamed
-// wrongly.
+// settled reports whether the durable manifest of every job lists the work that may kill this
+// leader's process. Otherwise, if a quarantined partition killed this process, an earlier partition
+// that the manifest still lists would be blamed wrongly.
 func (l *Ledger) settled() bool {
 	return !slices.ContainsFunc(l.jobs, func(j *job) bool {
 		c := &j.checkpoint
@@ -125,9 +126,9 @@ func (l *Ledger) settled() bool {
 	})
 }
 
-// quarantinedFor returns the first job with a quarantined partition or call for a worker, or nil. For some time
-// after a death the leader's own worker gets no quarantined work, because a supervisor may restart the worker
-// that died.
+// quarantinedFor returns the first job with a quarantined partition or call that a worker can run,
+// or nil. For some time after a worker's death the leader's own worker gets no quarantined work,
+// because a supervisor may restart the worker that died.
 func (l *Ledger) quarantinedFor(w *worker) *job {
 	i := slices.IndexFunc(l.jobs, func(j *job) bool {
 		if w.id == l.cfg.Self && l.now < j.spareLeaderUntil {
@@ -146,8 +147,8 @@ func (l *Ledger) quarantinedFor(w *worker) *job {
 	return l.jobs[i]
 }
 
-// takeSuspect removes from a job's queue the next piece of a crash suspect that is not quarantined.
-// takeSuspect returns false if the worker cannot get a piece.
+// takeSuspect removes a piece of a crash suspect that is not quarantined from a job's queue.
+// takeSuspect returns false if no piece can be assigned to the worker.
 func (l *Ledger) takeSuspect(w *worker, j *job) (a assignment, ok bool) {
 	if !l.hasSuspect(w, j) {
 		return assignment{}, false
@@ -171,8 +172,8 @@ func (l *Ledger) hasSuspect(w *worker, j *job) bool {
 	return len(j.queue.suspects.list) > j.queue.suspects.quarantined && !l.sparesLeader(w, j)
 }
 
-// sparesLeader reports whether a worker gets no crash suspects of a job because the
-// worker is the leader's own and another worker can run them.
+// sparesLeader reports whether a worker gets no crash suspects of a job because it is the leader's
+// own and another worker can run them.
 func (l *Ledger) sparesLeader(w *worker, j *job) bool {
 	return w.id == l.cfg.Self && l.anotherCanRun(w, j)
 }

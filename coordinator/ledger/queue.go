@@ -2,11 +2,11 @@ package ledger
 
 import "github.com/bellwether-compute/bellwether/jobs"
 
-// queue contains the partitions of a job that are neither finished nor assigned. Each of these partitions is in
-// exactly one of the queue's three parts.
+// queue contains the partitions of a job that are neither finished nor assigned. Each partition in
+// the queue is fresh, failed or a crash suspect.
 type queue struct {
 	fresh    spanSet
-	failed   failedPartitions // failed partitions, whether queued or assigned: see failedPartition.queued
+	failed   failedPartitions // failed partitions, both queued and assigned: see failedPartition.queued
 	suspects crashSuspects
 }
 
@@ -15,9 +15,10 @@ func (q *queue) size() uint64 {
 	return q.fresh.size + uint64(q.failed.retries.len) + q.suspects.size
 }
 
-// enqueue queues the unfinished partitions of a span that no worker holds any more. The parameter deaths is the
-// number of workers that died while the span was assigned to them. A partition whose backoff has not ended
-// failed a short time ago: it is retried alone, and is not a crash suspect even if deaths is above 0.
+// enqueue queues the unfinished partitions of a span that no worker holds any more. The parameter
+// deaths is the number of workers that died while the span was assigned to them. A partition that
+// is in its backoff is retried alone and does not become a crash suspect, even if deaths is above
+// 0.
 func (l *Ledger) enqueue(j *job, span jobs.Span, deaths int) {
 	if j.ending() {
 		return
@@ -36,7 +37,7 @@ func (l *Ledger) enqueue(j *job, span jobs.Span, deaths int) {
 	}
 }
 
-// add queues a span as a crash suspect, or as fresh if deaths is 0.
+// add queues a span as a crash suspect, or as fresh partitions if deaths is 0.
 func (q *queue) add(span jobs.Span, deaths int) {
 	switch {
 	case span.Empty():
@@ -58,8 +59,8 @@ func (q *queue) remove(span jobs.Span) (deaths int) {
 }
 
 // claimable returns the longest prefix of a span whose partitions are all finished or queued, up to
-// the last queued partition. claimable stops at the first partition that is neither finished nor
-// queued, because one report may contain thousands of overlapping spans.
+// the last queued partition. claimable stops at the first assigned partition, because one report
+// may contain thousands of overlapping spans.
 func (j *job) claimable(span jobs.Span) jobs.Span {
 	end := span.Lo
 	j.forest.eachMissing(span, func(gap jobs.Span) bool {
@@ -72,7 +73,7 @@ func (j *job) claimable(span jobs.Span) jobs.Span {
 	return jobs.Span{Lo: span.Lo, Hi: end}
 }
 
-// prefixEnd returns the end of the longest prefix of a span that is queued.
+// prefixEnd returns the end of the longest queued prefix of a span.
 func (q *queue) prefixEnd(span jobs.Span) uint64 {
 	for rest := span; ; {
 		at := max(q.fresh.prefix(rest).Hi, q.suspects.prefix(rest).Hi)

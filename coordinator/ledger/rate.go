@@ -6,12 +6,14 @@ import (
 )
 
 const (
-	// When a rate covers more than rateWindow slot-seconds and more than rateCount partitions, older
-	// measurements lose their weight. So a rate covers several partitions even if each partition takes long.
+	// Once a rate covers more than rateWindow slot-seconds and more than rateCount partitions,
+	// older measurements lose weight. The bound rateCount ensures that a rate covers several
+	// partitions even if each partition takes long.
 	rateWindow = 10.0
 	rateCount  = 8.0
-	// minDisplayed is the lowest rate that is displayed. As long as no partition is finished, the
-	// moving average falls towards 0 and becomes meaningless.
+	// minDisplayed is the lowest rate that is displayed, in partitions per second. While no
+	// partition is finished, the moving average of the rate falls towards 0 and becomes
+	// meaningless.
 	minDisplayed = 0.001
 )
 
@@ -21,7 +23,7 @@ type rate struct {
 	slotSeconds float64
 }
 
-// add adds a measurement.
+// add adds a measurement to the rate.
 func (r *rate) add(partitions, slotSeconds float64) {
 	r.partitions += partitions
 	r.slotSeconds += slotSeconds
@@ -39,15 +41,15 @@ func (r rate) perSecond() float64 {
 	return r.partitions / r.slotSeconds
 }
 
-// rateDisplay is a rate of a job for display, such as the number of finished partitions per second,
-// as a moving average over some seconds.
+// rateDisplay is a rate of a job for display, such as finished partitions per second, as a moving
+// average over some seconds.
 type rateDisplay struct {
 	perSecond  float64
 	measuredAt time.Duration
-	done       uint64 // finished partitions or merged bytes at the last measurement
+	done       uint64 // number of finished partitions or merged bytes at the last measurement
 }
 
-// update makes a new measurement if the last one is at least half a second old.
+// update makes a new measurement if the last measurement is at least half a second old.
 func (d *rateDisplay) update(now time.Duration, done uint64) {
 	elapsed := (now - d.measuredAt).Seconds()
 	if elapsed < 0.5 {

@@ -63,15 +63,15 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 	}
 	l.updateRates(w, work)
 	w.unknownSpans = 0
-	for _, s := range spans { // spans are in the order in which the worker runs them
+	for _, s := range spans { // spans are in the order in which the worker will run them
 		if _, unmatched := reported[s.ID]; unmatched {
 			l.adopt(w, s)
 		}
 	}
 }
 
-// advance shortens an assignment to the span that the worker reports, and returns how many of the
-// removed partitions are finished. Removed partitions that are not finished are queued.
+// advance shortens an assignment to the reported span, and returns how many of the removed
+// partitions are finished. Removed partitions that are not finished are queued.
 func (l *Ledger) advance(a *assignment, reported jobs.Span) (finished uint64) {
 	was := a.span
 	a.span.Lo = max(was.Lo, min(reported.Lo, was.Hi))
@@ -92,16 +92,18 @@ func (l *Ledger) advance(a *assignment, reported jobs.Span) (finished uint64) {
 	return finished
 }
 
-// progress is the number of an assignment's partitions that were finished since the worker's last report.
+// progress is the number of an assignment's partitions that finished since the worker's last
+// report.
 type progress struct {
 	assignment *assignment
 	finished   uint64
 }
 
-// updateRates adds a worker's progress since its last report to the rates of its share and of the job. If more
-// assignments have run than the worker has slots, some ran one after the other, so each assignment counts only
-// for a part of the time. The time of a running partition counts only when the partition is finished, because
-// otherwise a partition that hangs would lower the rate.
+// updateRates updates the rates of a worker and of its jobs with the progress since the worker's
+// last report. If more assignments have run than the worker has slots, some of them ran one after
+// the other, so each assignment counts only for a part of the time. The time of a running partition
+// counts only after the partition is finished, because a hanging partition would otherwise lower
+// the rate.
 func (l *Ledger) updateRates(w *worker, work []progress) {
 	elapsed := (l.now - w.spansReportedAt).Seconds()
 	w.spansReportedAt = l.now
@@ -120,9 +122,9 @@ func (l *Ledger) updateRates(w *worker, work []progress) {
 	}
 }
 
-// adopt handles a reported span that is not one of this ledger's assignments: an earlier leader
-// assigned it, or this leader assigned it before it removed the worker. The part of the span that
-// is still queued becomes an assignment.
+// adopt handles a reported span that is not an assignment of this ledger: an earlier leader
+// assigned the span, or this leader assigned it before it removed the worker. The partitions of the
+// span that are still queued become an assignment of the worker.
 func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 	j := l.jobsByID[s.Job]
 	if j == nil {
@@ -141,10 +143,11 @@ func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 	}
 	claim := j.claimable(s.Span)
 	if !j.admits(w.build()) || j.assignments.find(s.ID) != nil || s.ID.Epoch > l.cfg.Epoch || s.ID.Epoch == l.cfg.Epoch && s.ID.Number > l.lastNumber {
-		claim.Hi = claim.Lo // no leader has assigned a span with this ID to this worker, or the job does not admit the worker's build
+		claim.Hi = claim.Lo // no leader has assigned this span ID to this worker, or the job does not admit the worker's build
 	}
 	if claim.Hi < s.Span.Hi {
-		// Despite the cut the worker finishes the running partition, so this partition may be reported twice.
+		// A worker finishes its running partition despite a cut, so this partition may be reported
+		// twice.
 		w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: s.ID, Hi: claim.Hi})
 	}
 	if claim.Empty() {

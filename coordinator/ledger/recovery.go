@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// recovery is the first part of a term. During recovery a new leader receives reports and assigns
-// nothing, because it must not assign work that another worker already holds.
+// recovery is the phase at the beginning of a term in which a new leader only receives reports. A
+// new leader assigns nothing during recovery, because it must not assign work that another worker
+// already holds.
 type recovery struct {
 	active  bool
-	since   time.Duration // when the ledger was created, or when the last job with workers was resumed
-	awaited []string      // workers that must report or be dead before recovery ends, sorted
+	since   time.Duration // time when the ledger was created, or when the last job with workers was resumed
+	awaited []string      // workers whose report or death is awaited, sorted by ID
 }
 
-// checkRecovery ends recovery once each awaited worker has reported its work or is
-// dead, or once Config.RecoveryTimeout has passed.
+// checkRecovery ends recovery once each awaited worker has reported its work or is dead, or once
+// Config.RecoveryTimeout has passed.
 func (l *Ledger) checkRecovery() {
 	r := &l.recovery
 	waited := l.now - r.since
@@ -43,12 +44,12 @@ func (r *recovery) await(id string) (added bool) {
 	return true
 }
 
-// checkOff removes a worker that has reported all of its spans, or is dead, from r.awaited.
+// checkOff removes a worker from r.awaited, because it has reported all of its spans or is dead.
 func (r *recovery) checkOff(id string) {
 	if i, found := slices.BinarySearch(r.awaited, id); found {
 		r.awaited = slices.Delete(r.awaited, i, i+1)
 	}
 }
 
-// Recovered reports whether recovery is over and assigning has begun.
+// Recovered reports whether recovery has ended and the ledger may assign work.
 func (l *Ledger) Recovered() bool { return !l.recovery.active }

@@ -8,11 +8,12 @@ import (
 )
 
 // maxOpeningBytes bounds the size of the parameters and plans of all openings in one receipt.
-// Assignments whose opening does not fit go into the next receipt. A receipt with only one opening
-// may exceed this bound.
+// Assignments of jobs whose opening would exceed maxOpeningBytes go into the next receipt. A
+// receipt with only one opening may exceed maxOpeningBytes.
 const maxOpeningBytes = 256 << 10
 
-// onReport handles a worker's report and replies. A repeated report gets the same receipt.
+// onReport processes a worker's report and replies with a receipt. A repeated report gets the same
+// receipt.
 func (l *Ledger) onReport(e Reported) {
 	r := e.Report
 	w := l.worker(r.Worker)
@@ -28,8 +29,9 @@ func (l *Ledger) onReport(e Reported) {
 		l.refuse(e, fmt.Sprintf("the leader has %d workers, which is its limit", len(l.workers)))
 		return
 	case w == nil && r.Conversation > 0 && r.Conversation == l.departed[r.Worker].conversation:
-		// The ledger no longer has the receipts of this conversation. If the worker got one of these receipts,
-		// it would ignore the receipt for a repeated hello as a duplicate, and miss the openings in it.
+		// The ledger no longer has the receipts of a removed worker's conversation. If the worker
+		// later got one of the old receipts, it would ignore the receipt for its repeated hello as
+		// a duplicate, and miss the openings.
 		l.refuse(e, "the leader has removed this worker: begin a new conversation")
 		return
 	case r.Hello != nil && !sameConversation: // the worker is new or has started over
@@ -56,7 +58,7 @@ func (l *Ledger) onReport(e Reported) {
 	for _, jr := range r.Jobs {
 		refs = l.receiveItems(w, jr, refs)
 	}
-	if r.More { // the spans follow in a later report
+	if r.More { // the spans are in a later report
 		l.recovery.await(w.id)
 	} else {
 		l.reconcileNodes(w, r.Nodes)
@@ -69,7 +71,7 @@ func (l *Ledger) onReport(e Reported) {
 	l.do(Reply{w.id, w.receipt, w.operands})
 }
 
-// refuse replies to a report that the ledger does not process, with the reason.
+// refuse replies to a report with the reason why the ledger does not process it.
 func (l *Ledger) refuse(e Reported, reason string) {
 	l.dropPartials(e.Refs...)
 	l.do(Reply{Worker: e.Report.Worker, Receipt: wire.Receipt{
@@ -77,8 +79,8 @@ func (l *Ledger) refuse(e Reported, reason string) {
 	}})
 }
 
-// receiveItems processes the items of one job in a worker's report. receiveItems returns the
-// remaining refs, which belong to the other jobs in the report.
+// receiveItems processes the items of one job in a worker's report. receiveItems returns the refs
+// of the other jobs in the report.
 func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 	j := l.jobsByID[jr.Job]
 	var s *jobShare
@@ -91,7 +93,7 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 		s.ackDue = true
 		c = j.contributor(w.id)
 		if !j.ending() {
-			// If item numbers are missing, the worker has dropped the items because an earlier
+			// Missing item numbers belong to items that the worker has dropped, because an earlier
 			// leader told it that the job had ended.
 			c.received = max(c.received, jr.First-1)
 		}
@@ -111,9 +113,9 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 		switch {
 		case item.Failure != nil:
 			l.onFailure(j, w, item.Failure)
-		case !j.admits(w.build()): // the work was assigned by a leader of an earlier version, which does not pin jobs to builds
+		case !j.admits(w.build()): // a leader with an old version, which does not pin jobs to builds, assigned the work
 			l.dropPartials(ref)
-		case item.Held != nil: // the item only counts executions; the node is handled by reconcileNodes
+		case item.Held != nil: // the item only counts executions; reconcileNodes handles the node
 			s.openFailures = 0
 			j.builds.add(w.build())
 			j.executed += j.tree.Span(*item.Held).Len()
@@ -126,8 +128,8 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 	return refs
 }
 
-// onPartial handles a finished node. The result of a merge that an earlier leader assigned is dropped, because
-// the earlier leader may have skipped other partitions than this one.
+// onPartial handles a finished node in a worker's report. The result of a merge that an earlier
+// leader assigned is dropped, because that leader may have skipped other partitions.
 func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
 	node := FinishedNode{Node: p.Node, Ref: ref, Size: len(p.Data), Large: p.Blob != ""}
 	switch {
@@ -179,8 +181,8 @@ func (l *Ledger) completeReceipt(w *worker) {
 	})
 }
 
-// sendAssignments adds a worker's new assignments to its receipt, and the openings of jobs
-// that the worker does not have.
+// sendAssignments adds a worker's new assignments to its receipt, and the openings that the worker
+// needs for them.
 func (l *Ledger) sendAssignments(w *worker) {
 	room, operandRoom := maxOpeningBytes, maxOperandBytes
 	for _, a := range slices.Clone(w.assignments) {
@@ -226,7 +228,8 @@ func (l *Ledger) sendAssignments(w *worker) {
 	}
 }
 
-// wireCall returns a call for a receipt. The caller must add the operands, except those that workers hold.
+// wireCall returns a call for a receipt. The caller must fill in the operands, except the operands
+// that workers hold.
 func (l *Ledger) wireCall(w *worker, a *assignment, operands []*treeNode) *wire.Call {
 	made := &wire.Call{Function: a.call.function, Node: a.call.node, Operands: make([]wire.Partial, len(operands)), Failed: a.call.failed}
 	if a.call.function == wire.Merge {
@@ -258,7 +261,7 @@ func (j *job) operands(c *call) (list []*treeNode, wanted bool) {
 	return nil, true
 }
 
-// wanted reports whether an assignment contains work that is not finished.
+// wanted reports whether an assignment contains unfinished work.
 func (a *assignment) wanted() bool {
 	if a.call != nil {
 		return !a.call.done
@@ -266,7 +269,7 @@ func (a *assignment) wanted() bool {
 	return a.job.forest.anyMissing(a.span)
 }
 
-// sendEnded adds the end of a job to the receipt.
+// sendEnded adds a job's end to the worker's receipt.
 func (w *worker) sendEnded(job string) {
 	if !slices.ContainsFunc(w.receipt.Jobs, func(r wire.JobReceipt) bool { return r.Job == job }) {
 		w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: job, Ended: true})

@@ -2,16 +2,16 @@ package ledger
 
 import "github.com/bellwether-compute/bellwether/jobs"
 
-// maxRetried is the maximum number of spans in retriedPartitions. With this number of spans, the set takes
+// maxRetried is the maximum number of spans in retriedPartitions. A set with maxRetried spans takes
 // about 3 kB of a manifest.
 const maxRetried = 256
 
-// retriedPartitions is the set of partitions that ran again after a failure or after the death of a worker.
-// retriedPartitions is only displayed. If the set has too many spans, they are extended until enough of them
-// join, so the set may then also contain neighbours of retried partitions.
+// retriedPartitions is the set of partitions that ran again after a failure or after the death of a
+// worker, for display. If the set has too many spans, spans are rounded to multiples of a larger
+// grain until enough of them join, so the set may also contain neighbours of retried partitions.
 type retriedPartitions struct {
 	set   spanSet
-	grain uint64 // each span begins and ends at a multiple of grain; 0 means 1
+	grain uint64 // unit to which the ends of all spans are rounded, in partitions; 0 means 1
 }
 
 func (r *retriedPartitions) add(span jobs.Span) {
@@ -31,8 +31,8 @@ func (r *retriedPartitions) rounded(s jobs.Span) jobs.Span {
 	return jobs.Span{Lo: s.Lo / grain * grain, Hi: (s.Hi + grain - 1) / grain * grain}
 }
 
-// retryBegun is called for an assignment that a worker was running when it died. retryBegun records
-// the partitions of the assignment that the worker's slot had probably begun.
+// retryBegun handles an assignment that a worker was running when it died: it records the
+// partitions that the worker's slot had probably begun.
 func (l *Ledger) retryBegun(a *assignment) {
 	begun := uint64(a.job.rate.perSecond()*(l.now-a.progressAt).Seconds()) + 1
 	a.job.retried.add(jobs.Span{Lo: a.span.Lo, Hi: a.span.Lo + min(begun, a.span.Len())})

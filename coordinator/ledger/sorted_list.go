@@ -8,15 +8,16 @@ import (
 // maxChunk is the largest number of elements in a chunk of a sortedList.
 const maxChunk = 128
 
-// sortedList is a sorted list without duplicates. The list is cut into chunks, so that an insertion
-// or a removal moves only few elements, even if the list has a million.
+// sortedList is a sorted list without duplicates. The list is divided into chunks, so that an
+// insertion or a removal moves few elements even in a list of a million.
 type sortedList[T interface{ Compare(T) int }] struct {
-	chunks [][]T // the chunks of elements; no chunk is empty
+	chunks [][]T // chunks of elements in order; no chunk is empty
 	len    int
 }
 
-// search finds the first element that is not below x. search returns the index of the element's chunk, and the
-// position within the chunk. If all elements are below x, the index is len(chunks).
+// search finds the first element that is not below x. search returns the index of the element's
+// chunk, and the position within the chunk. If all elements are below x, search returns the number
+// of chunks as index.
 func (s *sortedList[T]) search(x T) (chunk, at int, found bool) {
 	chunk, _ = slices.BinarySearchFunc(s.chunks, x, func(c []T, x T) int { return c[len(c)-1].Compare(x) })
 	if chunk < len(s.chunks) {
@@ -25,7 +26,7 @@ func (s *sortedList[T]) search(x T) (chunk, at int, found bool) {
 	return chunk, at, found
 }
 
-// find returns the element that compares as equal to x, or nil. The pointer is valid until
+// find returns the element that compares as equal to x, or nil. The returned pointer is valid until
 // the list changes.
 func (s *sortedList[T]) find(x T) *T {
 	if chunk, at, found := s.search(x); found {
@@ -34,8 +35,8 @@ func (s *sortedList[T]) find(x T) *T {
 	return nil
 }
 
-// insert adds x, which must not be in the list, and returns a pointer to the new element, which is
-// valid until the list changes.
+// insert adds x, which must not be in the list, and returns a pointer to the new element. The
+// pointer is valid until the list changes.
 func (s *sortedList[T]) insert(x T) *T {
 	s.len++
 	chunk, at, _ := s.search(x)
@@ -96,8 +97,8 @@ func (s *sortedList[T]) removeRange(lo, hi T) {
 	s.chunks = slices.Replace(s.chunks, i, min(k+1, len(s.chunks)), kept...)
 }
 
-// first returns the first element that is not below x, or nil. The pointer is valid until the list
-// changes.
+// first returns the first element that is not below x, or nil. The returned pointer is valid until
+// the list changes.
 func (s *sortedList[T]) first(x T) *T {
 	if chunk, at, _ := s.search(x); chunk < len(s.chunks) {
 		return &s.chunks[chunk][at]
@@ -105,7 +106,7 @@ func (s *sortedList[T]) first(x T) *T {
 	return nil
 }
 
-// from iterates over the elements that are not below x. The loop must not change the list.
+// from iterates over the elements that are not below x; the loop must not change the list.
 func (s *sortedList[T]) from(x T) iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		chunk, at, _ := s.search(x)

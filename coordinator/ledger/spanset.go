@@ -10,7 +10,7 @@ import (
 // The zero spanSet is empty.
 type spanSet struct {
 	spans []jobs.Span
-	size  uint64 // partitions
+	size  uint64 // number of partitions in the set
 }
 
 // add adds the partitions of a span.
@@ -82,8 +82,9 @@ func endsAfter(span jobs.Span, p uint64) int {
 	return 1
 }
 
-// without cuts one span out of another, and returns the parts before and after the removed span. The two spans
-// must overlap. If the removed span begins or ends where the other span does, one of the parts is empty.
+// without cuts one span out of another, and returns the parts before and after the removed span.
+// The two spans of without must overlap. If the removed span begins or ends where the other span
+// does, one of the returned parts is empty.
 func without(span, gone jobs.Span) [2]jobs.Span {
 	return [2]jobs.Span{{Lo: span.Lo, Hi: gone.Lo}, {Lo: gone.Hi, Hi: span.Hi}}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// WorkerCount returns the number of workers.
 func (l *Ledger) WorkerCount() int { return len(l.workers) }
 
 // Workers returns descriptions of the workers for display, sorted by ID.
@@ -42,8 +41,8 @@ func (l *Ledger) workerState(w *worker) string {
 	return "idle"
 }
 
-// WorkersAfter returns descriptions of up to limit workers whose IDs are greater than after,
-// including what they run, and the number of further workers.
+// WorkersAfter returns descriptions of up to limit workers whose IDs are greater than after, and
+// the number of further workers.
 func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, more int) {
 	from, found := l.findWorker(after)
 	if found {
@@ -62,8 +61,9 @@ func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, 
 				continue
 			}
 			info.Busy++
-			// If the worker dies, its work since the last report is lost, and so are the large partials that
-			// only this worker holds. Reported small partials are in the leader's memory, so they are not lost.
+			// If a worker dies, its work since the last report is lost, and so are the large
+			// partials that only this worker holds. Reported small partials are in the leader's
+			// memory and survive a worker's death.
 			running := l.now - a.progressAt
 			info.Cost += running.Seconds() + a.share.takes(min(a.ran, a.span.Len()))
 			if len(info.Running) < wire.MaxRunning {
@@ -83,7 +83,7 @@ func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, 
 	return list, len(l.workers) - to
 }
 
-// Totals returns the figures of all workers and the rate of all jobs.
+// Totals returns the statistics of all workers and the rate of all jobs.
 func (l *Ledger) Totals() wire.Totals {
 	t := wire.Totals{Workers: len(l.workers)}
 	builds, versions := map[string]int{}, map[string]int{}
@@ -120,26 +120,26 @@ func (l *Ledger) Totals() wire.Totals {
 	return t
 }
 
-// mostFrequent returns the names with the highest counts, but at most wire.MaxBuilds.
+// mostFrequent returns the names with the highest counts, at most wire.MaxBuilds names.
 func mostFrequent(counts map[string]int) []string {
 	names := slices.Sorted(maps.Keys(counts))
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 	return names[:min(len(names), wire.MaxBuilds)]
 }
 
-// Knows reports whether there is a worker that is not draining and has the definition of a kind of
-// job.
+// Knows reports whether a worker that is not draining has the definition of a kind of job.
 func (l *Ledger) Knows(kind wire.JobKind) bool {
 	return slices.ContainsFunc(l.workers, func(w *worker) bool { return !w.draining && slices.Contains(w.hello.Knows, kind) })
 }
 
-// WorkerKnows reports whether a worker is in the ledger and has the definition of a kind of job.
+// WorkerKnows reports whether a worker is known to the ledger and has the definition of a kind of
+// job.
 func (l *Ledger) WorkerKnows(worker string, kind wire.JobKind) bool {
 	w := l.worker(worker)
 	return w != nil && slices.Contains(w.hello.Knows, kind)
 }
 
-// Jobs returns descriptions of the active jobs for display, in the order in which work is assigned.
+// Jobs returns descriptions of the active jobs for display, in the order of their priority.
 func (l *Ledger) Jobs() []wire.JobProgress {
 	list := make([]wire.JobProgress, 0, len(l.jobs))
 	for _, j := range l.jobs {
@@ -175,16 +175,15 @@ func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 	return p
 }
 
-// slowAfter is the time after which a running partition or call counts as slow and is mentioned in
-// the job's status. A partition must also take slowFactor times as long as the job's partitions
-// take on average.
+// slowAfter is the running time after which the job's status reports a partition or call as slow. A
+// slow partition must also run slowFactor times as long as the job's average partition.
 const (
 	slowAfter  = time.Minute
 	slowFactor = 10
 )
 
-// slowest returns a description of the slow partition or call of a job that has been running for
-// the longest time, or an empty string if none is slow.
+// slowest describes the slow partition or call of a job that has been running for the longest time;
+// it returns "" if none is slow.
 func (l *Ledger) slowest(j *job) string {
 	var slowest *assignment
 	for a := range j.assignments.all() {

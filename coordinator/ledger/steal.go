@@ -6,13 +6,13 @@ import (
 )
 
 // speculateAfter is the shortest time for which a worker must have run a partition before another
-// worker runs a speculative copy. speculateAfter is also the shortest time for which work must have
-// waited on a worker before another worker may take even a small amount of it.
+// worker runs a speculative copy. speculateAfter is also how long a small amount of work must have
+// waited on a worker before another worker takes it.
 const speculateAfter = 2 * time.Second
 
-// steal finds work for a worker with idle slots when the queues have none for it. steal cuts the
-// longest assignments of other workers in half, and the worker gets the second halves. If no more
-// assignments can be cut, the worker runs speculative copies of stragglers.
+// steal finds work for a worker with idle slots when the queues have no work for it. steal cuts the
+// longest assignments of other workers in half and gives the second halves to the worker. If no
+// more assignments can be cut, steal assigns speculative copies of stragglers to the worker.
 func (l *Ledger) steal(w *worker) {
 	idle := w.idleSlots() - w.pendingSteals
 	if idle <= 0 {
@@ -28,7 +28,7 @@ func (l *Ledger) steal(w *worker) {
 			}
 		}
 		a.cutAt(at, w)
-		if a.worker != w { // a cut of w's own assignment is sent with the receipt that is being prepared
+		if a.worker != w { // a cut of w's own assignment is sent with the current receipt
 			l.nudge(a.worker)
 		}
 		idle--
@@ -43,9 +43,9 @@ func (l *Ledger) steal(w *worker) {
 	}
 }
 
-// longest returns at most n assignments that can be cut for a worker. longest considers only jobs
-// of the highest priority that has an assignment to cut, and returns the assignments with the
-// longest remaining time.
+// longest returns up to n assignments that can be cut for a worker. longest considers only jobs of
+// the highest priority that has such assignments, and returns the assignments with the longest
+// remaining time.
 func (l *Ledger) longest(w *worker, n int) []*assignment {
 	type candidate struct {
 		assignment *assignment
@@ -59,7 +59,7 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 		if !l.canRun(w, j) || l.heldBack(w, j) {
 			continue
 		}
-		for a := range j.assignments.backward() { // a worker starts later assignments last, so they have probably not started
+		for a := range j.assignments.backward() { // a worker starts later assignments last, so these have probably not started
 			switch {
 			case a.call != nil || a.cut != nil || a.state < stateConfirmed || a.duplicate != nil || a.quarantined || a.obsolete:
 				continue
@@ -91,8 +91,9 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 	return list
 }
 
-// straggler returns an assignment of which w should run a speculative copy, or nil. Such an
-// assignment is one partition that takes far longer than other partitions of its job.
+// straggler returns a running assignment of which w should run a speculative copy, or nil. A
+// straggler is an assignment of one partition that takes far longer than other partitions of its
+// job.
 func (l *Ledger) straggler(w *worker) *assignment {
 	for _, j := range l.jobs {
 		perSecond := j.rate.perSecond()

@@ -6,29 +6,32 @@ import (
 )
 
 const (
-	// trialWorkers is the number of workers that begin a job. If both workers die, and then each of
-	// killsToBlame workers that run a partition alone, five workers have died.
+	// trialWorkers is the number of workers that get partitions of a new job first. With two trial
+	// workers, a job that kills its workers kills five: the two trial workers and killsToBlame
+	// workers in quarantine.
 	trialWorkers = 2
-	// When a worker has opened the job, the number of workers doubles every trialStep, up to maxTrialWorkers;
-	// the next step is all workers. So if the job's Map kills its worker at once, only few workers die.
+	// After a worker has opened the job, the number of trial workers doubles every trialStep up to
+	// maxTrialWorkers, and then all workers may run the job. The slow start limits how many workers
+	// die if the job's Map kills its worker at once.
 	trialStep       = 100 * time.Millisecond
 	maxTrialWorkers = 16
-	// survived is how long a partition must have run to end its job's trial, according to a report.
-	// The time without a report does not count, because a process that overflows its stack is
+	// survived is how long a reported partition must have run to end its job's trial. Time without
+	// a report does not count towards survived, because a process that overflows its stack is
 	// silent for seconds before it ends.
 	survived = 2 * time.Second
 )
 
 // trial is the state of a job's trial, which ends when a partition is finished or has run for the
-// time survived. Each worker that begins the job may die, so only few workers begin it at first.
+// time survived. A trial limits the number of workers that begin a job, because each of them may
+// die.
 type trial struct {
 	over     bool
-	opened   bool // true if a worker has opened the job, because a report listed a running span
+	opened   bool // a worker has opened the job, because a report listed a running span
 	openedAt time.Duration
-	isolated int // number of assignments of quarantined partitions
+	isolated int // number of assigned quarantined partitions
 }
 
-// ranFor records that a report listed a span of a job as running.
+// ranFor handles a report that lists a span of a job as running.
 func (l *Ledger) ranFor(j *job, d time.Duration) {
 	t := &j.trial
 	if !t.opened {
@@ -39,14 +42,14 @@ func (l *Ledger) ranFor(j *job, d time.Duration) {
 	}
 }
 
-// endTrial ends a job's trial, so that all workers may get its partitions.
+// endTrial ends a job's trial, so that all workers may get partitions of the job.
 func (l *Ledger) endTrial(j *job) {
 	l.queueGrew = l.queueGrew || !j.trial.over
 	j.trial.over = true
 }
 
-// heldBack reports whether a worker gets no partitions of a job now because of the job's trial. During a trial
-// the leader's own worker gets partitions last.
+// heldBack reports whether the job's trial keeps a worker from getting partitions of the job. The
+// leader's own worker is the last to get partitions during a trial.
 func (l *Ledger) heldBack(w *worker, j *job) bool {
 	switch {
 	case j.trial.over:
@@ -82,8 +85,9 @@ func (l *Ledger) heldBack(w *worker, j *job) bool {
 // isolates reports whether a partition of the job is quarantined.
 func (j *job) isolates() bool { return j.queue.suspects.quarantined+j.trial.isolated > 0 }
 
-// If a job has a crash suspect during its trial, isolateSuspect quarantines one partition of the suspect. If
-// this partition also kills its worker, although nothing else runs there, the job probably kills every worker.
+// isolateSuspect quarantines one partition of a job that has a crash suspect during its trial. If
+// the quarantined partition also kills its worker, although nothing else runs there, the job
+// probably kills every worker.
 func (j *job) isolateSuspect() {
 	s := &j.queue.suspects
 	if !j.trial.over && len(s.list) > 0 && !j.isolates() {

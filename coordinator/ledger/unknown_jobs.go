@@ -6,25 +6,26 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// unknownJobs contains what is known about jobs that appear in reports but not in the ledger. A worker that is
-// told of a job's end drops the job's items and spans, so the ledger must be certain of the end.
+// unknownJobs records the state of jobs that appear in reports but not in the ledger. The ledger
+// must be certain that a job has ended before it tells a worker, because the worker then drops the
+// job's items and spans.
 type unknownJobs struct {
 	parked     map[string]bool
-	lookups    map[string]bool // IDs of the jobs for which a [LookUpJob] is in flight
-	ended      map[string]bool // IDs of the maxEnded jobs that ended last
-	endedOrder []string        // IDs of the ended jobs, the oldest first
+	lookups    map[string]bool // IDs of the jobs with a [LookUpJob] in flight
+	ended      map[string]bool // IDs of the last maxEnded jobs that ended
+	endedOrder []string        // IDs of the ended jobs, oldest first
 }
 
 const (
-	maxLookups = 100  // beyond this number, a job is looked up when a later report contains it
-	maxEnded   = 4096 // a job that ended earlier is looked up again
+	maxLookups = 100  // maximum number of concurrent lookups; further jobs are looked up after a later report
+	maxEnded   = 4096 // number of ended jobs that are remembered; older jobs are looked up again
 )
 
 func newUnknownJobs() unknownJobs {
 	return unknownJobs{parked: map[string]bool{}, lookups: map[string]bool{}, ended: map[string]bool{}}
 }
 
-// markKnown removes a job that the ledger has now.
+// markKnown removes a job from unknownJobs, because the ledger has the job now.
 func (u *unknownJobs) markKnown(job string) {
 	delete(u.parked, job)
 	delete(u.lookups, job)
@@ -36,11 +37,11 @@ func (u *unknownJobs) markParked(job string) {
 	u.parked[job] = true
 }
 
-// Ended reports whether a job is known to have ended. Only the 4,096 jobs that ended last in this
-// term are known.
+// Ended reports whether a job is known to have ended. Ended remembers only the 4,096 jobs that
+// ended last in this term.
 func (l *Ledger) Ended(job string) bool { return l.unknownJobs.ended[job] }
 
-// markEnded records that a job ended.
+// markEnded records that a job has ended.
 func (u *unknownJobs) markEnded(job string) {
 	u.markKnown(job)
 	if u.ended[job] {
@@ -55,13 +56,13 @@ func (u *unknownJobs) markEnded(job string) {
 }
 
 // onUnknownJob handles an unknown job that a worker reports. The parameter lastItem is the number
-// of the last reported item, or 0. Items of a parked job are acknowledged, so the worker stops
-// resending them to this leader. Items of a job that may still be added are not acknowledged, so
-// the worker resends them.
+// of the last reported item, or 0 if there are no items. Items of a parked job are acknowledged, so
+// the worker stops resending them to this leader. Items of a job that may still be added are not
+// acknowledged, so the worker resends them.
 //
-// If a worker's hello has no storage identity, the worker may use another storage and hold a job of that
-// storage. The leader would not find such a job in its own storage and would conclude that the job had ended.
-// So the ledger treats the job as parked.
+// A worker without a storage identity in its hello may use another storage and hold a job of that
+// storage. The leader would not find such a job in its own storage and would wrongly conclude that
+// the job had ended. The ledger therefore treats unknown jobs of such a worker as parked.
 func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
 	u := &l.unknownJobs
 	switch {
@@ -80,7 +81,7 @@ func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
 	}
 }
 
-// sendEndedParkedJobs tells a worker which of the parked jobs in its reports have ended since then.
+// sendEndedParkedJobs tells a worker which parked jobs in its reports have ended.
 func (l *Ledger) sendEndedParkedJobs(w *worker) {
 	w.parkedJobs = slices.DeleteFunc(w.parkedJobs, func(job string) bool {
 		if !l.unknownJobs.ended[job] {

@@ -9,13 +9,14 @@ import (
 )
 
 const (
-	// keepDeparted is how long the item numbers of a worker that has left are kept. If a worker comes back
-	// later, its repeated items are counted as executed again, which does no other harm. A longer time would
-	// make the manifests of long jobs with many workers large.
+	// keepDeparted is how long the ledger keeps the item numbers of a worker that has left. If a
+	// worker comes back after keepDeparted, its repeated items count as executed again, which does
+	// no other harm. A longer keepDeparted would make the manifests of long jobs with many workers
+	// large.
 	keepDeparted = 10 * time.Minute
-	// maxDeparted is the maximum number of workers that have left and whose item numbers are kept. If more
-	// workers have left, those that left last are kept. The limit is about the same as the maximum number of
-	// workers.
+	// maxDeparted is the maximum number of departed workers whose item numbers are kept. If more
+	// than maxDeparted workers have left, the ledger keeps the workers that left last. maxDeparted
+	// is about the same as the maximum number of workers.
 	maxDeparted = 10_000
 )
 
@@ -26,40 +27,40 @@ type worker struct {
 	draining bool
 	reserved bool // true if the worker is reserved for quarantined partitions and calls
 
-	slots      int // slots that are not lost
-	strayCalls int // running calls that an earlier leader assigned
-	callSlots  int // how many calls the worker can run at a time
-	calls      int // number of calls among the assignments
-	longCalls  int // number of calls of Plan and Finish among the assignments
+	slots      int // number of the worker's usable slots
+	strayCalls int // number of running calls that an earlier leader assigned
+	callSlots  int // maximum number of calls that the worker runs at a time
+	calls      int // number of the worker's assigned calls
+	longCalls  int // number of the worker's assigned calls of Plan and Finish
 
-	usage  wire.Usage // use of the machine in the last report, for display
+	usage  wire.Usage // processor and memory use in the last report, for display
 	lostAt []int      // numbers of the lost slots in the last report, below wire.MaxRunning, for display
 
-	conversation uint64       // value of the field Conversation in the reports
+	conversation uint64       // number of the worker's current conversation
 	sequence     uint64       // sequence number of the worker's last report
 	receipt      wire.Receipt // receipt for the worker's last report
 	operands     []Ref        // operands of the calls in the last receipt
 
-	drainsSince     time.Duration // when the worker began to drain; valid only while the worker drains
+	drainsSince     time.Duration // time when the worker began to drain; valid only while it drains
 	reportedAt      time.Duration // time of the last report
 	spansReportedAt time.Duration // time of the last report with spans
 	reportInterval  time.Duration // report interval in the last receipt
 	probedAt        time.Duration
-	nudged          bool // true if a nudge was sent since the last report
+	nudged          bool // a nudge was sent since the last report
 
 	assignments   []*assignment // assignments in the order in which the worker runs them
-	shares        []*jobShare   // shares of the worker, sorted by job ID
+	shares        []*jobShare   // jobShares of the worker, sorted by job ID
 	countedIn     uint64        // value of Ledger.counts when the worker was last counted
-	pendingSteals int           // number of cuts in flight that free work for this worker
+	pendingSteals int           // number of unconfirmed cuts that free work for this worker
 	nodes         []heldNode    // nodes that the worker held at its last report
-	unknownSpans  int           // spans of unknown jobs that the worker holds
+	unknownSpans  int           // number of the worker's spans of unknown jobs
 	parkedJobs    []string      // parked jobs that the worker has reported
 }
 
 // departure describes a worker that died, left or was silent for too long.
 type departure struct {
 	at           time.Duration
-	conversation uint64 // number of the last conversation; 0 if the worker had none
+	conversation uint64 // number of the worker's last conversation; 0 if it had none
 }
 
 // idleSlots returns the number of slots without a span.
@@ -70,8 +71,9 @@ func (w *worker) build() string { return cmp.Or(w.hello.Build, wire.UnknownBuild
 
 func (w *worker) holdsNothing() bool { return len(w.assignments) == 0 && w.unknownSpans == 0 }
 
-// register adds a worker that begins a conversation. The assignments of an earlier conversation are queued. If
-// the worker still holds one of these assignments, its report lists the assignment.
+// register adds a worker that begins a conversation, or replaces its previous conversation. The
+// assignments of the worker's previous conversation are queued. If the worker still holds one of
+// the queued assignments, its next report lists the assignment.
 func (l *Ledger) register(r wire.Report) *worker {
 	var nodes []heldNode
 	if old := l.worker(r.Worker); old != nil {
@@ -121,8 +123,9 @@ func (l *Ledger) checkLiveness() {
 	l.expireDeparted()
 }
 
-// expireDeparted drops the item numbers of workers that left more than keepDeparted ago. If more than
-// maxDeparted workers are kept, expireDeparted also drops the item numbers of the workers that left earliest.
+// expireDeparted drops the item numbers of workers that left more than keepDeparted ago. If more
+// than maxDeparted workers have left, expireDeparted also drops the item numbers of the workers
+// that left earliest.
 func (l *Ledger) expireDeparted() {
 	before := l.now - keepDeparted
 	if len(l.departed) > maxDeparted {
@@ -144,7 +147,7 @@ func (l *Ledger) expireDeparted() {
 }
 
 // removeWorker removes a worker and queues its assignments. If died is true, the worker's process
-// died, and the assignments that had been sent to it become crash suspects.
+// died, and the assignments that were sent to the worker become crash suspects.
 func (l *Ledger) removeWorker(w *worker, died bool) {
 	for len(w.assignments) > 0 {
 		a := w.assignments[0]
@@ -160,7 +163,7 @@ func (l *Ledger) removeWorker(w *worker, died bool) {
 	l.departed[w.id] = departure{l.now, w.conversation}
 }
 
-// setDraining sets whether a worker is draining, that is, does not want more work.
+// setDraining sets whether a worker is draining, that is, accepts no more work.
 func (l *Ledger) setDraining(w *worker, draining bool) {
 	switch {
 	case draining && !w.draining:
@@ -172,13 +175,14 @@ func (l *Ledger) setDraining(w *worker, draining bool) {
 	w.draining = draining
 }
 
-// When a whole cluster is stopped, all workers begin to drain within drainsTogether.
+// drainsTogether is the time within which all workers begin to drain when a whole cluster is
+// stopped.
 const drainsTogether = 500 * time.Millisecond
 
-// OthersDrain reports whether a leader that stops should wait for other draining workers. If a worker has just
-// begun to drain, the leader should wait, because more workers may follow, and a draining worker should not
-// become the successor. If all other workers drain and one of them still has assignments, the leader should
-// wait too, because a leader must accept their results.
+// OthersDrain reports whether a leader that stops should wait for other draining workers. The
+// leader waits while a worker has just begun to drain, because other workers may follow, and a
+// draining worker should not become the successor. The leader also waits while all other workers
+// drain and one of them has assignments, because a leader must accept their results.
 func (l *Ledger) OthersDrain() bool {
 	able, running := false, false
 	for _, w := range l.workers {
@@ -195,7 +199,7 @@ func (l *Ledger) OthersDrain() bool {
 	return running && !able
 }
 
-// setSlots sets the number of a worker's slots that can run spans.
+// setSlots sets the number of a worker's usable slots.
 func (l *Ledger) setSlots(w *worker, slots int) {
 	slots = max(0, slots)
 	if !w.draining {
@@ -204,7 +208,7 @@ func (l *Ledger) setSlots(w *worker, slots int) {
 	w.slots = slots
 }
 
-// countSlots adds n slots for each kind of job that a worker knows.
+// countSlots adds n to the number of slots for each kind of job that a worker knows.
 func (l *Ledger) countSlots(w *worker, n int) {
 	for _, kind := range w.hello.Knows {
 		if l.slotsByKind[kind] += n; l.slotsByKind[kind] == 0 {
@@ -219,7 +223,7 @@ func (w *worker) knows(j *job) bool { return w.knowsKind(j) && j.admits(w.build(
 
 func (w *worker) knowsKind(j *job) bool { return slices.Contains(w.hello.Knows, j.opening.Kind) }
 
-// canRun reports whether a worker can be given partitions of a job now.
+// canRun reports whether a worker can be assigned partitions of a job now.
 func (l *Ledger) canRun(w *worker, j *job) bool {
 	if w.draining || w.slots == 0 || j.ending() || !w.knows(j) {
 		return false
@@ -228,12 +232,12 @@ func (l *Ledger) canRun(w *worker, j *job) bool {
 	return !found || l.now >= w.shares[i].benchedUntil
 }
 
-// anotherCanRun reports whether a worker other than w can be given partitions of a job.
+// anotherCanRun reports whether a worker other than w can be assigned partitions of a job.
 func (l *Ledger) anotherCanRun(w *worker, j *job) bool {
 	return slices.ContainsFunc(l.workers, func(o *worker) bool { return o != w && l.canRun(o, j) })
 }
 
-// nudge asks a worker to report now, at most once between two reports.
+// nudge asks a worker to report now; it sends at most one nudge between two reports.
 func (l *Ledger) nudge(w *worker) {
 	if !w.nudged {
 		w.nudged = true
