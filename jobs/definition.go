@@ -3,6 +3,7 @@ package jobs
 import (
 	"cmp"
 	"context"
+	"iter"
 	"time"
 )
 
@@ -16,8 +17,8 @@ type Plan struct {
 // called from several goroutines at once. The caller owns the returned value: Merge
 // may change it.
 //
-// A Mapper may also implement [Forker] or [Filler], and [Cleaner]. If a Mapper implements
-// [io.Closer], Close is called once, after the last Map has returned.
+// A Mapper may also implement one of [Forker], [Filler] and [Streamer], and [Cleaner]. If a Mapper
+// implements [io.Closer], Close is called once, after the last Map has returned.
 type Mapper[T any] interface {
 	Map(ctx context.Context, partition uint64) (T, error)
 }
@@ -39,6 +40,16 @@ type Forker[T any] interface {
 // CleanUp is not called if the process ends before the job.
 type Cleaner interface {
 	CleanUp(ctx context.Context) error
+}
+
+// Streamer is an optional interface of a [Mapper] that works ahead, for example because it sends the
+// inputs of the next partitions to another process before it has the value of the current one. A
+// slot calls Stream instead of Map. Only the second computation of an audit calls Map.
+type Streamer[T any] interface {
+	// Stream yields the values of the partitions of a span in order. After an error it ends: the
+	// error is that of the first partition without a value. The caller may stop early. Values that
+	// Stream has computed and not yielded are then dropped.
+	Stream(ctx context.Context, span Span) iter.Seq2[T, error]
 }
 
 // Definition is the code of a kind of job. P is the type of the parameters, T the type of a partial

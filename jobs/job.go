@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Job is a checked [Definition]. The type has no type parameters. The methods of a job may be
@@ -305,6 +306,9 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 	if mapper == nil {
 		return nil, errors.New("Open returned neither a mapper nor an error")
 	}
+	if err := oneWay[T](mapper); err != nil {
+		return nil, err
+	}
 	pool, m := new(spares[T]), b.merger(p)
 	if _, ok := mapper.(Filler[T]); ok {
 		if m.outside {
@@ -312,9 +316,6 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 		}
 		if err := fillable(reflect.TypeFor[T]()); err != nil {
 			return nil, err
-		}
-		if _, ok := mapper.(Forker[T]); ok {
-			return nil, fmt.Errorf("the mapper %T has the methods Fill and Fork: want one of them", mapper)
 		}
 		pool.share = sharing[T]()
 	}
@@ -367,6 +368,24 @@ func (b binding[P, T, R]) decode(own bool, data []byte) (value T, err error) {
 		err = fmt.Errorf("Codec.Decode: %w", err)
 	}
 	return value, err
+}
+
+// oneWay returns an error if a mapper has several methods that would be called instead of Map.
+func oneWay[T any](mapper Mapper[T]) error {
+	var names []string
+	if _, ok := mapper.(Filler[T]); ok {
+		names = append(names, "Fill")
+	}
+	if _, ok := mapper.(Forker[T]); ok {
+		names = append(names, "Fork")
+	}
+	if _, ok := mapper.(Streamer[T]); ok {
+		names = append(names, "Stream")
+	}
+	if len(names) > 1 {
+		return fmt.Errorf("the mapper %T has the methods %s: want one of them", mapper, strings.Join(names, " and "))
+	}
+	return nil
 }
 
 // merger is the function that merges the partials of a job.

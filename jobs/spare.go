@@ -34,8 +34,7 @@ import (
 //	}
 //
 // So that shared memory can be detected, T, or the type that T points to, may contain only numbers,
-// strings and slices of numbers or strings, in structs and arrays. A Mapper must not be a Filler
-// and a [Forker] at once.
+// strings and slices of numbers or strings, in structs and arrays.
 type Filler[T any] interface {
 	Fill(ctx context.Context, partition uint64, spare T) (T, error)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"strconv"
 	"strings"
@@ -431,6 +432,66 @@ func TestStackForks(t *testing.T) {
 	}
 	if n := m.forks.Load(); n != 2 {
 		t.Errorf("%d forks, want 2", n)
+	}
+}
+
+// streamMapper yields values until the partition end. From the partition bad on, it yields errors.
+type streamMapper struct {
+	tracer
+	end, bad uint64
+	halt     func(partition uint64) // called before each value
+	open     int                    // streams that have not ended
+}
+
+func (m *streamMapper) Stream(ctx context.Context, span Span) iter.Seq2[trace, error] {
+	return func(yield func(trace, error) bool) {
+		m.open++
+		defer func() { m.open-- }()
+		for p := span.Lo; p < min(span.Hi, m.end); p++ {
+			m.halt(p)
+			value, err := m.Map(ctx, p)
+			if p >= m.bad {
+				err = errors.New("bad")
+			}
+			if !yield(value, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestStackStreams(t *testing.T) {
+	for _, test := range []struct {
+		end, bad, last, next uint64
+		want                 string
+	}{
+		{end: 8, bad: 8, last: 8, next: 8},
+		{end: 8, bad: 5, last: 8, next: 5, want: "partition 5: bad"},
+		{end: 6, bad: 8, last: 8, next: 6, want: "the sequence of Stream ended before partition 6"},
+		{end: 8, bad: 8, last: 2, next: 3},
+	} {
+		var stop atomic.Bool
+		m := &streamMapper{end: test.end, bad: test.bad, halt: func(p uint64) { stop.Store(p == test.last) }}
+		_, task := openTrace(t, 8, m)
+		s := task.NewStack()
+		next, err := s.Run(context.Background(), Span{0, 8}, &stop)
+		if next != test.next || (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%+v: run ended at %d: %v", test, next, err)
+		}
+		if m.open != 0 {
+			t.Errorf("%+v: %d streams have not ended", test, m.open)
+		}
+		tree, codec := must(NewTree(8)), must(newCBORCodec[trace]())
+		covered := uint64(0)
+		for _, p := range must(s.Drain(8)) {
+			covered += tree.Span(p.Node).Len()
+			if got, want := must(codec.Decode(p.Data)), wantTrace(tree, p.Node); got != want {
+				t.Errorf("%+v: node %v is %v, want %v", test, p.Node, got, want)
+			}
+		}
+		if covered != next {
+			t.Errorf("%+v: the nodes cover %d partitions, want %d", test, covered, next)
+		}
 	}
 }
 

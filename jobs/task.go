@@ -168,14 +168,20 @@ func (s *stack[T]) running() string {
 	switch {
 	case s.merging:
 		return "Merge"
-	case s.mapOne == nil:
-		return "Fork"
+	case s.mapOne != nil:
+		return "Map"
 	}
-	return "Map"
+	if _, ok := s.mapper.(Streamer[T]); ok {
+		return "Stream"
+	}
+	return "Fork"
 }
 
 // run maps partitions from s.next on until hi, until stop is set or until one fails.
 func (s *stack[T]) run(ctx context.Context, hi uint64, stop *atomic.Bool) error {
+	if m, ok := s.mapper.(Streamer[T]); ok {
+		return s.stream(ctx, m, hi, stop)
+	}
 	if s.mapOne == nil {
 		if s.mapOne = mapFunc(s.mapper, s.spare); s.mapOne == nil {
 			return Permanent(errors.New("want a function from Fork, got nil"))
@@ -187,16 +193,42 @@ func (s *stack[T]) run(ctx context.Context, hi uint64, stop *atomic.Bool) error 
 		if err != nil {
 			return err
 		}
-		if s.audit != nil && s.audit.chooses(s.next, s.tree.Partitions()) {
-			if err := s.audit.check(ctx, s.next, value); err != nil {
-				return err
-			}
-		}
-		if err := s.push(ctx, Leaf(s.next), value); err != nil {
+		if err := s.take(ctx, value); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// stream is like run for a mapper that works ahead.
+func (s *stack[T]) stream(ctx context.Context, m Streamer[T], hi uint64, stop *atomic.Bool) error {
+	if s.next >= hi || stop.Load() {
+		return nil
+	}
+	s.progress.set(s.next, false)
+	for value, err := range m.Stream(ctx, Span{s.next, hi}) {
+		if err != nil {
+			return err
+		}
+		if err := s.take(ctx, value); err != nil {
+			return err
+		}
+		if s.next++; s.next == hi || stop.Load() {
+			return nil
+		}
+		s.progress.set(s.next, false)
+	}
+	return Permanent(fmt.Errorf("the sequence of Stream ended before partition %d", s.next))
+}
+
+// take audits the value of the partition s.next, and adds it to the stack.
+func (s *stack[T]) take(ctx context.Context, value T) error {
+	if s.audit != nil && s.audit.chooses(s.next, s.tree.Partitions()) {
+		if err := s.audit.check(ctx, s.next, value); err != nil {
+			return err
+		}
+	}
+	return s.push(ctx, Leaf(s.next), value)
 }
 
 func (s *stack[T]) Interrupted() error { return s.interrupted }

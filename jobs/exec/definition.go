@@ -79,6 +79,9 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 			if m.runner, err = calls.acquire(ctx, k.job(p)); err != nil {
 				return nil, err
 			}
+			if params.Keep && m.merge.name != byProgram.name { // a process that merges must not have other calls
+				return streamer{m}, nil
+			}
 			return m, nil
 		},
 		Merge: mergePartials,
@@ -154,6 +157,11 @@ func (m mapper) Map(ctx context.Context, partition uint64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return m.partial(output)
+}
+
+// partial returns the partial of a call with the given output.
+func (m mapper) partial(output []byte) ([]byte, error) {
 	body, err := m.merge.normalize(output)
 	if err != nil {
 		return nil, jobs.Permanent(fmt.Errorf("output of %s for merge %s: %w", m.runner.program.name, m.merge.name, err))

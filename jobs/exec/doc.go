@@ -56,6 +56,12 @@
 //	         permanent LENGTH                   an error; the job fails
 //	         again 0                            the call is made again after a pause
 //
+// A slot writes calls ahead, as many as the process needs about 10 ms for and at most 4 KiB, unless
+// the merge is program. So a program should read its input through a buffer, and should write its
+// answers when the buffer is empty, before it waits for more input. If the process dies, the calls
+// that it has not answered are made again one at a time, and the error names the call during which
+// the process dies again.
+//
 // A process must not keep anything of one call that changes the answer to another. When its standard
 // input ends, it should end too. Its environment has neither the phase nor the partition. The folder
 // examples has a module for Python and programs in Python,
@@ -94,6 +100,8 @@
 //     resident memory is measured every 100 ms, so a program may exceed the limit for 100 ms.
 //   - A call writes more than the parameter max-output allows: its processes are killed, and the
 //     job fails.
+//   - A kept process writes something else than one answer for each call: it is killed, and the job
+//     fails.
 //   - A program has started other processes that still run when the program ends: they are killed,
 //     unless they have left the process group, as daemons do.
 //   - The worker dies: the kernel kills the program, and a guard process kills the processes that

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -19,8 +20,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// keeper contains the processes of a job with the parameter keep. A process makes one call at a
-// time, so there are as many processes as there are calls at the same time.
+// keeper contains the processes of a job with the parameter keep. A process makes the calls of one
+// slot, one at a time.
 type keeper struct {
 	program program
 	guard   *Guard
@@ -35,20 +36,32 @@ func (k *keeper) once(ctx context.Context, c call, input []byte) (output []byte,
 	if err != nil {
 		return nil, err
 	}
-	one.program.phase = c.phase
-	header := fmt.Appendf(nil, "%s %d %d %d\n", c.phase, c.numbers[0], c.numbers[1], len(input))
-	status, output, err := one.call(ctx, header, input)
+	frame := appendHeader(make([]byte, 0, len(input)+100), c.phase, c.numbers[0], c.numbers[1], len(input))
+	status, output, err := one.call(ctx, append(frame, input...))
 	if err != nil {
-		return nil, err
+		return nil, one.fail(c.phase, err)
 	}
 	k.put(one)
+	return k.result(c.phase, status, output)
+}
+
+// appendHeader appends the line of a call to a batch.
+func appendHeader(batch []byte, phase string, first, second uint64, length int) []byte {
+	batch = append(append(batch, phase...), ' ')
+	batch = append(strconv.AppendUint(batch, first, 10), ' ')
+	batch = append(strconv.AppendUint(batch, second, 10), ' ')
+	return append(strconv.AppendInt(batch, int64(length), 10), '\n')
+}
+
+// result returns the output or the error that an answer contains.
+func (k *keeper) result(phase, status string, data []byte) ([]byte, error) {
 	switch status {
 	case "ok":
-		return output, nil
+		return data, nil
 	case "again":
-		return nil, fmt.Errorf("%s: %s: %w", c.phase, k.program.name, errTemporary)
+		return nil, fmt.Errorf("%s: %s: %w", phase, k.program.name, errTemporary)
 	}
-	err = fmt.Errorf("%s: %s: %s", c.phase, k.program.name, bytes.ToValidUTF8(output, []byte("\uFFFD")))
+	err := fmt.Errorf("%s: %s: %s", phase, k.program.name, bytes.ToValidUTF8(data, []byte("\uFFFD")))
 	if status == "permanent" {
 		err = jobs.Permanent(err)
 	}
@@ -106,6 +119,8 @@ type kept struct {
 	calls   io.WriteCloser
 	output  *os.File // standard output
 	answers *bufio.Reader
+	ahead   uint64        // how many calls may be sent that are not answered: see stream
+	late    *time.Timer   // see limit
 	ended   chan struct{} // closed when the process has ended and has been waited for
 	err     error         // how it ended
 
@@ -120,7 +135,7 @@ func (k *keeper) start() (*kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	one := &kept{process: run, program: k.program, ended: make(chan struct{})}
+	one := &kept{process: run, program: k.program, ahead: 1, ended: make(chan struct{})}
 	answers, stdout, err := os.Pipe()
 	if err == nil {
 		run.Stdout = stdout
@@ -202,31 +217,62 @@ func (k *kept) close() {
 	_ = k.output.Close()
 }
 
-// call makes one call. If call returns an error, the process has ended.
-func (k *kept) call(ctx context.Context, header, input []byte) (status string, output []byte, err error) {
+// call makes one call. If call returns an error, the process must be ended.
+func (k *kept) call(ctx context.Context, frame []byte) (status string, output []byte, err error) {
 	spare := context.AfterFunc(ctx, func() { k.kill(context.Cause(ctx)) })
-	inTime := func() bool { return true }
-	if k.program.timeout > 0 {
-		inTime = time.AfterFunc(k.program.timeout, func() { k.kill(fmt.Errorf("it took longer than %v", k.program.timeout)) }).Stop
-	}
-	sent := k.send(append(header, input...))
+	inTime := k.limit()
+	sent := k.send(frame)
 	status, output, err = k.receive()
-	if spared, early := spare(), inTime(); err == nil && spared && early {
-		if err = <-sent; err == nil {
-			return status, output, nil
-		}
+	if spared, early := spare(), inTime(); err == nil && !(spared && early) {
+		err = context.Canceled // the process has been killed, and knows the reason
 	}
+	if err == nil {
+		err = <-sent
+	}
+	if err == nil {
+		err = k.quiet()
+	}
+	return status, output, err
+}
+
+// limit kills the process after the parameter timeout, unless inTime is called before. inTime reports
+// whether it was called in time.
+func (k *kept) limit() (inTime func() bool) {
+	if k.program.timeout == 0 {
+		return func() bool { return true }
+	}
+	if k.late == nil {
+		k.late = time.AfterFunc(k.program.timeout, func() { k.kill(fmt.Errorf("it took longer than %v", k.program.timeout)) })
+	} else {
+		k.late.Reset(k.program.timeout)
+	}
+	return k.late.Stop
+}
+
+// quiet returns an error if the process has written something after its last answer.
+func (k *kept) quiet() error {
+	if n := k.answers.Buffered(); n > 0 {
+		data, _ := k.answers.Peek(n)
+		return jobs.Permanent(fmt.Errorf("it wrote %.80q after the answer: want one answer for each call", data))
+	}
+	return nil
+}
+
+// fail ends a process because of an error, and returns the error of the call that has failed.
+func (k *kept) fail(phase string, err error) error {
 	k.kill(err)
 	<-k.ended
 	_ = k.output.Close()
-	return "", nil, k.program.failed(k.why(), k.stderr)
+	p := k.program
+	p.phase = phase
+	return p.failed(k.why(), k.stderr)
 }
 
 // why returns the reason for which the process has ended during a call.
 func (k *kept) why() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	outputEnded := errors.Is(k.reason, io.EOF) || errors.Is(k.reason, io.ErrUnexpectedEOF) || errors.Is(k.reason, os.ErrDeadlineExceeded)
+	outputEnded := errors.Is(k.reason, io.EOF) || errors.Is(k.reason, io.ErrUnexpectedEOF) || errors.Is(k.reason, syscall.EPIPE) || errors.Is(k.reason, os.ErrDeadlineExceeded)
 	switch {
 	case k.reason != nil && !outputEnded:
 		return k.reason

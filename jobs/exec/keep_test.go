@@ -1,8 +1,10 @@
 package exec
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,6 +64,15 @@ func TestExamples(t *testing.T) {
 // runKept runs a job with files in this process.
 func runKept(t *testing.T, paths, command []string, pairs ...string) string {
 	t.Helper()
+	output, err := runKeptOnce(t, paths, command, pairs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return output
+}
+
+func runKeptOnce(t *testing.T, paths, command []string, pairs ...string) (string, error) {
+	t.Helper()
 	var files jobs.Files
 	var infos []FileInfo
 	for _, path := range paths {
@@ -85,10 +96,7 @@ func runKept(t *testing.T, paths, command []string, pairs ...string) string {
 		t.Fatal(err)
 	}
 	result, err := jobs.Local{Slots: 2, Attempts: 1}.Run(jobs.WithFiles(t.Context(), files), job, params)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(result.Attachment.Data())
+	return string(result.Attachment.Data()), err
 }
 
 // TestKeptMerge merges and finishes in kept processes.
@@ -125,6 +133,8 @@ func TestKeptProcess(t *testing.T) {
 		{script: answer(`printf 'ok 9\nlast call'; exit`), pairs: []string{"partitions=1"}, want: "last call"},
 		{script: answer(`exit`), error: "sh: it ended during a call, with status 0"},
 		{script: answer(`printf 'ok 9\nshort'; exit`), error: "it ended during a call"},
+		{script: answer(`echo "ok 0
+ok 0"`), error: `it wrote "ok 0\n" after the answer: want one answer for each call`},
 		{script: answer(`echo hello`), error: `it answered "hello\n": want a line of ok, fail, permanent or again`},
 		{script: answer(`echo ok -1`), error: `it answered "ok -1\n"`},
 		{script: answer(`head -c 100000 /dev/zero`), error: "it answered"},
@@ -152,12 +162,104 @@ func TestKeptProcess(t *testing.T) {
 	}
 }
 
+// TestAhead checks that an error of a call names its partition, although later calls were sent before its
+// answer came, and that no answer goes to another call.
+func TestAhead(t *testing.T) {
+	const partitions = 1000
+	var all strings.Builder
+	for i := range partitions {
+		fmt.Fprintf(&all, "%03d\n", i)
+	}
+	// The program in Python writes an answer only when it has read all calls that were sent.
+	const python = `import bellwether, os, sys
+def call(data, partition, partitions):
+    if partition == 777: %s
+    return b"%%03d\n" %% partition
+bellwether.serve(call)
+`
+	const shell = `while read -r phase p n length; do if [ $p = 777 ]; then %s; fi; printf 'ok 4\n%%03d\n' $p; done`
+	for _, test := range []struct {
+		name  string // of the program; the other words are what it does in partition 777
+		at    string
+		pairs []string
+		error string // empty: the job succeeds
+	}{
+		{name: "python3", at: `pass`},
+		{name: "python3", at: `os._exit(7)`, error: "partition 777: map: python3: it ended during a call: exit status 7"},
+		{name: "python3", at: `raise ValueError("lost")`, error: "partition 777: map: python3: ValueError('lost')"},
+		{name: "sh", at: `exit 7`, error: "partition 777: map: sh: it ended during a call: exit status 7"},
+		{name: "sh", at: `kill -9 $$`, error: "partition 777: map: sh: it ended during a call: signal: killed"},
+		{name: "sh", at: `sleep 60`, pairs: []string{"timeout=2s"}, error: "partition 777: map: sh: it took longer than 2s"},
+		{name: "sh", at: `if ! [ -e mark ]; then touch mark; echo "again 0"; continue; fi`},
+		{name: "sh", at: `if ! [ -e "$0" ]; then touch "$0"; exit 7; fi`}, // the second process does not end
+	} {
+		t.Run(test.name+" "+test.at, func(t *testing.T) {
+			need(t, test.name)
+			t.Parallel()
+			dir := t.TempDir()
+			command, paths := []string{"sh", "-c", fmt.Sprintf(shell, test.at), filepath.Join(dir, "mark")}, []string(nil)
+			if test.name == "python3" {
+				program := filepath.Join(dir, "call.py")
+				if err := os.WriteFile(program, fmt.Appendf(nil, python, test.at), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				command, paths = []string{"python3", "call.py"}, []string{"examples/bellwether.py", program}
+			}
+			got, err := runKeptOnce(t, paths, command, append(test.pairs, fmt.Sprint("partitions=", partitions), "keep=true")...)
+			switch {
+			case test.error == "" && (err != nil || got != all.String()):
+				t.Errorf("got %d bytes, %v; want %d bytes", len(got), err, all.Len())
+			case test.error != "" && (err == nil || !strings.Contains(err.Error(), test.error)):
+				t.Errorf("%v, want %q", err, test.error)
+			}
+		})
+	}
+}
+
+// TestStopsAhead stops a stream while the process has calls that it has not answered.
+func TestStopsAhead(t *testing.T) {
+	k := &keeper{program: program{args: []string{"sh", "-c", "while read -r phase p rest; do [ $p -lt 8 ] || sleep 60; echo ok 0; done"}, output: 1}}
+	defer k.close()
+	frame := func(_ context.Context, batch []byte, p uint64) ([]byte, error) {
+		return appendHeader(batch, "map", p, 0, 0), nil
+	}
+	one, err := k.take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.ahead = 16
+	k.put(one)
+	s := stream{ctx: t.Context(), keeper: k, frame: frame, hi: 100}
+	for range 4 {
+		if _, err := s.next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.close()
+	if len(k.idle) > 0 {
+		t.Error("a process that has not answered is idle")
+	}
+	s = stream{ctx: t.Context(), keeper: k, frame: frame, lo: 1, sent: 1, hi: 3}
+	if _, err := s.next(); err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+	if len(k.idle) != 1 {
+		t.Errorf("%d processes are idle, want the one that has answered", len(k.idle))
+	}
+}
+
 // BenchmarkKeptCalls measures empty calls of a process that answers at once.
 func BenchmarkKeptCalls(b *testing.B) {
 	k := &keeper{program: program{args: []string{"sh", "-c", "while read -r call; do echo ok 0; done"}, output: 1}}
 	defer k.close()
+	frame := func(_ context.Context, batch []byte, p uint64) ([]byte, error) {
+		return appendHeader(batch, "map", p, 0, 0), nil
+	}
+	s := stream{ctx: b.Context(), keeper: k, frame: frame, hi: math.MaxUint64}
+	defer s.close()
 	for i := 0; b.Loop(); i++ {
-		if _, err := k.once(b.Context(), call{phase: "map", numbers: [2]uint64{uint64(i), 0}}, nil); err != nil {
+		if _, err := s.next(); err != nil {
 			b.Fatal(fmt.Errorf("call %d: %w", i, err))
 		}
 	}
