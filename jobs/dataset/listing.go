@@ -6,12 +6,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 
 	zstdlib "github.com/klauspost/compress/zstd"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/azure"
 )
 
 // listing is the list of a dataset's objects, sorted by name.
@@ -32,7 +35,34 @@ func list(ctx context.Context, from source.Lister, in Input) (l listing, err err
 	if len(l) == 0 {
 		return nil, fmt.Errorf("no object matches %q: check the parameter input, and that the workers see the same files", in.Source)
 	}
-	return l, nil
+	return l, l.checkSchemes()
+}
+
+// checkSchemes returns an error if a blob is in the listing twice: as azblob:// and by its URL.
+func (l listing) checkSchemes() error {
+	blobs := map[string]source.Object{}
+	for _, o := range l {
+		if key, ok := strings.CutPrefix(o.Name, azure.Scheme); ok {
+			blobs[key] = o
+		}
+	}
+	if len(blobs) == 0 {
+		return nil
+	}
+	for _, o := range l {
+		u, err := url.Parse(o.Name)
+		if err != nil || u.Host == "" || isAzblob(o.Name) {
+			continue
+		}
+		path := strings.TrimPrefix(u.Path, "/")
+		_, inAccount, _ := strings.Cut(path, "/") // the URL of an emulator contains the account in its path
+		for _, key := range []string{path, inAccount} {
+			if same, ok := blobs[key]; ok && same.Size == o.Size && same.Tag == o.Tag {
+				return fmt.Errorf("the parameter input names a blob twice, as %s and %s: want one of these", same.Name, o.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // encode returns the listing in a compact form. encode stores each name without the prefix that the

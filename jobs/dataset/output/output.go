@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/url"
 	"strings"
 	"time"
 
@@ -78,8 +79,15 @@ func CheckName(name string) error {
 	if err := source.CheckSecret(name); err != nil {
 		return err
 	}
-	if source.IsGlob(name) {
-		return fmt.Errorf("%s: want the name of a folder without * ? and [", name)
+	plain := name
+	if strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://") {
+		var err error
+		if plain, err = url.PathUnescape(name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if source.IsGlob(plain) || strings.Contains(plain, `\`) { // the folder is listed with a pattern
+		return fmt.Errorf(`%s: want the name of a folder without * ? [ and \`, name)
 	}
 	return nil
 }
@@ -190,7 +198,8 @@ func (f Folder) Label(p Part) string {
 func (f Folder) prefix() string { return "part-" + f.Run + "-" }
 
 // Commit creates the manifest, which lists the parts, and removes the job's objects that it does
-// not list. If the job has a manifest already, Commit returns this one.
+// not list. If the job has a manifest already, Commit returns this one. If a part is missing in
+// storage, Commit fails and removes no other object.
 func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (name string, m Manifest, err error) {
 	m = Manifest{Run: f.Run, Format: f.Format, Columns: columns, Objects: parts}
 	for _, p := range parts {
@@ -213,17 +222,18 @@ func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (nam
 	if err != nil {
 		return "", m, fmt.Errorf("commit output: %w", err)
 	}
-	missing := map[string]bool{}
+	missing, lost := map[string]bool{}, []string{}
 	for _, p := range m.Objects {
 		missing[p.Name] = true
 	}
-	err = f.remove(ctx, func(name string) bool {
-		listed := missing[name]
-		delete(missing, name)
-		return !listed
-	})
-	if err != nil {
-		return "", m, fmt.Errorf("remove what lost attempts wrote: %w", err)
+	for o, err := range f.list(ctx) {
+		if err != nil {
+			return "", m, fmt.Errorf("commit output: %w", err)
+		}
+		if !missing[o.Name] {
+			lost = append(lost, o.Name)
+		}
+		delete(missing, o.Name)
 	}
 	if len(missing) > 0 { // the job was cancelled, and a worker has called Abandon
 		err = fmt.Errorf("commit output: %d of %d objects: %w", len(missing), len(m.Objects), source.ErrNotFound)
@@ -232,20 +242,17 @@ func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (nam
 		}
 		return "", m, err
 	}
+	for _, name := range lost {
+		if err := f.Driver.Remove(ctx, name); err != nil {
+			return "", m, fmt.Errorf("remove what lost attempts wrote: %w", err)
+		}
+	}
 	return o.Name, m, nil
 }
 
-// remove removes those objects of the job for which a function returns true.
-func (f Folder) remove(ctx context.Context, which func(name string) bool) error {
-	for o, err := range f.Driver.List(ctx, f.Name+f.prefix()+"*") {
-		if err == nil && which(o.Name) {
-			err = f.Driver.Remove(ctx, o.Name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// list yields the objects of the job.
+func (f Folder) list(ctx context.Context) iter.Seq2[source.Object, error] {
+	return f.Driver.List(ctx, f.Name+f.prefix()+"*")
 }
 
 // Abandon removes all objects of a job that has ended, unless the job has committed its output. If the
@@ -258,12 +265,17 @@ func (f Folder) Abandon(ctx context.Context) error {
 		return err
 	}
 	removed := false
-	err = f.remove(ctx, func(string) bool {
+	for o, err := range f.list(ctx) {
+		if err == nil {
+			err = f.Driver.Remove(ctx, o.Name)
+		}
+		if err != nil {
+			return err
+		}
 		removed = true
-		return true
-	})
-	if err != nil || !removed {
-		return err
+	}
+	if !removed {
+		return nil
 	}
 	if committed, err = f.committed(ctx); err != nil || !committed {
 		return err

@@ -94,3 +94,27 @@ func TestCommitDuringAbandon(t *testing.T) {
 		t.Errorf("got %q, want no objects and no manifest", got)
 	}
 }
+
+func TestCommitOfMissingPart(t *testing.T) {
+	d := new(memory.Driver)
+	f := Folder{d, "mem://out/", "A", CSV}
+	part := put(t, f, "1", "a")
+	part.Name = "mem://o%75t/" + part.Name[len("mem://out/"):]
+	if _, _, err := f.Commit(t.Context(), columns, []Part{part}); !errors.Is(err, source.ErrNotFound) {
+		t.Errorf("got %v, want ErrNotFound", err)
+	}
+	if got := names(t, d); !slices.Equal(got, []string{"mem://out/part-A-1"}) {
+		t.Errorf("got %q, want the object and no manifest", got)
+	}
+}
+
+func TestCheckName(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"/data/out": true, "azblob://c/a%5Bb/": true, "https://h/c/caf%c3%a9/": true,
+		`azblob://c/a\b/`: false, "https://h/c/a%5bb/": false, "https://h/c/a%5Cb/": false, "https://h/c/%3F/": false, "/data/*": false, "https://h/c/%zz": false,
+	} {
+		if err := CheckName(name); (err == nil) != ok {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}

@@ -88,7 +88,7 @@ func (d *Driver) locate(name string) (client *container.Client, prefix, key stri
 	return client, prefix, key, nil
 }
 
-// name returns the name of a blob.
+// name returns the name of a blob. The name does not depend on how the user has escaped it.
 func (d *Driver) name(prefix, key string) string {
 	if d.base != Scheme {
 		key = (&url.URL{Path: "/" + key}).EscapedPath()[1:]
@@ -105,7 +105,7 @@ func (d *Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Obje
 			return
 		}
 		if key != "" && !strings.HasSuffix(key, "/") && !source.IsGlob(key) {
-			yield(d.stat(ctx, client, pattern, key))
+			yield(d.stat(ctx, client, d.name(prefix, key), key))
 			return
 		}
 		pages := client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: to.Ptr(source.GlobPrefix(key))})
@@ -216,7 +216,7 @@ func (s *stream) Close() error {
 // Create implements source.Creator. If the blob was created but the answer was lost, a retry by the
 // caller returns ErrExists.
 func (d *Driver) Create(ctx context.Context, name string, content []byte) (source.Object, error) {
-	client, _, key, err := d.locate(name)
+	client, prefix, key, err := d.locate(name)
 	if err != nil {
 		return source.Object{}, err
 	}
@@ -226,7 +226,7 @@ func (d *Driver) Create(ctx context.Context, name string, content []byte) (sourc
 	if err != nil {
 		return source.Object{}, d.translate(ctx, name, err)
 	}
-	return source.Object{Name: name, Size: int64(len(content)), Tag: tag(*answer.ETag)}, nil
+	return source.Object{Name: d.name(prefix, key), Size: int64(len(content)), Tag: tag(*answer.ETag)}, nil
 }
 
 // Remove implements source.Remover.

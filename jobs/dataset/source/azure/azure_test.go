@@ -15,6 +15,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/deploy/local/faults"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/azure"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/sourcetest"
@@ -62,6 +63,31 @@ func TestConformance(t *testing.T) {
 			sourcetest.TestListing(t, open)
 			sourcetest.TestCreator(t, open)
 		})
+	}
+}
+
+// The name of a folder is not in the escaping of package url.
+func TestOutputOfOtherEscaping(t *testing.T) {
+	a := azuritetest.Account(t, account.Config{})
+	p := place(t, a, a.BlobURL()+"/")
+	for _, name := range []string{"run(1)/", "année/", "caf%c3%a9/", "a b/"} {
+		f := output.Folder{Driver: p.Driver.(output.Driver), Name: p.Base + name, Run: "A", Format: output.CSV}
+		columns := []output.Column{{Name: "x", Type: "text"}}
+		part, err := f.Write(t.Context(), "1", columns, func(yield func([][]byte) bool) { yield([][]byte{[]byte("a")}) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := f.Commit(t.Context(), columns, []output.Part{part}); err != nil {
+			t.Errorf("commit %s: %v", name, err)
+		}
+		if text, err := output.Content(t.Context(), p.Driver, part); err != nil || string(text) != "x\na\n" {
+			t.Errorf("%s: got %q, %v", name, text, err)
+		}
+		for o, err := range p.Driver.List(t.Context(), part.Name) {
+			if o.Name != part.Name || err != nil {
+				t.Errorf("got %s, %v, want %s", o.Name, err, part.Name)
+			}
+		}
 	}
 }
 
