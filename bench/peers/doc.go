@@ -2,7 +2,9 @@
 //
 //	peers throughput   the same tasks on queues, a goroutine pool and Bellwether
 //	peers failover     time from the kill of a leader until the next leader acts
-//	peers all          both
+//	peers aggregate    the same vectors added up by other systems
+//	peers scan         the same files aggregated by DuckDB
+//	peers all          all of them
 //
 // Run the comparison with
 //

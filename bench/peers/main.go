@@ -13,6 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/aggregate"
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
+	"github.com/bellwether-compute/bellwether/bench/peers/scan"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
 
@@ -95,6 +96,14 @@ func measure(ctx context.Context, o options, errs io.Writer) (r results, err err
 			return r, fmt.Errorf("measure aggregation: %w", err)
 		}
 		r.Aggregate = &measured
+	}
+	if o.scan.Systems != nil {
+		o.scan.Dir, o.scan.Progress = dir, progress
+		measured, err := scan.Run(ctx, o.scan)
+		if err != nil {
+			return r, fmt.Errorf("measure scans: %w", err)
+		}
+		r.Scan = &measured
 	}
 	return r, nil
 }

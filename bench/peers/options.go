@@ -14,6 +14,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench/peers/aggregate"
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
+	"github.com/bellwether-compute/bellwether/bench/peers/scan"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
 
@@ -23,16 +24,17 @@ type options struct {
 	throughput throughput.Config
 	failover   failover.Config
 	aggregate  aggregate.Config
+	scan       scan.Config
 }
 
 // errHelp is the result of parsing flags that request help.
 var errHelp = errors.New("help requested")
 
-const usage = `usage: peers [flags] throughput|failover|aggregate|all
+const usage = `usage: peers [flags] throughput|failover|aggregate|scan|all
 
 Compares other systems with Bellwether on this machine. It needs Redis and
-PostgreSQL, Node.js for Azurite, and Open MPI and Dask for aggregate, unless -system
-selects systems without them.
+PostgreSQL, Node.js for Azurite and DuckDB, and Open MPI and Dask for aggregate, unless
+-system selects systems without them.
 
 `
 
@@ -91,6 +93,7 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 	})
 	flags.Uint64Var(&a.Total, "total", 8_000_000_000, "aggregate: bytes of all vectors of one size")
 	flags.Uint64Var(&a.Least, "least", 64, "aggregate: the least number of vectors of one size")
+	flags.Uint64Var(&o.scan.Rows, "rows", 100_000_000, "scan: rows of the file, about 17 bytes each")
 	err = flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(errs, usage)
@@ -102,9 +105,9 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 		return o, err
 	}
 	if flags.NArg() != 1 {
-		return o, fmt.Errorf("want one of throughput, failover, aggregate and all, got %q", flags.Args())
+		return o, fmt.Errorf("want one of throughput, failover, aggregate, scan and all, got %q", flags.Args())
 	}
-	t.Rounds, f.Rounds, a.Rounds = rounds, rounds, rounds
+	t.Rounds, f.Rounds, a.Rounds, o.scan.Rounds = rounds, rounds, rounds, rounds
 	if err := o.check(); err != nil {
 		return o, err
 	}
@@ -114,7 +117,7 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 	if program, err = find(program); err != nil {
 		return o, err
 	}
-	t.Program, f.Program, a.Program = program, program, program
+	t.Program, f.Program, a.Program, o.scan.Program = program, program, program, program
 	return o, nil
 }
 
@@ -127,6 +130,9 @@ func names() (all []string) {
 		all = append(all, s.Name)
 	}
 	for _, s := range aggregate.Systems() {
+		all = append(all, s.Name)
+	}
+	for _, s := range scan.Systems() {
 		all = append(all, s.Name)
 	}
 	return all
@@ -157,6 +163,9 @@ func (o options) check() error {
 			return fmt.Errorf("-%s must be %v to 1h, got %v", d.name, d.least, d.value)
 		}
 	}
+	if o.scan.Rows < 2 {
+		return fmt.Errorf("-rows must be at least 2, got %d", o.scan.Rows)
+	}
 	if o.aggregate.Least < 1 {
 		return errors.New("-least must be at least 1, got 0")
 	}
@@ -170,9 +179,9 @@ func (o options) check() error {
 func (o *options) choose(what string, named []string) error {
 	chosen := func(name string) bool { return len(named) == 0 || slices.Contains(named, name) }
 	switch what {
-	case "throughput", "failover", "aggregate", "all":
+	case "throughput", "failover", "aggregate", "scan", "all":
 	default:
-		return fmt.Errorf("want throughput, failover, aggregate or all, got %q", what)
+		return fmt.Errorf("want throughput, failover, aggregate, scan or all, got %q", what)
 	}
 	if what == "throughput" || what == "all" {
 		for _, s := range throughput.Systems() {
@@ -195,7 +204,14 @@ func (o *options) choose(what string, named []string) error {
 			}
 		}
 	}
-	if o.throughput.Systems == nil && o.failover.Systems == nil && o.aggregate.Systems == nil {
+	if what == "scan" || what == "all" {
+		for _, s := range scan.Systems() {
+			if chosen(s.Name) {
+				o.scan.Systems = append(o.scan.Systems, s)
+			}
+		}
+	}
+	if o.throughput.Systems == nil && o.failover.Systems == nil && o.aggregate.Systems == nil && o.scan.Systems == nil {
 		return fmt.Errorf("%s does not measure any of the selected systems", what)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/aggregate"
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
+	"github.com/bellwether-compute/bellwether/bench/peers/scan"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
 
@@ -24,6 +25,7 @@ type results struct {
 	Throughput *throughput.Result `json:"throughput,omitempty"`
 	Failover   *failover.Result   `json:"failover,omitempty"`
 	Aggregate  *aggregate.Result  `json:"aggregate,omitempty"`
+	Scan       *scan.Result       `json:"scan,omitempty"`
 }
 
 func newResults() results {
@@ -55,6 +57,9 @@ func (r results) tables() (all []report.Table) {
 	}
 	if r.Aggregate != nil {
 		all = append(all, r.Aggregate.Tables()...)
+	}
+	if r.Scan != nil {
+		all = append(all, r.Scan.Tables()...)
 	}
 	return all
 }

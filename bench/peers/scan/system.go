@@ -1,0 +1,169 @@
+package scan
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/bench/peers/fleet"
+)
+
+//go:embed programs/duckdb.mjs
+var programDuckDB []byte
+
+// duckDB is the version of the package that is installed from npm.
+const duckDB = "@duckdb/node-api@1.5.6-r.1"
+
+// System is one of the compared systems.
+type System struct {
+	Name     string
+	versions func(context.Context, *place) (string, error)
+	run      func(ctx context.Context, p *place, file string) (seconds float64, got table, err error)
+}
+
+// Bellwether is the name of this system. The suffix distinguishes it from Bellwether in the other
+// benchmarks.
+const Bellwether = "Bellwether, scan"
+
+// Systems returns all systems, Bellwether first.
+func Systems() []System {
+	return []System{
+		{Bellwether, func(ctx context.Context, p *place) (string, error) { return fleet.Version(ctx, p.program) }, runBellwether},
+		{"DuckDB", duckDBVersion, runDuckDB},
+	}
+}
+
+// place has the folder, the program and the number of threads that the systems use.
+type place struct {
+	dir, program, threads string
+}
+
+// table contains the minimum, mean and maximum of each key.
+type table map[string][3]float64
+
+// equal returns an error if a table differs from another one. Means may differ in their last digits.
+func (t table) equal(want table) error {
+	if len(t) != len(want) {
+		return fmt.Errorf("the result has %d keys, another one %d", len(t), len(want))
+	}
+	for key, a := range t {
+		b, ok := want[key]
+		if !ok || a[0] != b[0] || a[2] != b[2] || math.Abs(a[1]-b[1]) > 1e-9 {
+			return fmt.Errorf("key %q has the values %v, in another result %v", key, a, b)
+		}
+	}
+	return nil
+}
+
+// ask runs a command and decodes its output.
+func ask(ctx context.Context, into any, dir, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // kills the whole process group
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		const most = 2000
+		text := errs.Bytes()
+		return fmt.Errorf("run %s: %w: %s", name, err, bytes.TrimSpace(text[max(0, len(text)-most):]))
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		return fmt.Errorf("read the output of %s: %w: %.200q", name, err, out)
+	}
+	return nil
+}
+
+func runBellwether(ctx context.Context, p *place, file string) (seconds float64, got table, err error) {
+	var answer struct{ Result struct{ Rows [][4]any } }
+	began := time.Now()
+	err = ask(ctx, &answer, p.dir, p.program, "run", "scan", "-o", "json", "--slots", p.threads, "-p", "input="+file, "-p", "delimiter=;",
+		"-p", "by=station", "-p", "aggregate=min(temperature),mean(temperature),max(temperature)")
+	if err != nil {
+		return 0, nil, err
+	}
+	seconds = time.Since(began).Seconds()
+	got, err = tableOf(answer.Result.Rows)
+	return seconds, got, err
+}
+
+// tableOf returns the table of the rows of a result. A number may be a string.
+func tableOf(rows [][4]any) (table, error) {
+	t := table{}
+	for _, row := range rows {
+		var numbers [3]float64
+		for i, cell := range row[1:] {
+			n, err := strconv.ParseFloat(fmt.Sprint(cell), 64)
+			if err != nil {
+				return nil, fmt.Errorf("read the row %v: %w", row, err)
+			}
+			numbers[i] = n
+		}
+		t[fmt.Sprint(row[0])] = numbers
+	}
+	if len(t) == 0 {
+		return nil, errors.New("the result has no rows")
+	}
+	return t, nil
+}
+
+// installDuckDB installs DuckDB, unless it is installed, and returns the path of the program.
+func installDuckDB(ctx context.Context, p *place) (script string, err error) {
+	script = filepath.Join(p.dir, "duckdb.mjs")
+	if _, err := os.Stat(script); err == nil {
+		return script, nil
+	}
+	if err := ask(ctx, nil, p.dir, "npm", "install", "--prefix", p.dir, "--no-audit", "--no-fund", duckDB); err != nil {
+		return "", err
+	}
+	return script, os.WriteFile(script, programDuckDB, 0o600)
+}
+
+func duckDBVersion(ctx context.Context, p *place) (string, error) {
+	script, err := installDuckDB(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	var v struct{ Version string }
+	err = ask(ctx, &v, p.dir, "node", script, "version")
+	return "DuckDB " + v.Version, err
+}
+
+func runDuckDB(ctx context.Context, p *place, file string) (seconds float64, got table, err error) {
+	script, err := installDuckDB(ctx, p)
+	if err != nil {
+		return 0, nil, err
+	}
+	var answer struct {
+		Seconds float64
+		Rows    [][4]any
+	}
+	if err := ask(ctx, &answer, p.dir, "node", script, filepath.Ext(file)[1:], file, p.threads); err != nil {
+		return 0, nil, err
+	}
+	got, err = tableOf(answer.Rows)
+	return answer.Seconds, got, err
+}
+
+// writeParquet writes the first rows of a CSV file as Parquet.
+func writeParquet(ctx context.Context, p *place, csv, parquet string, rows uint64) error {
+	script, err := installDuckDB(ctx, p)
+	if err != nil {
+		return err
+	}
+	return ask(ctx, nil, p.dir, "node", script, "write", csv, p.threads, strconv.FormatUint(rows, 10), parquet)
+}
