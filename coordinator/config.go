@@ -13,8 +13,7 @@ import (
 
 // Config is the configuration of a [Coordinator].
 type Config struct {
-	// Config is the configuration of each term. In this package the default of MaxMerging is
-	// GOMAXPROCS.
+	// The default of Config.MaxMerging in this package is GOMAXPROCS.
 	term.Config
 
 	Subjects wire.Subjects

@@ -23,9 +23,9 @@ func New(cfg Config) (*Coordinator, error) {
 }
 
 // Lead leads until ctx, the context of the leadership, is done, or until the term has been told to
-// stop and has written a checkpoint of each job. In the second case Lead returns the ID of the
-// worker that should lead next, or "" for any worker. When Lead returns, all goroutines that Lead
-// started have ended.
+// stop and has written a checkpoint of each job. If the term was told to stop, Lead returns the ID
+// of the worker that should lead next, or "" for any worker. When Lead returns, all goroutines that
+// Lead started have ended.
 //
 // Lead is an [election.LeadFunc].
 func (c *Coordinator) Lead(ctx context.Context, leadership *election.Term) (successor string, err error) {
@@ -33,7 +33,7 @@ func (c *Coordinator) Lead(ctx context.Context, leadership *election.Term) (succ
 	l := newLoop(ctx, inner)
 	epoch := leadership.Epoch
 	transport := newTransport(c.cfg, epoch)
-	defer func() { // cancel must be deferred first, because a callback waits for the loop until the context is done
+	defer func() { // cancel must run first, because a callback waits for the loop until the context is done
 		cancel()
 		transport.close()
 		l.tasks.Wait()
@@ -49,9 +49,9 @@ func (c *Coordinator) Lead(ctx context.Context, leadership *election.Term) (succ
 	return l.run(t, leadership, c.cfg.OnTurn)
 }
 
-// noDeadline hides the context's deadline. Each renewal of the lease extends that deadline, so a
-// storage call that is bounded only by the deadline could wait for the rest of the term. Without a
-// deadline in the context, the storage driver applies its own timeout to each call.
+// noDeadline hides the context's deadline. Each renewal of the lease extends the context's
+// deadline, so a storage call that is bounded only by the deadline could wait for the rest of the
+// term. Without a deadline in the context, the storage driver applies its own timeout to each call.
 type noDeadline struct{ context.Context }
 
 func (noDeadline) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }

@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// handlers handle the messages to a leader. The handlers decode and check a message outside the loop and then
-// answer it on the loop. If an answer is lost, the sender repeats the message.
+// handlers handle the messages to a leader. Each handler decodes and validates a message outside
+// the loop, and then answers it on the loop. A sender that gets no answer repeats its message.
 type handlers struct {
 	term    *term.Term
 	loop    *loop
@@ -33,8 +33,9 @@ func (h handlers) onReport(m *nats.Msg) error {
 	return nil
 }
 
-// onPing answers on the loop, so that a leader whose loop hangs does not look alive. onPing ignores
-// a follower on another storage, whose ping is meant for another leader with the same epoch.
+// onPing answers a ping on the loop, so that a leader whose loop hangs does not seem alive. onPing
+// ignores pings of followers on another storage, which are meant for another leader with the same
+// epoch.
 func (h handlers) onPing(m *nats.Msg) error {
 	ping, err := wire.Decode[wire.Ping](m.Data)
 	if err != nil || !wire.SameStorage(ping.Storage, h.storage) {

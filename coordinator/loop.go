@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// loop is the goroutine that owns a term: all calls of the term's methods run on the loop. The type
-// implements [term.Env] for the term.
+// loop is the goroutine that owns a term: all methods of the term are called on the loop. loop
+// implements [term.Env].
 type loop struct {
 	leaseCtx context.Context // context of the leadership; its method Err checks the clock
 	ctx      context.Context // cancelled when leaseCtx is done or Lead returns
@@ -44,7 +44,8 @@ func (l *loop) run(t *term.Term, leadership *election.Term, onTurn func()) (succ
 			stopping = nil
 			call = t.Stop
 		}
-		// If the process was suspended, the leadership may be over before the channel Done is closed.
+		// After a suspension of the process, the leadership may be over before the channel Done is
+		// closed.
 		if l.leaseCtx.Err() == nil {
 			call()
 		}

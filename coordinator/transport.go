@@ -14,7 +14,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// transport is the leader's use of NATS: its subscriptions, and the messages that it sends.
+// transport contains the leader's NATS subscriptions and sends the leader's messages.
 type transport struct {
 	conn      *nats.Conn
 	subjects  wire.Subjects
@@ -27,11 +27,11 @@ type transport struct {
 	mu         sync.Mutex
 	logged     map[trouble]time.Time // time of the last log line about each kind of failure
 	reconnects uint64                // number of the connection's reconnects at the last check
-	stableFrom time.Time             // before this time results of probes are not conclusive
+	stableFrom time.Time             // time before which the results of probes are not conclusive
 }
 
-// probeTimeout is how long a worker may take to answer a probe. A timeout does not prove that the worker is
-// dead, so a short timeout does no harm.
+// probeTimeout is how long a worker may take to answer a probe. A short probeTimeout does no harm,
+// because a timeout does not prove that the worker is dead.
 const probeTimeout = time.Second
 
 // stableFor is the time after a reconnect of this process during which the results of probes are
@@ -53,8 +53,7 @@ func newTransport(cfg Config, epoch uint64) *transport {
 	}
 }
 
-// listen subscribes to the leader's subjects. The caller must call close even if listen
-// fails.
+// listen subscribes to the leader's subjects. The caller must call close even if listen fails.
 func (t *transport) listen(h handlers) error {
 	s := t.subjects
 	for _, on := range []struct {
@@ -85,8 +84,8 @@ func (t *transport) listen(h handlers) error {
 	return nil
 }
 
-// close ends the subscriptions and waits for their callbacks. The loop's context must be done,
-// because otherwise a callback may wait for the loop for ever.
+// close ends the subscriptions and waits for their callbacks. The loop's context must be done
+// before close, because a callback may wait for the loop.
 func (t *transport) close() {
 	for _, sub := range t.subs {
 		if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription) {
@@ -96,7 +95,7 @@ func (t *transport) close() {
 	t.callbacks.Wait()
 }
 
-// warn logs a failure, unless the same kind of failure was logged less than troubleEvery ago.
+// warn logs a failure, at most once per troubleEvery for the same kind of failure.
 func (t *transport) warn(text, subject string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,13 +107,13 @@ func (t *transport) warn(text, subject string, err error) {
 	t.log.Warn(text, "subject", subject, "error", err)
 }
 
-// publish sends a message to a subject of the given name. If the message cannot be sent, publish only logs the
-// failure, because a lost message only causes a delay.
+// publish sends a message to a subject; the parameter name describes the message in logs. publish
+// only logs a failure to send, because a lost message only causes a delay.
 func (t *transport) publish(name, subject string, data []byte) {
 	t.sent(name, len(data), t.conn.Publish(subject, data))
 }
 
-// respond answers a message. If the answer cannot be sent, respond only logs the failure.
+// respond answers a message. respond only logs a failure to send.
 func (t *transport) respond(m *nats.Msg, answer []byte) {
 	t.sent(m.Subject, len(answer), m.Respond(answer))
 }
@@ -133,10 +132,10 @@ func (t *transport) Nudge(worker string) {
 	t.publish("nudge", t.subjects.Nudge(worker), wire.Encode(wire.Nudge{Epoch: t.epoch, Storage: t.storage}))
 }
 
-// Probe asks a worker for a sign of life. Probe reports true if NATS finds no subscriber, which
-// proves that the worker's process is dead. Shortly after this process has reconnected, a missing
-// subscriber does not prove this, because clients of a restarted NATS server reconnect one after
-// the other.
+// Probe asks a worker for a sign of life. Probe returns true if NATS finds no subscriber, which
+// proves that the worker's process is dead. Shortly after a reconnect of this process, a missing
+// subscriber proves nothing, because the clients of a restarted NATS server reconnect one after the
+// other.
 func (t *transport) Probe(ctx context.Context, worker string) (dead bool) {
 	stable := t.stable()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -145,7 +144,7 @@ func (t *transport) Probe(ctx context.Context, worker string) (dead bool) {
 	return errors.Is(err, nats.ErrNoResponders) && stable && t.stable()
 }
 
-// stable reports whether the connection has not been interrupted for stableFor.
+// stable reports whether the connection has been uninterrupted for stableFor.
 func (t *transport) stable() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

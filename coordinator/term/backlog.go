@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// backlog contains the messages that arrive before the active jobs are loaded. A message that does not fit is
-// dropped, and its sender repeats it.
+// backlog contains the messages that arrive before the active jobs are loaded. A message that does
+// not fit into the backlog is dropped, and its sender repeats it.
 type backlog struct {
 	reports map[string]queuedReport // the last report of each worker
 	bytes   int                     // total size of the reports in bytes
@@ -17,7 +17,7 @@ type backlog struct {
 
 type queuedReport struct {
 	report wire.Report
-	size   int // in bytes
+	size   int // total size of the backlog in bytes
 	reply  func(wire.Receipt)
 }
 
@@ -28,7 +28,7 @@ type queuedCancel struct {
 
 const (
 	maxBacklog      = 10_000    // maximum number of reports, and of cancellations
-	maxBacklogBytes = 512 << 20 // in reports
+	maxBacklogBytes = 512 << 20 // maximum size in bytes of all reports in the backlog
 )
 
 // addReport queues a worker's report, and removes the worker's previous report from the queue.

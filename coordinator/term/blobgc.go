@@ -2,23 +2,23 @@ package term
 
 import "context"
 
-// blobGC finds the blobs of an active job that can be deleted. blobGC is used only on the loop.
+// blobGC finds the blobs of an active job that can be deleted. It is used only on the loop.
 //
-// A blob contains the partial of one node. When the node has entered the ledger's forest, the node or one of
-// its ancestors stays there. This is also true for the forest of each later leader that resumes from a
-// checkpoint of this leader. So when the ledger drops a partial that was in the forest, only two readers may
-// still need the partial's blob:
+// A blob contains the partial of one node. When a node has entered the ledger's forest, the node or
+// one of its ancestors stays in the forest. The same is true for the forest of each later leader
+// that resumes from a checkpoint of this leader. When the ledger drops a partial from the forest,
+// only two readers may still need the partial's blob:
 //
-//   - The next leader needs the blob if it resumes from an older checkpoint. So the blob is kept until a
-//     checkpoint that was requested after the drop is durable.
-//   - Merges in flight need the blob. So the blob is kept until these merges are done.
+//   - The next leader needs the blob if it resumes from an older checkpoint. The blob is therefore
+//     kept until a checkpoint that was requested after the drop is durable.
+//   - Merges in flight may need the blob. The blob is therefore kept until these merges are done.
 //
-// A worker may report the node again. The ledger then ignores the partial in the report.
+// If a worker reports a dropped node again, the ledger ignores the partial in the report.
 //
 // Some blobs are kept until the job's end: blobs of nodes that were reported twice or refused, and
 // blobs of nodes that a leader merged between its last checkpoint and its death.
 type blobGC struct {
-	afterNext    []string       // blobs to delete when the next checkpoint, which has not been requested, is durable
+	afterNext    []string       // blobs to delete when a checkpoint that was not requested yet is durable
 	afterCurrent []string       // blobs to delete when the checkpoint in flight is durable
 	merges       map[string]int // number of merges in flight that read a blob
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Each client that may submit jobs may also send requests to cancel jobs, even for jobs that do not exist. The
-// number of these requests is therefore bounded. A request that exceeds a bound gets no answer, and its sender
-// retries.
+// Every client that may submit jobs may also send requests to cancel jobs, even jobs that do not
+// exist. The number of requests to cancel jobs is therefore bounded. A request that exceeds a bound
+// gets no answer, and its sender retries.
 const (
-	maxWithdrawing = 100 // maximum number of concurrent cancellations of jobs that are neither active nor being begun
+	maxWithdrawing = 100 // maximum number of concurrent cancellations of jobs that are neither active nor pending
 	maxCancels     = 100 // maximum number of cancellations that wait for the end of one job
 )
 
-// Cancel cancels a job. Cancel calls answer when the cancellation is durable, so a leader that was
-// replaced cannot answer.
+// Cancel cancels a job. Cancel calls answer only when the cancellation is durable, so a leader that
+// was replaced cannot answer.
 func (t *Term) Cancel(job string, answer func(error)) {
 	if !store.ValidID(job) {
 		answer(fmt.Errorf("cancel job %.40q: %w", job, store.ErrNotFound))
@@ -53,7 +53,7 @@ func (t *Term) Cancel(job string, answer func(error)) {
 	}
 }
 
-// withdraw cancels a job that is neither active nor being begun.
+// withdraw cancels a job that no leader has begun or resumed yet.
 func (t *Term) withdraw(id string, p *pendingJob) {
 	t.jobs.withdrawing++
 	p.withdrawing = true
@@ -75,7 +75,7 @@ func (t *Term) withdrawn(id string, err error) {
 	p := t.jobs.pending[id]
 	t.jobs.withdrawing--
 	delete(t.jobs.pending, id)
-	if p.submission != nil { // admit the job, so that its records are cleaned up
+	if p.submission != nil { // admit the job, so that its index entry and submission are cleaned up
 		t.admit(id, t.addPending(id, &pendingJob{submission: p.submission}))
 	}
 	if err == nil {
@@ -87,10 +87,10 @@ func (t *Term) withdrawn(id string, err error) {
 	}
 }
 
-// putCancelled marks a job as cancelled in its manifest. A leader that later receives the job's submission
-// reads this manifest. No other task of this leader works on the job. If the job has ended in this term and has
-// no manifest, it was removed. In this case putCancelled writes nothing, although a delayed write may have
-// stored the spec again.
+// putCancelled marks a job as cancelled in its manifest. A leader that later receives the job's
+// submission reads this manifest. No other task of this leader works on the job during
+// putCancelled. If the job has ended in this term and has no manifest, it was removed. For a
+// removed job putCancelled writes nothing, even if a delayed write has stored the spec again.
 func (t *Term) putCancelled(id string, ended bool) error {
 	spec, err := t.readSpec(id)
 	if err == nil && ended {
@@ -114,7 +114,7 @@ func (t *Term) putCancelled(id string, ended bool) error {
 			return err
 		case manifest.State == store.Cancelled && manifest.Sequence > 1:
 			return nil
-		case manifest.State == store.Cancelled: // putInactive may have written this manifest although its reply was lost
+		case manifest.State == store.Cancelled: // an earlier try may have written this manifest although its reply was lost
 			return t.retractRemoved(id, t.checkSpec(spec))
 		case manifest.State.Final():
 			return endedFirst(id, manifest.State)

@@ -81,10 +81,10 @@ func addSnapshot(j *activeJob, m *store.Manifest, s ledger.Snapshot) {
 // addSample adds the job's progress to its manifest, for display.
 func (t *Term) addSample(m *store.Manifest) { m.AddSample(t.since(m.Started)) }
 
-// writeManifest replaces the job's manifest. The function change turns a copy of the last manifest into the
-// next manifest. When the new manifest is durable, writeManifest calls the callback. Only one write of a job's
-// manifest is in flight at a time, and each is conditional on the previous write. Nothing is written after a
-// final manifest.
+// writeManifest replaces the job's manifest. The parameter change turns a copy of the last manifest
+// into the next manifest. When the new manifest is durable, writeManifest calls then. Only one
+// write of a job's manifest is in flight at a time, and each write is conditional on the previous
+// one. Nothing is written after a final manifest.
 func (t *Term) writeManifest(j *activeJob, change func(*store.Manifest), then func()) {
 	j.manifest.writes.acquire(func() {
 		next, version := j.manifest.last, j.manifest.version
@@ -107,19 +107,21 @@ func (t *Term) writeManifest(j *activeJob, change func(*store.Manifest), then fu
 	})
 }
 
-// replaceManifest replaces the manifest of the version last with the manifest next. Tasks call replaceManifest.
+// replaceManifest replaces the manifest of the version last with the manifest next. Only tasks call
+// replaceManifest, because it blocks.
 func (t *Term) replaceManifest(job string, next store.Manifest, last store.Version) (version store.Version, err error) {
 	err = t.retry("write manifest", func(ctx context.Context) (err error) {
 		version, err = t.cfg.Store.PutManifest(ctx, job, next, store.IfVersion(last))
 		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}
-		// Either another leader has written the manifest, or this leader has written it and the reply was lost.
+		// Either another leader has written the manifest, or this leader has written it and the
+		// reply was lost.
 		var current store.Manifest
 		current, version, err = t.cfg.Store.Manifest(ctx, job)
 		switch {
 		case errors.Is(err, store.ErrNotFound) && next.State.Final():
-			return nil // the manifest was written, and then the job was removed
+			return nil // this leader wrote the manifest, and then the job was removed
 		case err != nil:
 			return err
 		case current.Epoch > next.Epoch:

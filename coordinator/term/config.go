@@ -12,16 +12,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Config is the configuration of a [Term]. If a field has a default, the zero value means the
-// default.
+// Config is the configuration of a [Term]. The zero value of a field means the field's default.
 type Config struct {
-	// Worker is the ID of the worker in the same process. Host and PID are for display.
+	// Worker is the ID of the worker in the leader's process. Host and PID are only displayed.
 	Worker string
 	Host   string
 	PID    int
 
 	Store *store.Store
-	// Storage is the identity of Store, which the leader's messages contain. If Storage is empty,
+	// Storage is the identity of Store, which the leader adds to its messages. If Storage is empty,
 	// the storage of workers is not checked.
 	Storage string
 
@@ -32,30 +31,32 @@ type Config struct {
 	// Build.
 	Ledger ledger.Config
 
-	// BeaconEvery is the interval between beacons. A missed beacon does no harm, because followers
-	// also ping the leader. Default 1 s.
+	// BeaconEvery is the interval between two beacons; the default is 1 s. A missed beacon does no
+	// harm, because followers also ping the leader.
 	BeaconEvery time.Duration
 
-	// MaxActive is the maximum number of active jobs of the same or a higher priority with which a further job
-	// begins. The number of active jobs of all priorities together is at most four times MaxActive, and never
-	// more than 1000. The limit bounds the leader's memory and the size of receipts. Default 64, at most 1000.
+	// MaxActive is the number of active jobs of the same or a higher priority at which a further
+	// job waits; the default is 64, and the maximum 1000. At most four times MaxActive jobs of all
+	// priorities are active, and never more than 1000. MaxActive bounds the leader's memory and the
+	// size of receipts.
 	MaxActive int
 
-	// MaxMerging is the largest number of concurrent calls of the jobs' Merge in the leader. The
-	// limit bounds memory, and leaves processor time to the worker in this process. Default 1.
+	// MaxMerging is the largest number of concurrent calls of the jobs' Merge in the leader; the
+	// default is 1. MaxMerging bounds memory, and leaves processor time to the worker in the
+	// leader's process.
 	MaxMerging int
 
 	// ExtendEvery is the interval at which the leader extends the submissions of active jobs, so
-	// that they stay hidden in the queue. The interval must be well below the time for which the
-	// queue hides a submission. Default 10 s.
+	// that they stay hidden in the queue; the default is 10 s. ExtendEvery must be well below the
+	// time for which the queue hides a submission.
 	ExtendEvery time.Duration
 
-	// StopWithin is the longest time for which a leader that was told to stop waits for its last
-	// checkpoints and for other draining workers. Default 5 s.
+	// StopWithin is the longest time that a stopping leader waits for its last checkpoints and for
+	// other draining workers; the default is 5 s.
 	StopWithin time.Duration
 
-	// Observe, if not nil, is called on the loop with each observation, for metrics. Observe must
-	// not block.
+	// Observe, if not nil, is called on the loop with each observation, for metrics; it must not
+	// block.
 	Observe func(Observation)
 }
 

@@ -1,6 +1,6 @@
-// Package term is one term of a leader. The package is the layer between the ledger, which makes
-// the decisions, and the process, which has a clock, a network and a scheduler. Only package
-// coordinator and the simulator use it.
+// Package term implements one term of a leader. The package is the layer between the ledger, which
+// makes the decisions, and the process, which has a clock, a network and goroutines. Only package
+// coordinator and the simulator use package term.
 //
 //	             calls, one at a time            events
 //	package ───────────────────────────▶ Term  ─────────▶ ledger
@@ -10,22 +10,23 @@
 //	                                       ▼             │
 //	                                     tasks: storage, jobs' merges
 //
-// The package has no goroutine, reads no clock, opens no socket and never blocks; a test of the
-// package's imports proves this. The package uses the process only through [Env] and [Transport].
-// The process calls the methods of [Term] on one loop, and none of them blocks. Slow work is a
-// task. A task is code outside the loop that starts no goroutines and blocks only in calls of the
-// store, of Env and of Transport. So the same code can lead in a real process and in a simulation,
-// in which only one thing happens at a time and a seed decides what happens next.
+// Package term has no goroutine, reads no clock, opens no socket and never blocks; a test of its
+// imports proves this. The package uses the process only through [Env] and [Transport]. The process
+// calls the methods of [Term] on one loop; no method blocks. Slow work runs in tasks. A task is
+// code outside the loop that starts no goroutines and blocks only in calls of the store, of Env and
+// of Transport. The same code can therefore lead in a real process and in a simulation, where a
+// seed decides what happens next.
 //
 // # Who owns what
 //
-// All mutable state belongs to the loop: the ledger, the table of partials, the jobs and their manifests. A
-// task gets values as arguments. Apart from its arguments, it uses only immutable values (the configuration,
-// the leadership, a job's spec and code). A task returns its outcome as a function, which the loop calls. There
-// is one exception: a task that writes partials checks whether its job is ending, and then stops writing.
+// All mutable state belongs to the loop: the ledger, the table of partials, the jobs and their
+// manifests. A task gets values as arguments. A task otherwise uses only immutable values: the
+// configuration, the leadership, a job's spec and code. A task returns its outcome as a function,
+// which the loop calls. As an exception, a task that writes partials checks whether its job is
+// ending, and then stops writing.
 //
-// When a term is over, the outcomes of its tasks are dropped. For the loop, a lost task is therefore the same
-// as a task that has not returned, no matter what the task has written to storage.
+// When a term is over, the outcomes of its tasks are dropped. The loop treats a lost task like a
+// task that has not returned, no matter what the task has written to storage.
 //
 // # The states of a job
 //
@@ -43,46 +44,49 @@
 //
 // The states of a job are:
 //
-//   - pending: one task may write the job's manifest, to begin or to resume the job. If the job is cancelled in
-//     this state, a second task may write the manifest. Each task writes on the condition that the manifest has
-//     not changed since the task read it. So one of the two writes fails, and the task of that write then finds
-//     the other task's manifest. If there are too many active jobs, a pending job waits, without a task (see
-//     waiting.go).
-//   - active: unplanned at first, and planned when the plan that a worker has computed is durable. The loop
-//     knows the manifest that was written last. Only one write of the manifest is in flight at a time, and each
-//     is conditional on the previous write. The ledger requests one checkpoint of a job at a time, but a job
-//     may end while a checkpoint is in flight. The job's final write then waits for the write of that
-//     checkpoint. If the job's end is decided before the write of the checkpoint begins, the checkpoint is
-//     abandoned and does not become durable. The plan is written in the same sequence of writes, so no plan is
-//     written after the final manifest.
-//   - ending: no more partials are written into blobs. Results of the job's code that arrive later are dropped.
-//   - ended: the final manifest is durable. When no task is writing a blob of the job any more, the
-//     leader removes first all blobs of the job, then the index entry, and then the submission. If
-//     the process dies during this clean-up, the next leader finds the remaining entries and
-//     continues the clean-up.
-//   - parked: this leader cannot work on the job, and the job does not count as an active job. If the reason is
-//     that no worker knows the job's definition, the job is admitted when a worker that knows the definition
-//     sends a hello, or when the submission is delivered while there is such a worker. A damaged job is loaded
-//     again when its submission is delivered, and by the next leader.
+//   - pending: one task may write the job's manifest, to begin or to resume the job. If a pending
+//     job is cancelled, a second task may write the manifest. Each task writes the manifest only if
+//     it has not changed since the task read it. If two tasks write, one write therefore fails, and
+//     its task then finds the other task's manifest. If there are too many active jobs, a pending
+//     job waits without a task (see waiting.go).
+//   - active: the job is unplanned at first, and planned when the plan that a worker has computed
+//     is durable. The loop knows the manifest of an active job that was written last. Only one
+//     write of a job's manifest is in flight at a time, and each write is conditional on the
+//     previous one. The ledger requests one checkpoint of a job at a time, but a job may end while
+//     a checkpoint is in flight. The job's final write waits for the checkpoint in flight. A
+//     checkpoint is abandoned if the job's end is decided before the write of the checkpoint
+//     begins. The plan is written in the same sequence of writes, so no plan is written after the
+//     final manifest.
+//   - ending: no more partials of the job are written into blobs. Results of an ending job's code
+//     are dropped.
+//   - ended: the job's final manifest is durable. When no task is writing a blob of an ended job,
+//     the leader removes first all blobs of the job, then the index entry, and then the submission.
+//     If the process dies during the clean-up of an ended job, the next leader continues the
+//     clean-up.
+//   - parked: this leader cannot work on the job, and the job does not count as active. A job whose
+//     definition no worker knows is admitted when a worker that knows the definition says hello, or
+//     when the submission is delivered while there is such a worker. A damaged job is loaded again
+//     when its submission is delivered, and by the next leader.
 //
 // Large partials stay with workers. The leader has the bytes of small partials, and the names of
-// blobs. For a partial that a worker holds, the leader knows only the node, the size and the
+// blobs. Of a partial that a worker holds, the leader knows only the node, the size and the
 // checksum.
 //
-// The leader does not need the definition of a job, because workers can plan, merge and finish. If the leader
-// has the definition, it merges in its own process, and each merge has a time limit (see merge.go). A leader
-// that resumes a job does not run any of the job's code before the ledger requests a merge.
+// The leader does not need the definition of a job, because workers can plan, merge and finish. A
+// leader that has the definition merges in its own process, and each merge has a time limit (see
+// merge.go). A leader that resumes a job runs none of the job's code before the ledger requests a
+// merge.
 //
-// Submissions are received only when the ledger's recovery is over. Before the end of the recovery
-// the leader does not know its workers, and would park every job.
+// Submissions are received only after the ledger's recovery. During recovery the leader does not
+// know all workers, and would park every job.
 //
-// The code that moves a submission through these states, up to active, is in load.go; the
-// code for jobs that are missing in storage is in gone.go.
+// The file load.go contains the code that moves a submission up to the state active; gone.go
+// handles jobs that are missing in storage.
 //
 // # What can fail, step by step
 //
-// At each step the process may die, or the term may end. The table also applies to storage calls that take
-// effect after the process has died or the term has ended.
+// The process may die, or the term may end, at each step of a job. The table also covers storage
+// calls that take effect after the process has died or the term has ended.
 //
 //	step                what may be left         why that is safe
 //	──────────────────  ───────────────────────  ─────────────────────────────────────────
@@ -117,23 +121,25 @@
 // # Removed jobs
 //
 // A client removes a job that has ended: it deletes the spec before the manifest. A leader that
-// does not know of the removal must not begin the job again. After a removal there may still be
-// submissions in the queue, and delayed writes may take effect: the spec, written by the client
-// that submitted the job, and the index entry, the plan and the first manifest, written by leaders.
+// does not know of a job's removal must not begin the job again. After a removal there may still be
+// submissions in the queue and delayed writes: of the spec by the submitting client, and of the
+// index entry, the plan and the first manifest by leaders.
 //
-// A submission contains the version of the spec, which is written before the submission is sent.
-// Drivers never reuse a version, and a spec is never replaced. So if storage contains a spec with
-// the submission's version, no removal has deleted the spec yet. The rules are:
+// A submission contains the version of the job's spec, which is written before the submission is
+// sent. Drivers never reuse a version, and a spec is never replaced. A spec with the submission's
+// version therefore proves that no removal has deleted the spec yet. The leader follows these
+// rules:
 //
 //   - A job without a manifest is begun only because of a submission, and only if its spec has the
-//     submission's version. If the version differs, the submission is dropped. An index entry is no
-//     reason to begin a job, because the entry has no version.
-//   - After the write of a first manifest, the spec is read again. If the spec still has the same version as
-//     before the write, a possible removal has not reached the manifest yet and will delete it. If the spec has
-//     changed, the leader deletes its manifest and plan. The manifest contains the spec's version, so that
-//     another leader can do the same if the writer dies before that, or if the write takes effect later.
+//     submission's version. A submission with a different version is dropped. An index entry alone
+//     does not begin a job, because the entry has no version.
+//   - After the write of a first manifest, the leader reads the spec again. If the spec's version
+//     has not changed since the write, any concurrent removal will delete the manifest later. If
+//     the spec has changed, the leader deletes its manifest and plan. The manifest contains the
+//     spec's version, so that another leader can delete the manifest if its writer dies or the
+//     write takes effect late.
 //
-// The following table shows that the rules work for each order of events:
+// The following table shows that the rules work in each order of events:
 //
 //	a write of the spec is delayed     until before the removal: its condition fails, since
 //	                                   the spec exists, or the client reads its version
@@ -147,34 +153,35 @@
 //	an older program submitted it      it names no version, and the job is begun as long as
 //	                                   there is a spec
 //
-// A spec that was stored again after a removal remains as a queued job that no leader begins, until
+// A spec that is stored again after a removal remains as a queued job that no leader begins, until
 // a user cancels and removes the job. A leader never deletes a spec, because the job may have been
 // submitted again.
 //
-// A single read that finds nothing is no proof: a job counts as removed only if it is missing again
+// A single read that finds nothing is no proof: a job counts as removed only if it is still missing
 // after the time goneAfter. Before the second read the leader deletes only its own first manifest
-// and plan, and keeps the submission, with which the job could begin again. A manifest contains the
+// and plan, and keeps the submission, with which the job can begin again. A manifest contains the
 // digest of the job's spec. If the spec of a job that has begun was deleted or replaced although
 // the job was not removed, the job is parked and its records are kept.
 //
 // # Replies from storage
 //
-//   - Storage is unavailable: the call is repeated until the term is over. Only steps that depend on the call
-//     have to wait.
-//   - The condition of a write does not hold: the task reads the stored manifest. If the manifest
-//     has this leader's epoch and the expected sequence number, this leader wrote the manifest and
-//     the reply was lost. If the manifest has a higher epoch, the term is over, and the task tells
-//     the loop. No other manifest is possible; if there is one, the leader steps down.
-//   - A write that the leader has given up takes effect later: if there was another write in between, the
-//     condition of the late write fails. If there was no other write, the late write is treated like any other
+//   - Storage is unavailable: the call is retried until the term is over. Only steps that depend on
+//     the storage call have to wait.
+//   - The condition of a write does not hold: the task reads the stored manifest. If the stored
+//     manifest has this leader's epoch and the expected sequence number, this leader wrote the
+//     manifest and the reply was lost. If the stored manifest has a higher epoch, the term is over.
+//     If the stored manifest is unexpected in any other way, the leader steps down.
+//   - A write that the leader has given up takes effect late: after another write, the condition of
+//     the late write fails. Without another write in between, the late write counts like any other
 //     write of this leader.
-//   - The manifest of a job that a worker reports is not found: the job was removed, or the storage was
-//     replaced while this process ran. If the storage still has the identity that it had when the process
-//     started, the worker is told that the job has ended. If the identity has changed, the leader steps down.
-//   - Not found, or damaged: if a spec, plan or manifest is damaged, the job is parked. If a
-//     partial is damaged, the job fails, because no leader could finish the job without the
-//     partial. The job also fails if the blob of a plan or a result is damaged, or if it is too
-//     large for storage. The leader continues with the other jobs.
-//   - Storage returns any other error: this process cannot lead. The leader steps down, so that another process
-//     can try to lead.
+//   - The manifest of a job that a worker reports is not found: the job was removed, or the storage
+//     was replaced while this process ran. If the storage's identity has not changed since the
+//     process started, the worker is told that the job has ended. If the storage's identity has
+//     changed, the leader steps down.
+//   - A spec, plan or manifest is missing or damaged: the job is parked. A partial is damaged: the
+//     job fails, because no leader could finish the job without the partial. The blob of a plan or
+//     a result is damaged or too large for storage: the job fails. The leader continues with the
+//     other jobs when one job fails or is parked.
+//   - Storage returns any other error: this process cannot lead, and the leader steps down so that
+//     another process can lead.
 package term

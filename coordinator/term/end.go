@@ -47,7 +47,7 @@ func (t *Term) end(e ledger.EndJob) {
 	})
 }
 
-// jobFault is an error that the job's code or values have caused. jobFault fails the job.
+// jobFault is an error that the job's code or data have caused. A jobFault fails the job.
 type jobFault struct{ err error }
 
 func (f *jobFault) Error() string { return f.err.Error() }
@@ -107,14 +107,14 @@ func (t *Term) cleanUpEnded(j *activeJob) {
 	if !j.ended || j.blobs.writers > 0 {
 		return
 	}
-	// If the job did not complete, workers may have written blobs that they have never reported.
+	// Workers may have written blobs that they have never reported, unless the job completed.
 	blobs := j.blobs.exist || j.manifest.last.State != store.Completed
 	t.startCleanUp(j.spec.ID, j.submission, blobs)
 }
 
-// startCleanUp starts the clean-up of a job. If the job's submission is delivered again before the
-// clean-up has ended, the clean-up is repeated with the later delivery, because storage may refuse
-// to delete a message through an earlier delivery.
+// startCleanUp starts the clean-up of a job. If the job's submission is delivered again during the
+// clean-up, the clean-up is repeated with the new delivery, because storage may refuse to delete a
+// message through an old delivery.
 func (t *Term) startCleanUp(id string, submission *store.Submission, blobs bool) {
 	if _, delivered := t.jobs.cleaning[id]; !delivered {
 		t.jobs.cleaning[id] = nil
@@ -131,15 +131,14 @@ func (t *Term) startCleanUp(id string, submission *store.Submission, blobs bool)
 	})
 }
 
-// cleanUp removes a job that has ended from the places where leaders look for jobs: the index and the queue.
-// The job's blobs are removed first. If cleanUp fails, the next leader repeats it.
+// cleanUp removes an ended job from the places where leaders look for jobs: the index and the
+// queue. cleanUp removes the job's blobs first. If cleanUp fails, the next leader repeats it.
 func (t *Term) cleanUp(id string, submission *store.Submission, blobs bool) {
 	steps := []func(ctx context.Context) error{
 		func(ctx context.Context) error { return t.cfg.Store.Deactivate(ctx, id) },
 	}
 	if blobs {
-		// The blobs are removed first, because without the index entry no leader would find them
-		// again.
+		// The blobs are removed first, because without the index entry no leader would find them.
 		steps = slices.Insert(steps, 0, func(ctx context.Context) error { return t.cfg.Store.DropPartials(ctx, id) })
 	}
 	if submission != nil {

@@ -7,34 +7,37 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Env is the process around a term: its clock, its loop and its goroutines. Tasks may call all methods of Env.
+// Env is the process around a term: its clock, its loop and its goroutines. Tasks may call all
+// methods of Env.
 type Env interface {
-	// Now returns the current time. Times from different calls can be compared.
+	// Now returns the current time. Times from different calls of Now can be compared.
 	Now() time.Time
 
-	// Go runs a task outside the loop. A task blocks only in calls of the store, of
+	// Go runs a task outside the loop. A task may block only in calls of the store, of
 	// [Transport.Probe], of Pause and of Guard. The task may start before Go returns.
 	Go(task func())
 
-	// Guard calls code of a job, and reports whether that code returned within the limit. If Guard returns
-	// false, the code may continue in the background, and the caller must not use its results.
+	// Guard calls code of a job, and reports whether that code returned within the limit. If Guard
+	// returns false, the code may continue in the background, and the caller must not use its
+	// results.
 	Guard(limit time.Duration, code func()) (returned bool)
 
-	// Post queues a call for the loop, unless the term is over. The call runs after the current
-	// call of a method of [Term] has returned, never during it.
+	// Post queues a call for the loop, unless the term is over. A posted call runs after the
+	// current call of a method of [Term] has returned, never during it.
 	Post(call func())
 
 	// Pause waits until d has passed or ctx is done.
 	Pause(ctx context.Context, d time.Duration)
 }
 
-// Transport sends the leader's messages, except replies. A lost message only causes a delay.
+// Transport sends the leader's messages, except replies to requests. A lost message of the leader
+// only causes a delay.
 type Transport interface {
 	Beacon(wire.Beacon)
 	Nudge(worker string)
 
-	// Probe asks the worker for a sign of life, and reports whether the worker's process is certainly dead. If
-	// the worker's process may be alive but does not answer, Probe returns false. Probe may block, because
-	// tasks call it.
+	// Probe asks the worker for a sign of life, and reports whether the worker's process is
+	// certainly dead. If the worker's process may be alive but does not answer, Probe returns
+	// false. Only tasks may call Probe, because it may block.
 	Probe(ctx context.Context, worker string) (dead bool)
 }

@@ -14,9 +14,9 @@ func (e *fencedError) Error() string {
 	return fmt.Sprintf("manifest belongs to another leader: epoch %d", e.epoch)
 }
 
-// fail handles an error that keeps the leader from making state durable. If a later leader has
-// fenced this one, the term is over. After any other error a retry cannot help: this process cannot
-// lead and steps down, so that another process can try.
+// fail handles an error that keeps the leader from making state durable. The term is over if a
+// later leader has fenced this leader. After any other error a retry cannot help, so the leader
+// steps down and another process can lead.
 func (t *Term) fail(err error) {
 	var fenced *fencedError
 	switch {
@@ -29,8 +29,8 @@ func (t *Term) fail(err error) {
 	}
 }
 
-// failJob handles an error of a merge, or of writing partials. If the error is a *jobFault, the job fails.
-// After any other error the leader cannot lead.
+// failJob handles an error of a merge or of a write of partials. A *jobFault fails the job. Any
+// other error ends the term (see fail).
 func (t *Term) failJob(j *activeJob, err error) {
 	var fault *jobFault
 	if errors.As(err, &fault) {

@@ -13,10 +13,10 @@ import (
 // nothing, the job counts as removed.
 const goneAfter = time.Second
 
-// confirmGone handles a job that load did not find in storage: it loads the job again after some time. If the
-// job is missing again, confirmGone deletes the job's remaining records and its submission. So if a single read
-// wrongly finds nothing, only the records that this leader wrote to begin the job are deleted, and the job
-// begins again with its submission.
+// confirmGone handles a job that load did not find in storage: after goneAfter it loads the job
+// again. If the job is missing again, confirmGone deletes the job's remaining records and its
+// submission. If a single read wrongly finds nothing, only the records with which this leader began
+// the job are deleted, and the job begins again with its submission.
 func (t *Term) confirmGone(id string, p *pendingJob) {
 	submission := p.submission
 	t.addPending(id, p)
@@ -24,7 +24,7 @@ func (t *Term) confirmGone(id string, p *pendingJob) {
 		t.env.Pause(t.ctx, goneAfter)
 		loaded, err := t.load(id, submission)
 		switch {
-		case err == nil && loaded.queued: // the job was removed, and then a delayed write has stored its spec again
+		case err == nil && loaded.queued: // the job was removed, and then a delayed write stored its spec again
 			loaded = loadedJob{id: id, ended: true}
 		case err == nil && loaded.gone:
 			t.log.Warn("Job was removed, removing what is left of it", "job", id)
@@ -38,10 +38,11 @@ func (t *Term) confirmGone(id string, p *pendingJob) {
 	})
 }
 
-// withoutSpec returns the state of a job that has no spec. Normally a spec is deleted only when an ended job is
-// removed. A leader that does not know of the removal may then have written a first manifest. A later manifest
-// is written only if there was a spec after the first manifest. So if a job has a later manifest, its spec was
-// lost in another way: the job is parked and keeps its records.
+// withoutSpec returns the state of a job that has no spec. Normally a spec is deleted only when an
+// ended job is removed. A leader that does not know of the removal may then have written a first
+// manifest. A later manifest than the first is written only if the spec still existed after the
+// first manifest. If a job without a spec has a later manifest, its spec was lost in another way:
+// the job is parked and keeps its records.
 func (t *Term) withoutSpec(id string) (loadedJob, error) {
 	manifest, _, err := t.readManifest(id)
 	switch {
@@ -64,7 +65,7 @@ func (t *Term) retract(id string) error {
 	return t.retry("retract job", func(ctx context.Context) error { return t.cfg.Store.Retract(ctx, id) })
 }
 
-// If err is errRemoved, retractRemoved calls retract. retractRemoved returns err, or the error of retract.
+// retractRemoved calls retract if err is errRemoved. It returns err, or the error of retract.
 func (t *Term) retractRemoved(id string, err error) error {
 	if errors.Is(err, errRemoved) {
 		if failed := t.retract(id); failed != nil {

@@ -44,16 +44,16 @@ type activeJob struct {
 	merges   mergeState
 
 	ending atomic.Bool // true if the job's end is decided, so that no more blobs are written
-	ended  bool        // true if the job's end is durable
+	ended  bool        // the job's end is durable
 
 	throttle logThrottle
 }
 
-// manifestState describes a job's manifest in storage, and the write in flight.
+// manifestState describes a job's manifest in storage, and the write of the manifest in flight.
 type manifestState struct {
 	last    store.Manifest // the manifest that this leader wrote or read last
 	version store.Version
-	writes  limiter // ensures that only one write of the manifest is in flight
+	writes  limiter // allows only one write of the manifest at a time
 
 	durable    []jobs.Span // spans of last.Nodes, with neighbouring spans joined, for maps: see durableSpans
 	durableFor uint64      // value of last.Sequence for which durable was computed
@@ -73,7 +73,7 @@ type blobState struct {
 // mergeState contains the merges of a job that the ledger has requested and that are not done.
 type mergeState struct {
 	pairs []pair
-	tasks int // number of tasks that merge pairs, or that wait for the limiter of merges
+	tasks int // number of tasks that merge, or that wait for the limiter of merges
 }
 
 func (t *Term) newActiveJob(spec store.Spec) *activeJob {
@@ -86,9 +86,9 @@ func (t *Term) newActiveJob(spec store.Spec) *activeJob {
 func kindOf(s store.Spec) wire.JobKind { return wire.JobKind{Name: s.Job, Version: s.Version} }
 
 // pendingJob is a job whose manifest a task may write, to begin, to resume or to cancel the job.
-// Each job has at most one such task at a time, and none while the job is active. So the task that
-// writes a manifest knows the previous manifest, and a manifest with this leader's epoch and the
-// expected sequence number was written by this leader.
+// Each pending job has at most one such task, and an active job has none. The task that writes a
+// manifest therefore knows the previous manifest, and can recognize its own write by the epoch and
+// the sequence number.
 type pendingJob struct {
 	withdrawing bool              // true if the job is being cancelled instead of begun
 	waiting     bool              // true if the job waits for the end of active jobs, so that no task works on it
@@ -119,8 +119,8 @@ func (t *Term) submissions() []*store.Submission {
 	return list
 }
 
-// extendSubmissions keeps the submissions of active and pending jobs hidden in the
-// queue. A submission that could not be extended is delivered again, which is harmless.
+// extendSubmissions keeps the submissions of active and pending jobs hidden in the queue. A
+// submission that could not be extended is delivered again, which is harmless.
 func (t *Term) extendSubmissions() {
 	if t.ledger == nil || t.limits.extensions.running > 0 || t.since(t.times.extensions) < t.cfg.ExtendEvery {
 		return

@@ -1,14 +1,15 @@
 package term
 
-// limiter bounds the number of concurrent operations. Further operations wait, in the order of
-// their calls of acquire.
+// limiter bounds the number of concurrent operations. Further operations wait in the order in which
+// they called acquire.
 type limiter struct {
 	limit   int
 	running int
 	waiting []func()
 }
 
-// acquire calls begin as soon as the limit allows it: now, or during a later call of release.
+// acquire calls begin as soon as the limit allows it, immediately or during a later call of
+// release.
 func (l *limiter) acquire(begin func()) {
 	if !l.tryAcquire() {
 		l.waiting = append(l.waiting, begin)
@@ -17,8 +18,8 @@ func (l *limiter) acquire(begin func()) {
 	begin()
 }
 
-// tryAcquire reports whether the limit allows one more operation, and if so counts the operation as
-// running.
+// tryAcquire counts one more operation as running if the limit allows it, and reports whether it
+// did.
 func (l *limiter) tryAcquire() bool {
 	if l.running >= l.limit {
 		return false
@@ -27,7 +28,8 @@ func (l *limiter) tryAcquire() bool {
 	return true
 }
 
-// release ends an operation. If operations are waiting, the operation that has waited longest begins.
+// release ends an operation. If operations are waiting, release begins the operation that has
+// waited longest.
 func (l *limiter) release() {
 	if len(l.waiting) == 0 {
 		l.running--

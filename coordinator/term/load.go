@@ -43,7 +43,7 @@ func (t *Term) received(s *store.Submission) {
 	parked, isParked := t.jobs.parked[s.ID]
 	_, cleaning := t.jobs.cleaning[s.ID]
 	switch {
-	case cleaning: // loading the job now could put it back into the index after cleanUp has removed it
+	case cleaning: // loading the job now could add it to the index after cleanUp has removed it
 		t.jobs.cleaning[s.ID] = s
 	case j != nil:
 		j.submission = s
@@ -57,8 +57,8 @@ func (t *Term) received(s *store.Submission) {
 	}
 }
 
-// admit enters a submitted job in the index and loads it. An earlier leader may have
-// begun or ended the job.
+// admit enters a submitted job in the index and loads it. The submitted job may have begun or ended
+// under an earlier leader.
 func (t *Term) admit(id string, p *pendingJob) {
 	submission := p.submission
 	t.spawn(func() func() {
@@ -75,13 +75,13 @@ func (t *Term) admit(id string, p *pendingJob) {
 }
 
 // loadedJob is the outcome of [Term.load]. Exactly one of the fields active, ended, gone, queued
-// and parked is set.
+// and parked of a loadedJob is set.
 type loadedJob struct {
 	id      string
 	active  *activeJob // the job, if this leader has fenced it and may work on it
 	plan    jobs.Plan  // plan of the active job; zero if the job has no plan
 	ended   bool       // true if the job has ended, or was removed
-	removed bool       // true if the job has ended and was removed before its submission was delivered
+	removed bool       // the job was removed before its submission was delivered
 	gone    bool       // true if the job is not in storage: see confirmGone
 	queued  bool       // true if no leader has begun the job and its submission has not been received
 	parked  parkedJob  // set if this leader cannot work on the job
@@ -93,14 +93,15 @@ var (
 	errRemoved = errors.New("job was removed")
 )
 
-// load takes over a job for this leader. load fences the job and resumes it from its manifest, or begins the
-// job if no leader has begun it. After the fence the writes of earlier leaders fail. load does not run any of
-// the job's code. The parameter submission is nil if this leader has not received the submission.
+// load takes over a job for this leader. It fences the job and resumes it from its manifest, or
+// begins the job if no leader has begun it. After the fence the writes of earlier leaders fail.
+// load runs none of the job's code. The parameter submission is nil if this leader has not received
+// the job's submission.
 func (t *Term) load(id string, submission *store.Submission) (loadedJob, error) {
 	for {
 		loaded, err := t.loadOnce(id, submission)
 		switch {
-		case errors.Is(err, errChanged): // another leader has changed the manifest, or this leader has changed it and the reply was lost
+		case errors.Is(err, errChanged): // another leader changed the manifest, or this leader changed it and the reply was lost
 		case errors.Is(err, errRemoved):
 			return loadedJob{id: id, gone: true}, t.retract(id)
 		case errors.Is(err, store.ErrCorrupt):
@@ -113,8 +114,8 @@ func (t *Term) load(id string, submission *store.Submission) (loadedJob, error) 
 
 // loadOnce makes one attempt to load a job; the attempt writes the job's manifest at most once.
 func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, error) {
-	// The manifest is read before the spec. A removal deletes the spec before the manifest. So if the manifest
-	// is missing because of a removal, the spec is missing too.
+	// The manifest is read before the spec, because a removal deletes the spec before the manifest.
+	// If a removal has deleted the manifest, the spec is therefore missing too.
 	manifest, version, manifestErr := t.readManifest(id)
 	spec, err := t.readSpec(id)
 	switch {
@@ -164,11 +165,11 @@ func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, err
 	return loadedJob{id: id, active: j, plan: plan}, nil
 }
 
-// begin writes the first manifest of a job if the condition cond holds. The job has no plan at this time. If
-// cond requires an existing manifest, the parameter previous is that manifest.
+// begin writes the first manifest of a job if the condition cond holds. The first manifest of a job
+// contains no plan. If cond requires an existing manifest, the parameter previous is that manifest.
 func (t *Term) begin(spec store.StoredSpec, previous store.Manifest, cond store.Condition) (loadedJob, error) {
 	j := t.newActiveJob(spec.Spec)
-	first := previous // the copy keeps fields that a later version of the program has written
+	first := previous // the copy keeps fields that a newer program has written
 	first.Epoch, first.Sequence, first.State = t.leadership.Epoch, previous.Sequence+1, store.Running
 	first.Epochs, first.Started, first.SpecSHA256 = []uint64{t.leadership.Epoch}, t.env.Now().UTC(), spec.SHA256
 	first.SpecVersion = spec.Written
@@ -189,11 +190,11 @@ func (t *Term) putQueued(spec store.StoredSpec) error {
 	return nil
 }
 
-// putInactive writes the manifest of a job that is not active. If the condition of the write does not hold, the
-// error is errChanged. Before its first manifest is written, a job may be cancelled and removed after its spec
-// was read. If the job was removed, the condition cond holds although the job does not exist any more, and the
-// error is errRemoved. If storage still contains the same spec after the write, a possible removal has not
-// reached the manifest yet and will delete the new manifest too.
+// putInactive writes the manifest of a job that is not active. putInactive returns errChanged if
+// the condition of the write does not hold. A job may be cancelled and removed after its spec was
+// read and before its first manifest is written. The condition then holds although the job no
+// longer exists, and putInactive returns errRemoved. If storage still contains the same spec after
+// the write, any concurrent removal will delete the new manifest too.
 func (t *Term) putInactive(spec store.StoredSpec, m store.Manifest, cond store.Condition) (version store.Version, err error) {
 	id := spec.ID
 	err = t.retry("write manifest", func(ctx context.Context) (err error) {
@@ -209,8 +210,7 @@ func (t *Term) putInactive(spec store.StoredSpec, m store.Manifest, cond store.C
 	return version, t.checkSpec(spec)
 }
 
-// checkSpec returns errRemoved if storage no longer has the spec, because the job was
-// removed after the spec was read.
+// checkSpec returns errRemoved if storage no longer has the spec that was read before.
 func (t *Term) checkSpec(spec store.StoredSpec) error {
 	now, err := t.readSpec(spec.ID)
 	if errors.Is(err, store.ErrNotFound) || err == nil && now.Written != spec.Written {
@@ -219,8 +219,8 @@ func (t *Term) checkSpec(spec store.StoredSpec) error {
 	return nil
 }
 
-// fence writes this leader's epoch into the job's manifest. If the manifest was replaced
-// after this leader read it, fence reads the manifest again.
+// fence writes this leader's epoch into the job's manifest. If another write has replaced the
+// manifest, fence reads the manifest again.
 func (t *Term) fence(j *activeJob) error {
 	m := &j.manifest
 	for {
@@ -275,7 +275,7 @@ func (t *Term) admitted(loaded loadedJob) {
 	case loaded.gone:
 		t.confirmGone(id, p)
 		return
-	case loaded.queued && p.submission != nil: // the submission was received while the job was loaded
+	case loaded.queued && p.submission != nil: // the submission was received while the job was being loaded
 		t.schedule(id, t.addPending(id, p))
 		return
 	}
@@ -292,7 +292,7 @@ func (t *Term) admitted(loaded loadedJob) {
 		t.startCleanUp(id, p.submission, true)
 	}
 	switch {
-	case loaded.removed: // nothing would ever remove a manifest that is written now
+	case loaded.removed: // a manifest that is written now would never be removed
 		for _, answer := range p.cancels {
 			answer(fmt.Errorf("cancel job %s: %w", id, store.ErrNotFound))
 		}
@@ -301,15 +301,15 @@ func (t *Term) admitted(loaded loadedJob) {
 	}
 }
 
-// mayActivate reports whether a loaded job may become active. A job that no worker can run does not become
-// active, so that it does not count against the limit. A job that workers have worked on does become active,
-// because these workers may report its partitions.
+// mayActivate reports whether a loaded job may become active. A job that no worker can run does not
+// become active, so that it does not count against the limit. A job that workers have already
+// worked on becomes active, because these workers may report its partitions.
 func (t *Term) mayActivate(j *activeJob) bool {
 	return len(j.manifest.last.Workers) > 0 || t.ledger.Knows(kindOf(j.spec))
 }
 
 // leave handles a loaded job that does not become active. The parameter submission is nil if this
-// leader has not received the submission.
+// leader has not received the job's submission.
 func (t *Term) leave(loaded loadedJob, submission *store.Submission) {
 	switch {
 	case loaded.queued: // the job will begin when its submission is received
@@ -325,8 +325,9 @@ func (t *Term) leave(loaded loadedJob, submission *store.Submission) {
 	}
 }
 
-// unpark admits parked jobs whose definitions a worker knows, as long as the limit on active jobs allows a job
-// of any priority to begin. The remaining parked jobs are admitted when their submissions are delivered again.
+// unpark admits parked jobs whose definitions a worker knows, while the limit on active jobs allows
+// a job of any priority to begin. Other parked jobs are admitted when their submissions are
+// delivered again.
 func (t *Term) unpark(known []wire.JobKind) {
 	for _, id := range slices.Sorted(maps.Keys(t.jobs.parked)) {
 		parked := t.jobs.parked[id]
@@ -336,8 +337,8 @@ func (t *Term) unpark(known []wire.JobKind) {
 	}
 }
 
-// maxParams is the maximum size in bytes of parameters in a receipt. Workers read larger
-// parameters from the store.
+// maxParams is the maximum size in bytes of a job's parameters in a receipt. Workers read larger
+// parameters from storage.
 const maxParams = 64 << 10
 
 func (t *Term) activate(j *activeJob, plan jobs.Plan) {
@@ -345,7 +346,7 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 	delete(t.jobs.parked, j.spec.ID)
 	m := j.manifest.last
 	resumed := len(m.Epochs) > 1
-	j.blobs.exist = resumed // if the job is resumed, an earlier leader may have written blobs that no manifest names
+	j.blobs.exist = resumed // an earlier leader may have written blobs of a resumed job that no manifest names
 	partitions, data, inStore := j.setPlan(plan)
 	e := ledger.JobAdded{
 		Spec: j.spec, Partitions: partitions, Data: data, InStore: inStore, CanMerge: j.job.Name() != "", ExpectLarge: j.job.InPlace(), Elapsed: max(0, t.since(m.Started)),

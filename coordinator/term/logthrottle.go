@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// maxLinesPerJob is the largest number of the ledger's decisions about one job that are logged
-	// at level Info within throttleWindow. A job whose partitions all fail would cause a log line
-	// for each partition, although the first lines are enough.
+	// maxLinesPerJob is the largest number of log lines at level Info about one job within
+	// throttleWindow. Without the limit, a job whose partitions all fail would cause a log line for
+	// each partition.
 	maxLinesPerJob = 20
 	throttleWindow = time.Minute
 )
@@ -39,7 +39,7 @@ func (l *logThrottle) allow(now time.Time) (dropped int, ok bool) {
 
 // logDecision logs a decision of the ledger.
 func (t *Term) logDecision(l ledger.Log) {
-	text, _, _ := strings.Cut(l.Text, "\n") // omit the stack of a panic, which is in the worker's log
+	text, _, _ := strings.Cut(l.Text, "\n") // omit a panic's stack, which is in the worker's log
 	var attrs []any
 	if l.Job != "" {
 		attrs = append(attrs, "job", l.Job)

@@ -8,10 +8,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// lookUp reads the state of a job that a worker reports and that this leader did not resume. Either the job has
-// ended, or an earlier leader began the job after this leader had listed the active jobs. In the second case
-// this leader loads the job, now or when the job's submission is delivered again. Before that, only the earlier
-// leader may work on the job.
+// lookUp reads the state of a job that a worker reports and that this leader did not resume. The
+// reported job has ended, or an earlier leader began it after this leader had listed the active
+// jobs. If an earlier leader began the job, this leader loads the job, now or when the job's
+// submission is delivered again. Until this leader loads the job, only the earlier leader may work
+// on it.
 func (t *Term) lookUp(id string) {
 	if p := t.jobs.pending[id]; p != nil {
 		if p.waiting { // an earlier leader has begun the job
@@ -42,8 +43,8 @@ func (t *Term) lookUp(id string) {
 	})
 }
 
-// checkStorage returns an error if the storage no longer has the identity that it had when this process
-// started. If the identity differs, a job that is not found may not have ended.
+// checkStorage returns an error if the storage's identity has changed since this process started.
+// After a change of the storage, a job that is not found may not have ended.
 func (t *Term) checkStorage() error {
 	if t.cfg.Storage == "" {
 		return nil

@@ -15,14 +15,14 @@ type pair struct {
 	left, right partial
 }
 
-// mergePairs merges several pairs in one task. If each task merged only one pair, even fast merges would wait
-// for each other on the loop.
+// A task merges several pairs, because fast merges would otherwise wait for the loop after each
+// pair.
 const (
-	maxMergeTime  = time.Millisecond // after this time the task ends, and the remaining pairs are merged by another task
+	maxMergeTime  = time.Millisecond // time after which a task ends and leaves the remaining pairs to another task
 	maxMergePairs = 256
 )
 
-// maxMergeCall is the time limit of one merge. The code of a merge that takes longer cannot be stopped; it
+// maxMergeCall is the time limit of one merge. A merge that takes longer cannot be stopped and
 // continues in the background.
 const maxMergeCall = time.Second
 
@@ -72,8 +72,8 @@ func (t *Term) startMerges(j *activeJob) {
 	})
 }
 
-// take removes the pairs for one task from the queue, assuming that the given number of tasks share the queued
-// pairs.
+// take removes the pairs for one task from the queue, when the given number of tasks share the
+// queue.
 func (m *mergeState) take(tasks int) []pair {
 	n := min((len(m.pairs)+tasks-1)/tasks, maxMergePairs)
 	pairs := m.pairs[:n:n]
@@ -86,7 +86,7 @@ func (t *Term) mergesDone(j *activeJob) {
 	t.limits.merges.release()
 }
 
-// mergePairs merges pairs in order: the first pair, and then further pairs as long as they take little time and
+// mergePairs merges the first pair, and then further pairs as long as they take little time and
 // memory.
 func (t *Term) mergePairs(j *activeJob, pairs []pair) ([]nodePartial, []time.Duration, error) {
 	operands, err := t.readPairs(j.spec.ID, pairs)
@@ -99,7 +99,7 @@ func (t *Term) mergePairs(j *activeJob, pairs []pair) ([]nodePartial, []time.Dur
 	// One call of Guard covers all pairs, because a goroutine for each pair would cost more than a
 	// small merge.
 	returned := t.env.Guard(maxMergeCall, func() {
-		if j.job.HasMerger(j.spec.Params) { // code of the job, so it may be called only here
+		if j.job.HasMerger(j.spec.Params) { // HasMerger is code of the job, so only Guard may call it
 			failed = errMerger
 			return
 		}
@@ -125,8 +125,8 @@ func (t *Term) mergePairs(j *activeJob, pairs []pair) ([]nodePartial, []time.Dur
 	return merged[:n], took[:n], failed
 }
 
-// readPairs reads the operands of the pairs up to the first pair that must be read from storage, and always
-// those of at least one pair.
+// readPairs reads the operands of the pairs that are in memory, up to the first pair in storage,
+// and at least the operands of one pair.
 func (t *Term) readPairs(job string, pairs []pair) (operands [][2][]byte, err error) {
 	for i, p := range pairs {
 		if i > 0 && (p.left.stored() || p.right.stored()) {
@@ -145,7 +145,7 @@ func (t *Term) readPairs(job string, pairs []pair) (operands [][2][]byte, err er
 	return operands, nil
 }
 
-// giveUpMerges tells the ledger that the leader will not merge the given pairs, nor any queued pair
+// giveUpMerges tells the ledger that the leader will not merge the given pairs or any queued pair
 // of the job.
 func (t *Term) giveUpMerges(j *activeJob, pairs []pair) {
 	pairs = append(pairs, j.merges.pairs...)
@@ -157,9 +157,9 @@ func (t *Term) giveUpMerges(j *activeJob, pairs []pair) {
 	}
 }
 
-// merged handles the outcome of mergePairs: it tells the ledger of the pairs that were merged and
-// queues the other pairs again. The task counts as running in the limiter until large partials are
-// in blobs.
+// merged handles the outcome of mergePairs: it reports the merged pairs to the ledger and queues
+// the other pairs again. The limiter counts the task of a merge as running until the large results
+// are in blobs.
 func (t *Term) merged(j *activeJob, pairs []pair, merged []nodePartial, took []time.Duration, failed error) {
 	j.merges.pairs = append(j.merges.pairs, pairs[len(merged):]...)
 	t.writeBlobs(j, merged, maxInMemory, func(err error) {

@@ -7,24 +7,24 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Observation is an event or a measurement of a term, for metrics. All kinds of observations are in
-// this file.
+// Observation is an event or a measurement of a term, for metrics.
 type Observation interface{ observation() }
 
-// MergeDone means that the job's code has merged two partials, or has failed to merge them.
+// MergeDone means that a merge in the leader has succeeded or failed.
 type MergeDone struct{ Took time.Duration }
 
-// CheckpointDone means that a checkpoint is durable. Took is the time since the ledger requested
-// the checkpoint.
+// CheckpointDone means that a checkpoint is durable. Took is the time between the ledger's request
+// and the durable checkpoint.
 type CheckpointDone struct{ Took time.Duration }
 
-// Progress means that a job's manifest is durable. Done is the number of partitions that are done in this
-// manifest and were not done in the previous manifest. Repeated is the number of executions of partitions that
-// this manifest adds, minus Done. Partitions that a dead leader did not make durable are counted when the
-// manifest of a later leader contains them. So in the sum over all terms, Done counts each partition once.
+// Progress means that a job's manifest is durable. Done is the number of partitions that are
+// finished in this manifest and were not finished in the previous manifest. Repeated is the number
+// of further executions that this manifest adds: its new executions minus Done. Partitions that a
+// dead leader did not make durable are counted when the manifest of a later leader contains them.
+// Summed over all terms, Done therefore counts each partition once.
 type Progress struct{ Done, Repeated uint64 }
 
-// PhaseDone means that the term has completed one of the phases at its beginning.
+// PhaseDone means that the term has completed one of its first phases.
 type PhaseDone struct {
 	Phase string // one of Phases
 	Took  time.Duration
@@ -33,8 +33,8 @@ type PhaseDone struct {
 // Phases lists the phases of a change of leader, in order, as in [store.TermRecord].
 var Phases = []string{"detect", "elect", "fence", "resume", "first_assignment", "first_result"}
 
-// Figures contains the leader's figures for the cluster. The term reports them with each beacon,
-// after the active jobs are loaded.
+// Figures contains statistics of the cluster. The term reports Figures with each beacon, after the
+// active jobs are loaded.
 type Figures struct {
 	Workers int // number of workers that the leader knows
 	Desired int // number of workers that the jobs need: see ledger.Ledger.Demand
@@ -44,8 +44,8 @@ type Figures struct {
 	Queued   int // number of jobs that wait because there are too many active jobs
 	Waiting  int // number of parked jobs
 
-	// Unsaved is the time since the oldest checkpoint in flight was requested; 0 if no
-	// checkpoint is in flight.
+	// Unsaved is the time since the oldest checkpoint in flight was requested; 0 if no checkpoint
+	// is in flight.
 	Unsaved time.Duration
 }
 
@@ -55,8 +55,8 @@ func (Progress) observation()       {}
 func (PhaseDone) observation()      {}
 func (Figures) observation()        {}
 
-// targetDuration is how long the active jobs should take with the desired number of
-// workers. The duration is long compared with the time that a machine takes to start.
+// targetDuration is how long the active jobs should take with the desired number of workers.
+// targetDuration is long compared with the time that a machine takes to start.
 const targetDuration = 5 * time.Minute
 
 func (t *Term) observeFigures() {
@@ -78,11 +78,11 @@ func (t *Term) observeFigures() {
 	t.cfg.Observe(f)
 }
 
-// observeProgress reports the progress from the previous manifest to a durable manifest.
+// observeProgress reports the progress between two consecutive durable manifests.
 func (t *Term) observeProgress(j *activeJob, before, after store.Manifest) {
 	done := doneIn(j.tree, after)
 	if after.State.Final() && after.State != store.Completed {
-		done = doneIn(j.tree, before) // the final manifest of such a job lists no nodes
+		done = doneIn(j.tree, before) // the final manifest of a cancelled or failed job lists no nodes
 	}
 	p := Progress{Done: done - min(done, doneIn(j.tree, before))}
 	if executed := after.Executed - min(after.Executed, before.Executed); executed > p.Done {
@@ -102,7 +102,7 @@ func doneIn(tree jobs.Tree, m store.Manifest) uint64 {
 	return done
 }
 
-// observePhases reports the phases that are in a record and were not in the previous record.
+// observePhases reports the phases that the new record contains and the old record does not.
 func (t *Term) observePhases(before, after store.TermRecord) {
 	earlier := phases(before)
 	for i, took := range phases(after) {

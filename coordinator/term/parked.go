@@ -10,7 +10,7 @@ import (
 
 // parkedJob is a job that this leader cannot work on. The next leader loads a parked job again.
 type parkedJob struct {
-	kind   wire.JobKind // name and version of the job's definition, if no worker knows it; zero if the job is damaged
+	kind   wire.JobKind // kind of the job if no worker knows its definition; zero if the job is damaged
 	reason string
 
 	submission *store.Submission // last delivery of the job's submission; nil if this leader has not received the submission
@@ -18,8 +18,8 @@ type parkedJob struct {
 
 func (p parkedJob) damaged() bool { return p.kind == wire.JobKind{} }
 
-// maxParked is the largest number of parked jobs that the leader remembers. Further jobs are loaded
-// again each time their submission is delivered.
+// maxParked is the largest number of parked jobs that the leader remembers. Further parked jobs are
+// loaded again each time their submission is delivered.
 const maxParked = 10_000
 
 // unknownKind returns the parkedJob for a job whose definition no worker knows.

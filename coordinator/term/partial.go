@@ -21,11 +21,11 @@ type partial struct {
 }
 
 const (
-	// maxInMemory is the largest size in bytes of a partial that the leader keeps in memory, and of
-	// a partial that a worker puts into a report.
+	// maxInMemory is the largest size in bytes of a partial in the leader's memory, and of a
+	// partial in a worker's report.
 	maxInMemory = 256 << 10
-	// maxInManifest is the maximum size in bytes of a partial in a manifest. Each checkpoint writes the whole
-	// manifest, so a larger partial goes into a blob, which is written only once.
+	// maxInManifest is the maximum size in bytes of a partial in a manifest. A larger partial goes
+	// into a blob, which is written only once, because each checkpoint writes the whole manifest.
 	maxInManifest = 4 << 10
 )
 
@@ -51,8 +51,8 @@ func (p *partialTable) use(ref ledger.Ref) partial {
 	return used
 }
 
-// dropPartial removes a partial to which the ledger will not refer again. The partial's blob is
-// deleted later.
+// dropPartial removes a partial to which the ledger will not refer again. The dropped partial's
+// blob is deleted later.
 func (t *Term) dropPartial(ref ledger.Ref) {
 	p := t.partials.byRef[ref]
 	delete(t.partials.byRef, ref)
@@ -64,7 +64,8 @@ func (t *Term) dropPartial(ref ledger.Ref) {
 // stored reports whether the bytes of a partial are in storage but not in memory.
 func (p partial) stored() bool { return p.blob != "" && p.data == nil }
 
-// read returns the bytes of a partial. If the bytes are lost or damaged, the error is a *jobFault.
+// read returns the bytes of a partial. If the partial's bytes are lost or damaged, read returns a
+// *jobFault.
 func (t *Term) read(job string, p partial) (data []byte, err error) {
 	if !p.stored() {
 		return p.data, nil
@@ -85,9 +86,9 @@ type nodePartial struct {
 	partial
 }
 
-// writeBlobs writes the partials that are larger than limit bytes and have no blob into blobs, and then calls
-// its callback. If the job is ending, writeBlobs writes nothing, because the job's blobs are removed as soon as
-// the tasks that write blobs have returned.
+// writeBlobs writes each partial larger than limit bytes that has no blob into a blob, and then
+// calls then. If the job is ending, writeBlobs writes nothing, because the job's blobs are removed
+// as soon as all writers have returned.
 func (t *Term) writeBlobs(j *activeJob, list []nodePartial, limit int, then func(err error)) {
 	large := func(p nodePartial) bool { return p.blob == "" && len(p.data) > limit }
 	if !slices.ContainsFunc(list, large) || j.ending.Load() {
@@ -111,10 +112,10 @@ func (t *Term) writeBlobs(j *activeJob, list []nodePartial, limit int, then func
 	})
 }
 
-// putPartial writes a partial into a blob and drops a large partial's bytes from memory. If
-// the partial is too large for storage, the error is a *jobFault. If the job is ending,
-// putPartial does not retry while storage is unavailable, because storage may be full until
-// the job has ended.
+// putPartial writes a partial into a blob and drops a large partial's bytes from memory. If the
+// partial is too large for storage, putPartial returns a *jobFault. If the job is ending,
+// putPartial does not retry while storage is unavailable, because storage may be full until the job
+// has ended.
 func (t *Term) putPartial(j *activeJob, p *nodePartial) error {
 	err := t.retry("write partial", func(ctx context.Context) error {
 		blob, err := t.cfg.Store.PutPartial(ctx, j.spec.ID, p.node, p.data)

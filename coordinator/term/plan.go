@@ -9,12 +9,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// maxPlanData is the maximum size in bytes of a plan's data in a receipt. Workers read
-// larger data from the store.
+// maxPlanData is the maximum size in bytes of a plan's data in a receipt. Workers read larger plans
+// from storage.
 const maxPlanData = 8 << 10
 
-// setPlan stores a job's plan in the job. setPlan returns the parts of the plan that the ledger
-// needs.
+// setPlan stores a job's plan in the job. It returns the parts of the plan that the ledger needs.
 func (j *activeJob) setPlan(plan jobs.Plan) (partitions uint64, data []byte, inStore bool) {
 	if tree, err := jobs.NewTree(plan.Partitions); err == nil {
 		j.tree = tree
@@ -25,9 +24,9 @@ func (j *activeJob) setPlan(plan jobs.Plan) (partitions uint64, data []byte, inS
 	return plan.Partitions, plan.Data, false
 }
 
-// storePlan writes a plan that a worker has computed to storage. If a leader has already stored a plan, that
-// plan is used. The plan is written in the same sequence as the job's manifests, so that no plan is written
-// after a final manifest.
+// storePlan writes a plan that a worker has computed to storage. If an earlier leader has already
+// stored a plan, storePlan uses that plan. The plan is written in the same sequence as the job's
+// manifests, so that no plan is written after a final manifest.
 func (t *Term) storePlan(a ledger.StorePlan) {
 	j := t.jobs.active[a.Job]
 	data := t.partials.byRef[a.Data]

@@ -9,9 +9,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Report processes a worker's report. The report must be valid; the parameter size is the size of its message
-// in bytes. The reply follows at once, or after the active jobs are loaded. If the jobs are not loaded and the
-// report does not fit into the backlog, there is no reply.
+// Report processes a worker's report. The report must be valid; the parameter size is the message's
+// size in bytes. Report replies at once, or after the active jobs are loaded. There is no reply if
+// the jobs are not loaded and the report does not fit into the backlog.
 func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 	if report.Epoch != t.leadership.Epoch {
 		reply(wire.Receipt{
@@ -43,10 +43,10 @@ func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 	}
 }
 
-// storePartials puts the partials of a job's report into the table and appends their refs. A damaged item is
-// replaced by a failure, so that the item's partitions run again. If an earlier leader has planned the job
-// after this leader's term began, this leader has no plan, and storePartials removes the items that need the
-// plan. The worker then reports these items again.
+// storePartials puts the partials of a job's report into the table and appends their refs to refs.
+// A damaged item is replaced with a failure, so that the item's partitions run again. If this
+// leader has no plan because an earlier leader planned the job later, storePartials removes the
+// items that need the plan. The worker later reports the removed items again.
 func (t *Term) storePartials(report *wire.JobReport, worker string, refs []ledger.Ref) []ledger.Ref {
 	j := t.jobs.active[report.Job]
 	for i := range report.Items {
@@ -90,8 +90,8 @@ func (t *Term) storePartials(report *wire.JobReport, worker string, refs []ledge
 	return refs
 }
 
-// checkOutput returns a failure if a call's output is damaged, or if a call of Plan has returned an
-// invalid plan.
+// checkOutput returns a failure if a call's output is damaged, or if the output of a call of Plan
+// is not a valid plan.
 func checkOutput(o *wire.Output) *wire.Failure {
 	err := o.Check()
 	if err == nil && o.Function == wire.Plan {
@@ -121,8 +121,8 @@ func outsideTree(n jobs.Node, tree jobs.Tree) *wire.Failure {
 	return &wire.Failure{Partition: noPartition, Error: fmt.Sprintf("node %v is not in a tree of %d partitions", n, tree.Partitions())}
 }
 
-// withOperands returns a receipt in which the operands of calls are filled in. If the operands of a
-// call no longer exist, the call's node or the job is finished, and withOperands omits the call.
+// withOperands returns a receipt in which the operands of calls are filled in. withOperands omits a
+// call whose operands no longer exist, because the call's node or the job is finished.
 func (t *Term) withOperands(r ledger.Reply) wire.Receipt {
 	receipt, refs := r.Receipt, r.Operands
 	receipt.Assigned = slices.Clone(receipt.Assigned)

@@ -11,8 +11,8 @@ import (
 // the leader extends concurrently.
 const maxParallel = 16
 
-// resume fences and loads the jobs that were active before this term, and then begins
-// dispatch. Until dispatch begins, the loop only queues reports and answers queries.
+// resume fences and loads the jobs that were active before this term, and then begins dispatch.
+// Until dispatch begins, the loop only queues reports and answers queries.
 func (t *Term) resume() {
 	t.spawn(func() func() {
 		var ids []string
@@ -57,9 +57,9 @@ func (t *Term) loadAll(ids []string) {
 	}
 }
 
-// beginDispatch creates a ledger with the active jobs, after this leader's epoch was written into all of their
-// manifests. Submissions are received only when the ledger's recovery is over. Before that, some workers may be
-// unknown, and a job that no worker knows would be parked.
+// beginDispatch creates a ledger with the active jobs, after all of their manifests contain this
+// leader's epoch. Submissions are received only when the ledger's recovery is over. Some workers
+// are unknown during recovery, and a job that no known worker can run would be parked.
 func (t *Term) beginDispatch(all []loadedJob) {
 	cfg := t.cfg.Ledger
 	cfg.Epoch, cfg.Self, cfg.Storage, cfg.Build = t.leadership.Epoch, t.cfg.Worker, t.cfg.Storage, wire.ThisBuild()

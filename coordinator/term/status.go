@@ -21,7 +21,6 @@ func (t *Term) Leader() wire.LeaderInfo {
 	}
 }
 
-// Workers returns descriptions of the workers.
 func (t *Term) Workers() wire.Workers {
 	answer := wire.Workers{Epoch: t.leadership.Epoch, Storage: t.cfg.Storage}
 	if t.ledger != nil {
@@ -32,7 +31,7 @@ func (t *Term) Workers() wire.Workers {
 	return answer
 }
 
-// WorkersAfter answers a query for some of the workers and for the cluster's figures.
+// WorkersAfter answers a query for some of the workers and for the cluster's statistics.
 func (t *Term) WorkersAfter(query wire.WorkerQuery) wire.Workers {
 	answer := wire.Workers{Epoch: t.leadership.Epoch, Storage: t.cfg.Storage, Totals: &wire.Totals{}}
 	if t.ledger != nil {
@@ -49,7 +48,7 @@ func (t *Term) WorkersAfter(query wire.WorkerQuery) wire.Workers {
 // recentFor is how long a view of a job is reused for queries that accept slightly old answers.
 const recentFor = 400 * time.Millisecond
 
-// views is a cache of views of jobs, which all viewers share.
+// views is a cache of jobs' views, which all viewers share.
 type views struct {
 	byJob map[string]*ledger.View
 	begun time.Time // time at which the oldest view in the cache was made
@@ -87,8 +86,8 @@ func (t *Term) jobMap(v *ledger.View, query wire.JobQuery) *wire.JobMap {
 	return m
 }
 
-// durableSpans returns the finished spans in the last manifest. A manifest may contain tens of
-// thousands of nodes, so the spans are computed only once for all viewers.
+// durableSpans returns the finished spans in the last manifest. The spans are cached for all
+// viewers, because a manifest may contain tens of thousands of nodes.
 func (j *activeJob) durableSpans() []jobs.Span {
 	m := &j.manifest
 	if m.durableFor == m.last.Sequence {
@@ -145,7 +144,7 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 // maxTrouble is the maximum length in bytes of a job's Trouble in a list of jobs.
 const maxTrouble = 300
 
-// waitingProgress returns the progress of a job that waits, with the reason why it has not begun.
+// waitingProgress returns the progress of a waiting job, with the reason why the job has not begun.
 func (t *Term) waitingProgress(id string) wire.JobProgress {
 	before := slices.IndexFunc(t.jobs.waiting, func(w waitingJob) bool { return w.id == id })
 	return wire.JobProgress{Job: id, State: string(store.Queued), Trouble: fmt.Sprintf(

@@ -12,12 +12,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Term is the state of a leader during one term. The methods must be called on one loop, and none
-// of them blocks.
+// Term is the state of a leader during one term. All methods of Term must be called on one loop;
+// none of them blocks.
 type Term struct {
 	cfg        Config
 	kinds      map[wire.JobKind]jobs.Job // job definitions in cfg.Jobs by their kind
-	ctx        context.Context           // the context is done when the term is over
+	ctx        context.Context           // context that is done when the term is over
 	leadership *election.Term
 	env        Env
 	transport  Transport
@@ -35,24 +35,23 @@ type Term struct {
 	views     views
 }
 
-// limits bound the number of concurrent operations outside the loop.
+// limits bounds the number of concurrent operations outside the loop.
 type limits struct {
 	merges     limiter // limits the number of tasks that merge
-	extensions limiter // of submissions
+	extensions limiter // limits the number of concurrent extensions of submissions
 }
 
-// times contains the times when the term began and was told to stop, and of the last beacon and the last
-// extension of submissions. A zero time means never.
+// times contains the times of a term's last events; a zero time means never.
 type times struct {
 	begun      time.Time
 	beacon     time.Time
-	extensions time.Time // of submissions
+	extensions time.Time // time of the last extension of submissions
 	stopping   time.Time // when the term was told to stop
 }
 
-// New returns a term that has not begun. The context must end with the leadership, or earlier, when the term
-// has handed over (see [Term.Left]). Tasks end when ctx is done. After ctx is done, the loop must not call the
-// term.
+// New returns a term that has not begun. The context must end with the leadership, or when the term
+// has handed over (see [Term.Left]). Tasks end when ctx is done. After ctx is done, the loop must
+// not call the term.
 func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, transport Transport) (*Term, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -75,21 +74,21 @@ func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, tr
 	return t, nil
 }
 
-// Begin begins the term: it sends a beacon and loads the active jobs. Before this call, the caller
-// must have subscribed to the messages of workers.
+// Begin sends a beacon and loads the active jobs. Before Begin, the caller must have subscribed to
+// the messages of workers.
 func (t *Term) Begin() {
 	t.sendBeacon(false)
 	t.resume()
 }
 
-// The interval of ticks limits the precision of everything that depends on time. During recovery ticks are more
-// frequent, because workers may be waiting for work.
+// The interval of ticks limits the precision of all timers of the term. Ticks are more frequent
+// during recovery, because workers may be waiting for work.
 const (
 	tickEvery         = 50 * time.Millisecond
 	tickEveryRecovery = 5 * time.Millisecond
 )
 
-// TickEvery returns the interval at which [Term.Tick] must be called from now on.
+// TickEvery returns the current interval at which [Term.Tick] must be called.
 func (t *Term) TickEvery() time.Duration {
 	if t.ledger == nil || !t.ledger.Recovered() {
 		return tickEveryRecovery
@@ -97,7 +96,7 @@ func (t *Term) TickEvery() time.Duration {
 	return tickEvery
 }
 
-// Tick performs the work that is due.
+// Tick performs the work that has become due.
 func (t *Term) Tick() {
 	if t.since(t.times.beacon) >= t.cfg.BeaconEvery {
 		t.sendBeacon(false)
@@ -121,10 +120,10 @@ func (t *Term) Stop() {
 	}
 }
 
-// Left reports whether a term that was told to stop may end. The term may end when StopWithin has
-// passed, or when all state is durable and no other draining worker needs the leader. The successor
-// is the worker that should lead next, or empty for any worker. The loop calls Left after each call
-// of another method.
+// Left reports whether a term that was told to stop may end. A stopped term may end when StopWithin
+// has passed, or when all state is durable and no other draining worker needs the leader. The
+// result successor is the worker that should lead next, or empty for any worker. The loop calls
+// Left after each call of another method.
 func (t *Term) Left() (successor string, left bool) {
 	if t.times.stopping.IsZero() {
 		return "", false
@@ -135,12 +134,12 @@ func (t *Term) Left() (successor string, left bool) {
 	return t.successor(), true
 }
 
-// Leave sends the last beacon, so that followers believe in this leader until it has handed over. The loop
-// calls Leave at the end of a term that may end.
+// Leave sends a last beacon, so that followers wait for the handover. The loop calls Leave when
+// Left has reported true.
 func (t *Term) Leave() { t.sendBeacon(true) }
 
 // step passes an event to the ledger and performs the actions that the ledger returns. While the
-// active jobs are being loaded there is no ledger, and events are dropped.
+// active jobs are being loaded there is no ledger, and step drops the event.
 func (t *Term) step(e ledger.Event) {
 	if t.ledger == nil {
 		return
@@ -180,9 +179,9 @@ func (t *Term) perform(a ledger.Action) {
 	}
 }
 
-// spawn runs a task outside the loop. If the task returns a function, the loop calls this function,
-// and then begins waiting jobs if the limit on active jobs allows it. A task may use only its
-// arguments and immutable values; all other state belongs to the loop.
+// spawn runs a task outside the loop. If the task returns a function, the loop calls it, and then
+// begins waiting jobs if the limit on active jobs allows it. A task may use only its arguments and
+// immutable values; all other state belongs to the loop.
 func (t *Term) spawn(task func() (then func())) {
 	t.env.Go(func() {
 		if then := task(); then != nil {

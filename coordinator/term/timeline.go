@@ -8,19 +8,19 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// timeline contains the milestones of a term, each as the time from the acquisition of the lease to
-// the milestone. Zero means that the term has not reached the milestone.
+// timeline contains the milestones of a term, as times since the acquisition of the lease. A zero
+// time means that the term has not reached the milestone.
 type timeline struct {
 	fenced          time.Duration // every active job's manifest contains this leader's epoch
 	recovered       time.Duration // the ledger may begin to assign work
 	firstAssignment time.Duration // the first span was assigned to a worker
 	firstResult     time.Duration // a worker reported the first node that was finished in this term
 
-	record    store.TermRecord // the record that was written last
+	record    store.TermRecord // the last record that was written
 	recording bool             // true while a write of the record is in flight
 }
 
-// mark sets a milestone to now, unless it was reached earlier.
+// mark sets a milestone to the current time, unless the milestone was reached earlier.
 func (t *Term) mark(milestone *time.Duration) {
 	if *milestone == 0 {
 		*milestone = t.since(t.leadership.Since)
@@ -33,8 +33,7 @@ func (t *Term) markFirstAssignment(receipt wire.Receipt) {
 	}
 }
 
-// recordTerm writes the term's record into the history if the term has reached another milestone
-// since the last write of the record.
+// recordTerm writes the term's record into the history if the term has reached a new milestone.
 func (t *Term) recordTerm() {
 	line := &t.timeline
 	if line.recording {

@@ -9,14 +9,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// The code in this file decides which submitted jobs begin, and when. The queue delivers submissions in the
-// order of their arrival. The leader therefore receives more submissions than it can begin jobs. Jobs of higher
-// priority begin first, and among jobs of equal priority the oldest.
+// This file decides which submitted jobs begin, and when. The queue delivers submissions in the
+// order of their arrival. The leader therefore receives more submissions than it can begin jobs.
+// Jobs of higher priority begin first, and the oldest first among jobs of equal priority.
 
 const (
 	// maxWaiting is the largest number of jobs that wait because there are too many active jobs.
-	// Further submissions stay in the queue, where their priority has no effect. A waiting job
-	// takes about 2 KB, and its submission is extended every Config.ExtendEvery.
+	// Submissions beyond maxWaiting stay in the queue, where their priority has no effect. A
+	// waiting job takes about 2 KB, and its submission is extended every Config.ExtendEvery.
 	maxWaiting = 1000
 	// maxActiveShare is the maximum number of active jobs of all priorities, as a multiple of Config.MaxActive.
 	maxActiveShare = 4
@@ -34,8 +34,8 @@ func compareWaiting(a, b waitingJob) int {
 	return cmp.Or(cmp.Compare(b.priority, a.priority), strings.Compare(a.id, b.id))
 }
 
-// beginNext begins waiting jobs as far as the limit on active jobs allows it. If one more job may wait and the
-// ledger's recovery is over, beginNext also receives the next submission.
+// beginNext begins waiting jobs as far as the limit on active jobs allows it. If one more job may
+// wait and the ledger's recovery is over, beginNext also receives the next submission.
 func (t *Term) beginNext() {
 	for len(t.jobs.waiting) > 0 && t.mayBegin(t.jobs.waiting[0].priority) {
 		id := t.jobs.waiting[0].id
@@ -47,11 +47,11 @@ func (t *Term) beginNext() {
 	}
 }
 
-// mayBegin reports whether a job of a priority may begin: fewer than MaxActive jobs of the same or a higher
-// priority must be active. So a job does not wait for active jobs of lower priorities, unless the total number
-// of active jobs has reached its limit.
+// mayBegin reports whether a job may begin, that is, whether fewer than MaxActive jobs of the same
+// or a higher priority are active. A job does not wait for active jobs of lower priorities, unless
+// the total number of active jobs has reached its limit.
 func (t *Term) mayBegin(priority int) bool {
-	// The priorities of the jobs that are being loaded are not known yet.
+	// Jobs that are being loaded count, because their priorities are not known yet.
 	loading := len(t.jobs.pending) - len(t.jobs.waiting) - t.jobs.assessed - t.jobs.withdrawing
 	total := len(t.jobs.active) + loading
 	if total < t.cfg.MaxActive {
@@ -66,8 +66,8 @@ func (t *Term) mayBegin(priority int) bool {
 	return ahead < t.cfg.MaxActive && total < min(maxActiveShare*t.cfg.MaxActive, maxActive)
 }
 
-// schedule begins a submitted job at once if even a job of the lowest priority may begin. If not, schedule
-// first reads the job's priority from the spec.
+// schedule begins a submitted job at once if even a job of the lowest priority may begin. Otherwise
+// schedule first reads the job's priority from the spec.
 func (t *Term) schedule(id string, p *pendingJob) {
 	if len(t.jobs.waiting) == 0 && t.mayBegin(-store.MaxPriority) {
 		t.admit(id, p)
@@ -97,9 +97,9 @@ func (t *Term) schedule(id string, p *pendingJob) {
 // errNoWait means that a job must be loaded at once, because it is not new or cannot be read.
 var errNoWait = errors.New("job need not wait")
 
-// assess returns the priority of a submitted job that has to wait. If the job has already waited under an
-// earlier leader, assess also writes a manifest for it. Without a manifest, a submission that was delivered
-// often would be treated like a job that crashes leaders.
+// assess returns the priority of a submitted job that has to wait. If an earlier leader already let
+// the job wait, assess also writes a manifest for it. Without a manifest, a submission that is
+// delivered often would count as a job that crashes leaders.
 func (t *Term) assess(s *store.Submission) (priority int, err error) {
 	spec, err := t.readSpec(s.ID)
 	switch {
@@ -126,7 +126,8 @@ func (t *Term) assess(s *store.Submission) (priority int, err error) {
 	return spec.Priority, err
 }
 
-// stopWaiting removes a job from the list of waiting jobs. The caller must then admit the job.
+// stopWaiting removes a job from the list of waiting jobs. The caller of stopWaiting must then
+// admit the job.
 func (t *Term) stopWaiting(id string) {
 	t.jobs.pending[id].waiting = false
 	t.jobs.waiting = slices.DeleteFunc(t.jobs.waiting, func(w waitingJob) bool { return w.id == id })
