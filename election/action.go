@@ -6,15 +6,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Action is an instruction to the caller of [Machine.Step]. All actions are in this file.
+// Action is an instruction to the caller of [Machine.Step].
 type Action interface{ action() }
 
 // Question is embedded in each action that expects an [Answer]. The machine's caller must answer
-// each question exactly once, with the question's number, at the latest when the time Within has
-// passed since the action. If a call times out, the caller answers with an error, although the call
-// may have taken effect.
+// each question exactly once, with the question's number, before the time Within has passed. If a
+// call times out, the caller answers with an error, although the call may have taken effect.
 type Question struct {
-	Number uint64 // number of the question; each question has the next number
+	Number uint64 // number of the question; numbers increase by one
 	Within time.Duration
 }
 
@@ -39,7 +38,8 @@ type Renew struct {
 	Held Record
 }
 
-// Transfer calls [Transferrer].Transfer. If the lease does not implement Transferrer, the answer is an error.
+// Transfer calls [Transferrer].Transfer. If the lease does not implement Transferrer, the answer to
+// Transfer is an error.
 type Transfer struct {
 	Question
 	Held    Record
@@ -62,8 +62,9 @@ type Release struct {
 // SendSuspicion calls [Peers].SendSuspicion.
 type SendSuspicion struct{ Epoch uint64 }
 
-// Lead starts the leading function. The function's context ends at Deadline unless SetDeadline
-// extends the deadline. The machine returns the next Lead only after the input [Returned].
+// Lead starts the leading function. The leading function's context ends at Deadline unless
+// SetDeadline extends the deadline. The machine returns the next Lead only after the input
+// [Returned].
 type Lead struct {
 	Record      Record
 	Cause       Cause
@@ -73,15 +74,15 @@ type Lead struct {
 	Deadline    time.Duration
 }
 
-// SetDeadline sets when the leading function's context ends, and the cause with which the context
-// ends. SetDeadline has no effect on a context that has ended.
+// SetDeadline sets the time at which the leading function's context ends, and the cause for this
+// case. SetDeadline has no effect on a context that has ended.
 type SetDeadline struct {
 	Deadline time.Duration
 	Cause    error
 }
 
-// AwaitBeat asks for a [Beat] input at the leading loop's next call of [Term.Beat]. Earlier calls of Beat do
-// not count.
+// AwaitBeat asks for a [Beat] input at the leading loop's next call of [Term.Beat]. Calls of Beat
+// before the action do not count.
 type AwaitBeat struct{}
 
 // EndTerm ends the leading function's context now.

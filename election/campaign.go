@@ -13,14 +13,14 @@ type candidacy struct {
 	epoch    uint64        // epoch of the leader to replace
 	worker   string        // worker ID of the leader to replace
 	leaseID  string        // lease ID of the leader to replace
-	replaces string        // lease ID that the claim replaces; empty if the process claims only a free lease
+	replaces string        // lease ID that the claim replaces; empty for a claim of a free lease
 	lastSign time.Duration // time of the leader's last sign of life; equal to decided if the leader was not checked
-	decided  time.Duration // time at which the process decided to try to lead
+	decided  time.Duration // time at which the process decided to become the leader
 	claim    Claim         // the claim of the lease; set when the campaign begins
 }
 
-// acceptOffer claims the lease that this worker was offered. There is no random wait before the
-// claim, because only this worker knows the offered lease ID.
+// acceptOffer claims the lease that a stopping leader has offered to this worker. The offered lease
+// is claimed without a random wait, because only this worker knows the lease ID.
 func (m *Machine) acceptOffer() {
 	c := candidacy{
 		cause: Handover, epoch: m.offer.Epoch, leaseID: m.offer.LeaseID, replaces: m.offer.LeaseID,
@@ -33,17 +33,16 @@ func (m *Machine) acceptOffer() {
 	m.campaign(c)
 }
 
-// prepare waits for a random time, so that few processes claim the lease at the same time. The wait lasts at
-// least until the end of the cooldown.
+// prepare waits for a random time, so that few processes claim the lease at the same time. The wait
+// of prepare lasts at least until the end of the cooldown.
 func (m *Machine) prepare(c candidacy) {
 	m.candidacy = c
 	moment := m.random(min(m.cfg.Jitter*time.Duration(m.followers()), maxMoment))
 	m.wait(confirming, max(m.now+moment, m.cooldownUntil))
 }
 
-// confirm pings the leader once more before the campaign. If the leader has already been silent for
-// Config.SilentAfter, there is no further ping, because waiting for another timeout would only
-// delay the takeover.
+// confirm pings the leader once more before the campaign. confirm sends no ping if the leader has
+// been silent for Config.SilentAfter, because another timeout would only delay the takeover.
 func (m *Machine) confirm() {
 	if m.leader.silence >= m.cfg.SilentAfter || m.candidacy.replaces == "" {
 		m.campaign(m.candidacy)
@@ -77,8 +76,8 @@ func (m *Machine) acquire() {
 	m.do(Acquire{m.ask(claiming, m.cfg.CallTimeout), m.candidacy.claim})
 }
 
-// onAcquired handles the outcome of a claim. While storage is unavailable, the process repeats the claim with
-// the same lease ID, because an earlier try may have taken effect.
+// onAcquired handles the outcome of a claim. While storage is unavailable, the process repeats the
+// claim with the same lease ID, because an earlier try may have taken effect.
 func (m *Machine) onAcquired(record Record, err error) {
 	switch {
 	case err == nil:
@@ -107,7 +106,7 @@ func (m *Machine) onAcquired(record Record, err error) {
 
 // newLeaseID returns a random UUID (RFC 9562, version 4). Lease IDs must be unique but need not be
 // secret, because a process with access to the lease's storage can do harm even without a lease ID.
-// So any generator can be used, if each process has its own random seed.
+// Any generator of lease IDs is sufficient, if each process has its own random seed.
 func newLeaseID(random *rand.Rand) string {
 	hi, lo := random.Uint64(), random.Uint64()
 	hi = hi&^0xf000 | 0x4000

@@ -11,10 +11,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Config contains an election's settings. ID is required; every other field has a default, used if
-// the field is zero. All workers of a cluster should use the same values.
+// Config contains an election's settings. ID is required; every other field has a default, which is
+// used if the field is zero. All workers of a cluster should use the same settings.
 type Config struct {
-	// ID is the worker's ID, see [wire.ValidWorker]. Each process must have a different ID.
+	// ID is the worker's ID (see [wire.ValidWorker]). Each process must have a different ID.
 	ID string
 
 	// Storage is the identity of the storage that contains the lease. Beacons of a leader on
@@ -22,84 +22,86 @@ type Config struct {
 	// the storage of leaders is not checked.
 	Storage string
 
-	// Duration is how long the lease lasts without a renewal. Duration must equal the duration in
-	// the configuration of the lease's driver. If all faster ways of noticing a dead leader fail, a
-	// new leader has to wait until the lease expires. Default 15 s, at least 100 ms.
+	// Duration is how long the lease lasts without a renewal, at least 100 ms; the default is 15 s.
+	// Duration must equal the duration in the configuration of the lease's driver. If a dead leader
+	// is not noticed in a faster way, it is replaced when its lease expires after Duration.
 	Duration time.Duration
-	// Margin is how much earlier than storage a leader considers its lease expired. Margin allows
-	// for clocks that run at different speeds, and for the time between checking the leadership and
-	// acting on it. Default 2/15 of Duration.
+	// Margin is how much earlier than storage a leader considers its lease expired; the default is
+	// 2/15 of Duration. Margin allows for clocks with different speeds, and for the time between
+	// checking the leadership and acting on it.
 	Margin time.Duration
-	// RenewEvery is the time from one renewal to the next. Before the deadline there must be time
-	// for a renewal that fails and a retry that succeeds: RenewEvery + 2 CallTimeout <= Duration -
-	// Margin. Default 1/5 of Duration.
+	// RenewEvery is the time from one renewal to the next; the default is 1/5 of Duration.
+	// RenewEvery must leave time for a failed renewal and a retry before the deadline: RenewEvery +
+	// 2 CallTimeout <= Duration - Margin.
 	RenewEvery time.Duration
-	// CallTimeout bounds each call to the lease. Default 1/5 of Duration.
+	// CallTimeout bounds each call to the lease; the default is 1/5 of Duration.
 	CallTimeout time.Duration
 
 	// PingRate is the approximate number of pings per second that a leader gets from all followers
-	// together, for any number of followers. A dead leader is noticed after about 1/PingRate
-	// seconds. Default 40, at most 1000.
+	// together; the default is 40, and the maximum 1000. A dead leader is noticed after about
+	// 1/PingRate seconds.
 	PingRate float64
-	// PingTimeout bounds each ping. The timeout should be short, because a ping that is in flight
-	// when the leader's process dies gets no answer. The timeout must be long enough for a busy
-	// leader to answer. Default 400 ms.
+	// PingTimeout bounds each ping; the default is 400 ms. A short PingTimeout is better, because a
+	// ping that is in flight when the leader's process dies gets no answer. PingTimeout must be
+	// long enough for a busy leader to answer.
 	PingTimeout time.Duration
-	// SilentAfter is the time without an answer to pings after which a leader whose process is
-	// still alive counts as stalled or cut off: at least 2 PingTimeout, and less than Duration.
-	// Default 2 s, or half of Duration if that is less.
+	// SilentAfter is the time without an answer to pings after which a leader with a live process
+	// counts as stalled or cut off: at least 2 PingTimeout, and less than Duration. SilentAfter
+	// defaults to 2 s, or to half of Duration if that is less.
 	SilentAfter time.Duration
-	// StableFor is the time after a reconnect of this process during which a missing message is no
-	// evidence that its sender is dead. After a restart of a NATS server, the leader may reconnect
-	// later than a follower. So StableFor must be longer than the time that NATS clients wait
-	// before they reconnect. Default 2 s.
+	// StableFor is the time after a reconnect of this process during which a missing message does
+	// not count as evidence that its sender is dead; the default is 2 s. After a restart of a NATS
+	// server, the leader may reconnect later than a follower. StableFor must therefore be longer
+	// than the time that NATS clients wait before they reconnect.
 	StableFor time.Duration
-	// Jitter scales the random delay of a follower before it tries to take over: the delay is drawn
-	// from [0, Jitter times the number of followers). So the first follower tries after about the
+	// Jitter scales the random delay of a follower before a takeover: the delay is drawn from [0,
+	// Jitter times the number of followers). The first follower therefore tries after about the
 	// time Jitter, and few others try before they hear of the new leader. Jitter should be long
-	// enough to acquire a lease and send a beacon. Default 10 ms, at most 1 s.
+	// enough to acquire a lease and send a beacon; the default is 10 ms, and the maximum 1 s.
 	Jitter time.Duration
-	// Cooldown is how long a process does not claim the lease after it has led, unless another
-	// process offers it the lease. The cooldown doubles each time the leading function fails again.
-	// Default 2 s.
+	// Cooldown is how long a process does not claim the lease after it has led, unless it is
+	// offered the lease; the default is 2 s. Cooldown doubles each time the leading function fails
+	// again.
 	Cooldown time.Duration
 
-	// Exclusive makes the lease a mutex. A follower then never replaces a holder that seems dead before the
-	// lease has expired, so a holder that is only cut off or suspended keeps the lease until then. If the
-	// holder seems dead, or the follower is disconnected from its peers, the follower polls the record in
-	// storage and claims the lease when the lease is free. Without peers, Exclusive is always set.
+	// Exclusive makes the lease a mutex. With Exclusive, a follower never replaces a holder that
+	// seems dead before the lease has expired, so a holder that is only cut off or suspended keeps
+	// the lease until then. A follower polls the record in storage if the holder seems dead or the
+	// follower is disconnected from its peers, and claims the lease when it is free. Exclusive is
+	// always set if there are no peers.
 	Exclusive bool
-	// WatchEvery is the mean interval at which a follower polls the record, if it watches the record. Each
-	// pause is random, 0.5 to 1.5 times WatchEvery. Default 1/10 of Duration.
+	// WatchEvery is the mean interval at which a follower polls the record; the default is 1/10 of
+	// Duration. Each interval between two polls is random, 0.5 to 1.5 times WatchEvery.
 	WatchEvery time.Duration
 
-	// Rand is the source of all random decisions and of lease IDs. Rand is used from one goroutine.
-	// Each process must use a different seed. If Rand is nil, [Run] creates a source with a random
-	// seed. [NewMachine] requires Rand.
+	// Rand is the source of all random decisions and of lease IDs. Rand is used from only one
+	// goroutine. Each process must use a different seed for Rand. If Rand is nil, [Run] creates a
+	// source with a random seed. [NewMachine] requires Rand.
 	Rand *rand.Rand
-	// Logger logs one line per change of state. The logger should have attributes that identify the process,
-	// because the election does not add the worker's ID to log lines. If Logger is nil, nothing is logged.
+	// Logger logs one line per change of state; nothing is logged if Logger is nil. Logger should
+	// have attributes that identify the process, because the election does not add the worker's ID
+	// to log lines.
 	Logger *slog.Logger
 
-	peerless bool // true if Run was called without peers
+	peerless bool // Run was called without peers
 }
 
 const (
-	// listenFor is the shortest time for which a process that knows no leader waits for
-	// a beacon before it reads the record. The wait is random, one to two times
-	// listenFor, so that not all processes read at once.
+	// listenFor is the shortest time for which a process without a known leader waits for a beacon
+	// before it reads the record. The wait for a beacon is random, one to two times listenFor, so
+	// that not all processes read the record at once.
 	listenFor = 50 * time.Millisecond
 	// startGrace is the time within which a new leader starts to answer pings.
 	startGrace = 300 * time.Millisecond
-	// pingGap is the least time between two pings by one follower.
+	// pingGap is the shortest time between two pings of one follower.
 	pingGap = 20 * time.Millisecond
-	// maxFollowers bounds the number of followers that a beacon can announce.
+	// maxFollowers bounds the number of followers in a beacon.
 	maxFollowers = 1_000_000
 	// maxMoment bounds the random wait before a campaign in large clusters.
 	maxMoment = 2 * time.Second
-	// maxBackoff is the maximum pause between failed tries.
+	// maxBackoff is the longest pause before a retry.
 	maxBackoff = 2 * time.Second
-	// maxCooldown is the maximum to which Cooldown is doubled.
+	// maxCooldown is the longest cooldown after repeated failures.
 	maxCooldown = 30 * time.Second
 )
 
@@ -121,7 +123,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate checks a Config after its defaults were set, and returns all errors joined.
+// validate checks a Config whose defaults are set, and returns all errors joined.
 func (c Config) validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -157,5 +159,5 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// trustWindow returns how long after sending a successful renewal a leader may trust its lease.
+// trustWindow returns how long a leader may trust its lease after it sent a successful renewal.
 func (c Config) trustWindow() time.Duration { return c.Duration - c.Margin }

@@ -12,15 +12,15 @@ type Event interface {
 // BeaconHeard means that a leader has announced its leadership.
 type BeaconHeard struct{ wire.Beacon }
 
-// SuspicionHeard means that a leader seems dead (if a follower sent the message) or has stopped (if
-// the leader itself sent the message).
+// SuspicionHeard means that a leader seems dead (according to a follower) or has stopped (according
+// to the leader itself).
 type SuspicionHeard struct{ wire.Suspicion }
 
 // OfferReceived means that a stopping leader offers the lease to this worker.
 type OfferReceived struct{ wire.Offer }
 
-// Disconnected means that this process has lost its connection to its peers. Until the event Reconnected, a
-// missing message is no evidence that its sender is dead.
+// Disconnected means that this process has lost its connection to its peers. Between Disconnected
+// and Reconnected, a missing message is no evidence that its sender is dead.
 type Disconnected struct{}
 
 // Reconnected means that this process is connected to its peers again.

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// follow chooses the next state of a process that does not lead. A process that was told to stop is done; a
-// process with an offer accepts it; any other process follows the known leader or searches for a leader. The
-// answer to an open question will be ignored.
+// follow chooses the next state of a process that does not lead. A process that was told to stop is
+// done; a process with an offer accepts the offer; any other process follows the known leader or
+// searches for a leader. follow invalidates the open question, so its answer will be ignored.
 func (m *Machine) follow() {
 	switch {
 	case m.stopping:
@@ -27,15 +27,14 @@ func (m *Machine) follow() {
 }
 
 // watches reports whether the process must poll the record to learn when the lease is free. In an
-// exclusive election this is the case if the process cannot ping the leader, or if the leader seems
-// dead.
+// exclusive election the process polls if it cannot ping the leader, or if the leader seems dead.
 func (m *Machine) watches() bool {
 	return m.cfg.Exclusive && (!m.connection.up || m.known && m.leader.seemsDead)
 }
 
-// nextRead returns when to read the record if no beacon comes earlier.
+// nextRead returns the time at which the process reads the record if no beacon comes earlier.
 func (m *Machine) nextRead() time.Duration {
-	if m.known { // in this case the process polls the record
+	if m.known { // the process polls the record
 		return m.now + m.cfg.WatchEvery/2 + m.random(m.cfg.WatchEvery)
 	}
 	wait := listenFor + m.random(listenFor)
@@ -45,9 +44,9 @@ func (m *Machine) nextRead() time.Duration {
 	return max(m.now+wait, m.cooldownUntil)
 }
 
-// deferRead postpones this process's read of the record once, if another process is about to read the record.
-// That other process either finds a leader, whose beacon all processes will hear, or becomes the leader. So
-// most processes need not call storage.
+// deferRead postpones this process's read of the record once, if another process is about to read
+// it. The other process either finds a leader, whose beacon all processes will hear, or becomes the
+// leader. Most processes therefore need not call storage.
 func (m *Machine) deferRead() {
 	if m.search.othersRead && !m.search.deferred {
 		m.search.deferred = true
@@ -55,7 +54,7 @@ func (m *Machine) deferRead() {
 	}
 }
 
-// readRecord reads the record, because there was no beacon.
+// readRecord reads the record because no beacon has come.
 func (m *Machine) readRecord() {
 	if !m.known && m.connection.up {
 		m.do(SendSuspicion{})
@@ -96,13 +95,13 @@ func (m *Machine) onRecord(record Record, err error) {
 	})
 }
 
-// wasRefused reports whether the last claim was refused because the lease was held under leaseID. If a later
-// claim then succeeds, the lease has expired.
+// wasRefused reports whether the last claim was refused because the lease was held under leaseID.
+// If a later claim of the same lease succeeds, the lease has expired.
 func (m *Machine) wasRefused(leaseID string) bool {
 	return m.streaks.refused > 0 && m.streaks.refusedBy == leaseID
 }
 
-// ping asks the leader for a sign of life. The machine stays in its current state.
+// ping sends a ping to the leader. The machine stays in its current state during the ping.
 func (m *Machine) ping() {
 	m.leader.pinged = m.now
 	m.do(Ping{m.ask(m.state, m.cfg.PingTimeout), m.leader.epoch})
@@ -140,7 +139,7 @@ func (m *Machine) onPong(err error) {
 		}
 		if l.answered {
 			m.suspectLeader(Silent)
-		} else { // this process may be the one without a connection
+		} else { // this process itself may have lost its connection
 			m.suspectLeader(Expired)
 		}
 		return

@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// handOver transfers the lease to the successor, or releases the lease and announces the release. If a step
-// fails, the other processes notice a little later that no process leads.
+// handOver transfers the lease to the successor, or releases the lease and announces the release.
+// If a step of the handover fails, the other processes notice a little later that no process leads.
 func (m *Machine) handOver() {
 	t := &m.term
 	successor := t.returned.Successor
@@ -30,8 +30,8 @@ func (m *Machine) onTransferred(err error) {
 	m.storageWorked()
 	t := &m.term
 	t.record.LeaseID = t.offer.LeaseID
-	// The timeout of a ping applies, because a worker acknowledges an offer as fast as it answers a
-	// ping.
+	// The timeout of an offer is PingTimeout, because a worker acknowledges an offer as fast as it
+	// answers a ping.
 	m.do(Offer{m.ask(offering, m.cfg.PingTimeout), t.returned.Successor, t.offer})
 }
 
@@ -44,7 +44,7 @@ func (m *Machine) onOffered(err error) {
 	m.coolDown()
 }
 
-// handoverFailed releases the lease so that any process can take it.
+// handoverFailed releases the lease, so that any process can acquire it.
 func (m *Machine) handoverFailed(err error) {
 	m.log.Warn("Could not hand over: releasing the lease", "epoch", m.term.record.Epoch,
 		"successor", m.term.returned.Successor, "error", err)

@@ -7,34 +7,35 @@ import (
 	"time"
 )
 
-// Announcer is an optional interface of a [Peers]. The peers then send beacons and answer pings while
-// this process leads, so that the leading function need not.
+// Announcer is an optional interface of a [Peers]. An Announcer sends beacons and answers pings
+// while this process leads, so that the leading function need not do so.
 type Announcer interface {
 	// Announce sends beacons for the term and answers pings until ctx is done. Announce
 	// returns early with an error if it cannot listen for pings.
 	Announce(ctx context.Context, term *Term) error
 }
 
-// holdPingRate is the default PingRate of Hold. Each single follower pings at this rate, because
-// Hold's beacons do not contain the number of processes.
+// holdPingRate is the default of Config.PingRate in Hold. Each single follower pings at
+// holdPingRate, because Hold's beacons do not contain the number of processes.
 const holdPingRate = 5
 
 // Hold waits until this process holds the lease, runs work, releases the lease and returns work's
-// error. Hold is a distributed mutex, for work without a leading loop that reports beats, sends
-// beacons and answers pings.
+// error. Hold is a distributed mutex for work that does not report beats, send beacons or answer
+// pings.
 //
-// Work must return when its context is done. The context is done if ctx is done or if
-// the lease is lost. The context's deadline is the instant at which the lease can no
-// longer be trusted; each renewal extends the deadline. If work returns an error after
-// the lease was lost ([context.Cause] wraps ErrDeposed), Hold waits for the lease
-// again. If ctx is done before work has begun, Hold returns the cause of ctx.
+// The function work must return when its context is done. The context of work is done if ctx is
+// done or if the lease is lost. The context's deadline is the time at which the lease can no longer
+// be trusted; each renewal extends the deadline. If work returns an error after the lease was lost
+// ([context.Cause] wraps ErrDeposed), Hold waits for the lease again. If ctx is done before work
+// has begun, Hold returns the cause of ctx.
 //
-// The lease is renewed as long as the process runs, even if work hangs. With cfg.Exclusive or without peers,
-// work that returns before its context's deadline never overlaps with the next holder's work. With peers and
-// without Exclusive, a holder that is cut off may overlap with its successor until its next renewal. To be safe
-// in that case, work should send term.Epoch as a fencing token with every write.
+// The lease is renewed as long as the process runs, even if work hangs. With cfg.Exclusive or
+// without peers, work that returns before its context's deadline never overlaps with the next
+// holder's work. With peers and without Exclusive, a holder that is cut off may overlap with its
+// successor until its next renewal. To be safe despite an overlap, work should send term.Epoch as a
+// fencing token with every write.
 //
-// The parameter peers may be nil, see [Run]. If peers is not nil, it must implement [Announcer],
+// The parameter peers may be nil (see [Run]). If peers is not nil, it must implement [Announcer],
 // because otherwise the other processes would believe that this process is dead.
 func Hold(ctx context.Context, lease Lease, peers Peers, cfg Config, work func(ctx context.Context, term *Term) error) error {
 	if cfg.PingRate == 0 {
@@ -53,13 +54,13 @@ func Hold(ctx context.Context, lease Lease, peers Peers, cfg Config, work func(c
 }
 
 // holder runs work in the leading function. Only one goroutine at a time runs the leading function,
-// and Run returns after its last call has returned.
+// and Run returns after the last call has returned.
 type holder struct {
 	peers     Peers
 	beatEvery time.Duration
 	work      func(context.Context, *Term) error
 	stop      context.CancelFunc // ends Run
-	finished  bool               // true if work must not run again
+	finished  bool               // work must not run again
 	err       error              // the error that work returned
 }
 

@@ -7,11 +7,12 @@ type Input interface{ input() }
 // Tick means that time has passed. [Machine.Due] returns when the machine needs a Tick.
 type Tick struct{}
 
-// Stop tells the process to stop. The action Done follows when the process neither leads nor holds a lease.
+// Stop tells the machine that its process must stop. The machine returns Done when the process
+// neither leads nor holds a lease.
 type Stop struct{}
 
-// Answer is the outcome of a [Question]. The machine ignores a repeated answer, and an answer to
-// any question except the last.
+// Answer is the outcome of a [Question]. The machine ignores a repeated answer, and any answer
+// except that to the last question.
 type Answer struct {
 	To     uint64 // number of the question
 	Record Record // record that Read or Acquire returned
@@ -19,13 +20,13 @@ type Answer struct {
 }
 
 // Beat means that the leading loop has called [Term.Beat] since the action AwaitBeat. The machine
-// ignores a Beat that it does not wait for.
+// ignores a Beat that it has not requested.
 type Beat struct{}
 
 // Deposed means that the leading function's context has ended although the machine did not end it.
-// Either the leading function saw a higher epoch, or the context noticed the deadline before the
-// machine did.
-type Deposed struct{ Cause error } // wraps ErrDeposed
+// The leading function saw a higher epoch, or the context noticed the deadline before the machine
+// did.
+type Deposed struct{ Cause error } // the cause wraps ErrDeposed
 
 // Returned means that the leading function has returned.
 type Returned struct {

@@ -6,8 +6,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// leader contains what a process knows about the current leader, or about the last leader if there is no
-// current one.
+// leader describes the current leader, or the last leader if there is none.
 type leader struct {
 	epoch   uint64
 	worker  string
@@ -16,19 +15,20 @@ type leader struct {
 
 	since     time.Duration // time at which this process first heard of the leader
 	lastSign  time.Duration // time of the leader's last sign of life; equal to since if there was none
-	answered  bool          // true if the leader has given a sign of life
-	resigned  bool          // true if the leader has announced that it has stopped
-	suspected bool          // true if a process has sent a suspicion about the leader
-	seemsDead bool          // true if this process considers the leader dead, and waits until the lease is free
+	answered  bool          // the leader has given a sign of life
+	resigned  bool          // the leader has announced that it has stopped
+	suspected bool          // a process has sent a suspicion about the leader
+	seemsDead bool          // this process considers the leader dead, and waits until the lease is free
 	pinged    time.Duration // time at which the last ping was sent
 	nextPing  time.Duration // time at which the next ping is due
-	silence   time.Duration // total time spent waiting for answers to pings since lastSign
+	silence   time.Duration // time spent waiting for answers to pings since lastSign
 
-	leavesUntil time.Duration // until this time a leader that has announced its end may hand over, and need not answer pings
+	leavesUntil time.Duration // time until which a leader that has announced its end may hand over, and need not answer pings
 }
 
-// leavesWithin is how long followers wait for a leader that has announced its end to hand over or release the
-// lease. A handover and a release each take a few storage calls.
+// leavesWithin is how long followers wait for a leader that has announced its end to hand over or
+// release the lease. A handover and a release each take a few storage calls, which leavesWithin
+// must cover.
 const leavesWithin = 500 * time.Millisecond
 
 // effect is how an event changes the plans of a process that does not lead.
@@ -36,8 +36,8 @@ type effect int
 
 const (
 	noEffect      effect = iota
-	recheck              // a waiting process should check the leader now
-	leaderChanged        // there is another leader, or this worker has received an offer
+	recheck              // the process should ping the leader now, even if it is waiting
+	leaderChanged        // there is another leader, or this worker was offered the lease
 )
 
 // observe records an event's information about the leader and the connection.
@@ -100,7 +100,7 @@ func (m *Machine) observeBeacon(b wire.Beacon) effect {
 	return effect
 }
 
-// otherStorageEvery is the least time between two log lines about leaders on another storage.
+// otherStorageEvery is the shortest time between two log lines about leaders on another storage.
 const otherStorageEvery = 30 * time.Second
 
 // otherStorage logs that a beacon of a leader on another storage was received.
@@ -147,7 +147,7 @@ func (m *Machine) signOfLife() {
 }
 
 // connectedSince reports whether the connection has been stable since a message was sent, so that a
-// missing answer to the message is evidence against its receiver.
+// missing answer is evidence against the receiver.
 func (m *Machine) connectedSince(sent time.Duration) bool {
 	return m.connection.up && sent >= m.connection.stableFrom
 }

@@ -13,7 +13,7 @@ type termState struct {
 	deadline time.Duration // time until which the process trusts the last renewal
 	cause    error         // reason why the term ends if the deadline passes
 	ended    error         // reason why the term ended; nil while the term lasts
-	awaiting bool          // true if a renewal waits for a beat of the leading loop
+	awaiting bool          // a renewal waits for a beat of the leading loop
 	misses   int           // number of consecutive renewals that failed
 	returned *Returned     // result of the leading function; nil until the function returns
 	offer    wire.Offer    // the offer to the successor
@@ -52,7 +52,8 @@ func (m *Machine) trusted() bool {
 	return m.state == leading && m.term.ended == nil && m.term.returned == nil
 }
 
-// setDeadline sets the time at which the term ends without a further renewal, and the cause of that end.
+// setDeadline sets the time at which the term ends if no further renewal succeeds, and the cause
+// for this case.
 func (m *Machine) setDeadline(deadline time.Duration, cause error) {
 	m.term.deadline, m.term.cause = deadline, cause
 	m.do(SetDeadline{Deadline: deadline, Cause: cause})
@@ -65,7 +66,7 @@ func (m *Machine) expire() {
 	}
 }
 
-// depose ends the term. If depose is called again, the cause of the first call remains.
+// depose ends the term with a cause. Only the first call of depose sets the cause.
 func (m *Machine) depose(cause error) {
 	if m.trusted() {
 		m.term.ended, m.term.awaiting = cause, false
@@ -113,8 +114,8 @@ func (m *Machine) onRenewed(err error) {
 	}
 }
 
-// onReturned records that the leading function has returned. The lease is handed
-// over once no renewal is in flight.
+// onReturned records that the leading function has returned. The lease is handed over once no
+// renewal is in flight.
 func (m *Machine) onReturned(r Returned) {
 	if m.state != leading || m.term.returned != nil {
 		return

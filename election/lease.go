@@ -2,17 +2,17 @@ package election
 
 import "context"
 
-// Lease is a mutual exclusion record in storage. Lease excludes other processes only for a limited
-// time, so it merely decides which process tries to lead. Safety rests on the epoch. Every call
-// returns within a bounded time: if storage does not answer in time, the call fails with
-// ErrUnavailable.
+// Lease is a mutual exclusion record in storage. A Lease excludes other processes only for a
+// limited time, so it merely decides which process tries to lead. Safety rests on the epoch, not on
+// the Lease. Every call to a Lease returns within a bounded time: if storage does not answer in
+// time, the call fails with ErrUnavailable.
 type Lease interface {
 	// Read returns the current record.
 	Read(ctx context.Context) (Record, error)
-	// Acquire makes the claimant the holder under the next epoch, or fails with ErrHeld. When
-	// Acquire returns, the record names the claimant. The lease's duration begins during the call,
-	// not before it. A claimant that did not get the answer may repeat the claim; it then gets the
-	// same epoch.
+	// Acquire makes the claimant the holder under the next epoch, or fails with ErrHeld. After
+	// Acquire has returned, the record names the claimant. The lease's duration begins during the
+	// call, not before it. A claimant that did not get the answer may repeat the claim, and then
+	// gets the same epoch.
 	Acquire(ctx context.Context, claim Claim) (Record, error)
 	// Renew restarts the lease's duration, or fails with ErrLost.
 	Renew(ctx context.Context, held Record) error
@@ -21,11 +21,11 @@ type Lease interface {
 	Release(ctx context.Context, held Record) error
 }
 
-// Transferrer is an optional interface of a [Lease] that its holder can pass to another process
-// without releasing it in between.
+// Transferrer is an optional interface of a [Lease] that its holder can transfer to another process
+// without releasing it first.
 type Transferrer interface {
-	// Transfer changes the lease's ID: the process that claims with Replaces set to the new ID gets the lease.
-	// The record keeps its epoch and holder and gets the new lease ID. The former holder can no longer renew
-	// the lease, but can release it under the new ID.
+	// Transfer changes the lease's ID: the process that claims with Replaces set to the new ID gets
+	// the lease. After Transfer, the record has the same epoch and holder and the new lease ID. The
+	// former holder can no longer renew the lease, but can release it under the new ID.
 	Transfer(ctx context.Context, held Record, leaseID string) error
 }

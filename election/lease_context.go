@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// leaseContext is the context of a leadership. Each renewal of the lease extends the context's deadline. After
-// the deadline has passed, it cannot be extended.
+// leaseContext is the context of a leadership. Each renewal of the lease extends the context's
+// deadline. A deadline that has passed cannot be extended.
 type leaseContext struct {
 	context.Context
 	cancel context.CancelCauseFunc
@@ -63,7 +63,7 @@ func (c *leaseContext) setCause(cause error) {
 	c.cause = cause
 }
 
-// end ends the context now. If end is called again, the cause of the first call remains.
+// end ends the context now. Only the first call of end sets the cause.
 func (c *leaseContext) end(cause error) {
 	c.timer.Stop()
 	c.cancel(cause)

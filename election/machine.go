@@ -19,12 +19,12 @@ type Machine struct {
 	now      time.Duration
 	state    state
 	wake     time.Duration // time at which onWake is called if no input comes earlier
-	question question      // the open question, whose answer counts
+	question question      // the last question, whose answer counts if it is open
 	stopping bool
 	actions  []Action // actions that the current step returns
 
 	leader     leader
-	known      bool        // true if the process believes that the process in the field leader leads
+	known      bool        // the process believes that the process in the field leader leads
 	offer      *wire.Offer // received offer that was not accepted yet, or nil
 	connection connection
 	search     search
@@ -32,55 +32,54 @@ type Machine struct {
 	term       termState
 	streaks    streaks
 
-	logOtherFrom  time.Duration // until this time no line is logged about leaders on another storage
-	cooldownUntil time.Duration // until this time the process claims the lease only after an offer
+	logOtherFrom  time.Duration // time until which no line is logged about leaders on another storage
+	cooldownUntil time.Duration // time until which the process claims the lease only after an offer
 }
 
 type question struct {
 	number uint64
 	sent   time.Duration
-	open   bool // true if the question is not answered yet and its answer counts
+	open   bool // the question is not answered yet and its answer counts
 }
 
 // connection describes the machine's connection to the peers.
 type connection struct {
 	up         bool
-	stableFrom time.Duration // a missing message that was due before this time is no evidence
+	stableFrom time.Duration // time before which a missing message is no evidence of a death
 }
 
-// search is the state of a process that knows no leader. search decides when the process reads the
+// search is the state of a process without a known leader. It decides when the process reads the
 // record.
 type search struct {
-	othersRead bool // true if another process is about to read the record
-	deferred   bool // true if this process has deferred its read because of othersRead
+	othersRead bool // another process is about to read the record
+	deferred   bool // this process has deferred its read because of othersRead
 }
 
-// streaks counts consecutive failures, which make pauses longer.
+// streaks counts consecutive failures, which lengthen pauses.
 type streaks struct {
 	refused   int    // number of refused claims since a leader was last heard
 	refusedBy string // lease ID of the leader that the last refused claim was to replace
 	storage   int    // number of calls that failed because storage was unavailable
 	terms     int    // number of terms of this process whose leading function returned an error
-	logged    bool   // true if the current storage outage was logged
+	logged    bool   // the current storage outage was logged
 }
 
-// state is the state of a machine. In each state the machine waits for an instant or
-// for an answer.
+// state is the state of a machine. In each state the machine waits for a time or for an answer.
 type state int
 
 const (
-	searching    state = iota // waits for a beacon and then reads the record, or polls the record (see Machine.watches)
-	following                 // waits, and then pings the leader
+	searching    state = iota // waits for a beacon and then reads the record, or polls it (see Machine.watches)
+	following                 // pings the leader at intervals
 	confirming                // waits for a random time, and then checks that the leader is dead
 	claiming                  // claims the lease, or waits to retry the claim
-	leading                   // lasts until the leading function has returned and no renewal is in flight
+	leading                   // the leading function runs, or a renewal is in flight
 	transferring              // changes the lease's ID for a successor
 	offering                  // offers the lease to the successor
 	releasing                 // releases the lease
 	stopped
 )
 
-// never is later than every other instant.
+// never is later than every other time.
 const never = time.Duration(math.MaxInt64)
 
 // NewMachine returns the machine of a process that has just started. The machine's times are durations since
@@ -95,8 +94,8 @@ func NewMachine(cfg Config) (*Machine, error) {
 	return m, nil
 }
 
-// Due returns when the machine needs a Tick if it gets no other input before. The largest Duration
-// means that the machine needs no Tick.
+// Due returns the time at which the machine needs a Tick if it gets no other input before. Due
+// returns the largest Duration if the machine needs no Tick.
 func (m *Machine) Due() time.Duration {
 	if m.trusted() {
 		return min(m.wake, m.term.deadline)
@@ -203,8 +202,8 @@ func (m *Machine) onWake() {
 	}
 }
 
-// onStop ends the current state if the state can be abandoned. If the process leads, onStop asks the leading
-// function to stop.
+// onStop ends the current state if the state can be abandoned. onStop asks the leading function of
+// a leader to stop.
 func (m *Machine) onStop() {
 	if m.stopping {
 		return
@@ -222,7 +221,7 @@ func (m *Machine) onStop() {
 	}
 }
 
-// wait enters state s, in which onWake is called at the instant until.
+// wait enters state s, in which onWake is called at the time until.
 func (m *Machine) wait(s state, until time.Duration) {
 	m.state, m.question.open, m.wake = s, false, until
 }
@@ -247,7 +246,7 @@ func (m *Machine) storageFailed(operation string, err error) {
 	log("Lease storage unavailable", "operation", operation, "error", err)
 }
 
-// storageWorked logs that storage is available again if an outage was logged.
+// storageWorked logs the end of an outage if the outage was logged.
 func (m *Machine) storageWorked() {
 	if m.streaks.logged {
 		m.streaks.logged = false

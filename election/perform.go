@@ -62,8 +62,8 @@ func (s *shell) perform(action Action) {
 	}
 }
 
-// ask runs call in a new goroutine and answers question q with the result. The call
-// ends within q.Within, and earlier if ctx or Run ends.
+// ask runs call in a new goroutine and answers question q with the result. The call ends within
+// q.Within, and earlier if ctx or Run ends.
 func (s *shell) ask(ctx context.Context, q Question, call func(context.Context) (Record, error)) {
 	s.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, q.Within)

@@ -13,9 +13,8 @@ type Record struct {
 type Claim struct {
 	Holder  string
 	LeaseID string // random UUID of the claim; a retry of the claim uses the same UUID
-	// Replaces is the lease ID of a holder that is believed dead, or an ID that was
-	// transferred to the claimant. The claim of a held lease succeeds only if the lease
-	// still has the ID in Replaces. If Replaces is empty, the claim succeeds only if the
-	// lease is free or has expired.
+	// Replaces is the lease ID of a holder that is believed dead, or an ID that was transferred to
+	// the claimant. The claim of a held lease succeeds only if the lease still has the ID in
+	// Replaces. If Replaces is empty, the claim succeeds only if the lease is free or has expired.
 	Replaces string
 }

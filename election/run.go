@@ -12,11 +12,11 @@ import (
 // Run makes this process take part in elections until ctx is done: the process follows the leader,
 // takes over if there is no leader, and leads, any number of times. If ctx is done while this
 // process leads, Run asks the leading function to stop (see [Term.Stopping]). The process leads
-// until the function returns; then the lease is handed over or released. Run returns an error only
-// if cfg is invalid.
+// until the leading function returns; then Run hands over or releases the lease. Run returns an
+// error only if cfg is invalid.
 //
-// If peers is nil, the processes use only the lease: followers watch the lease's record in storage
-// and take over when the lease is released or has expired. See [Config.Exclusive].
+// If peers is nil, the processes use only the lease: followers poll the lease's record and take
+// over when the lease is released or has expired (see [Config.Exclusive]).
 //
 // Run never stops reading the peers' events. When Run returns, every goroutine that it started has
 // ended.
@@ -43,8 +43,9 @@ func Run(ctx context.Context, lease Lease, peers Peers, cfg Config, lead LeadFun
 	return nil
 }
 
-// shell turns events into a machine's inputs and performs its actions. Only one goroutine uses the
-// shell's fields. Calls to Lease and Peers, and the leading function, run in other goroutines.
+// shell turns events into inputs of a machine and performs the machine's actions. Only one
+// goroutine uses the shell's fields. Calls to Lease and Peers, and the leading function, run in
+// other goroutines.
 type shell struct {
 	machine  *Machine
 	started  time.Time
@@ -57,11 +58,11 @@ type shell struct {
 	running sync.WaitGroup
 	answers chan Answer
 
-	// The following fields belong to the current or the last term.
+	// The fields below belong to the current or the last term.
 	leaseCtx *leaseContext
 	ended    <-chan struct{} // closed when leaseCtx ends; nil when the machine knows that leaseCtx has ended
 	beats    <-chan struct{} // beats of the leading loop
-	awaited  <-chan struct{} // the same channel as beats while the machine waits for a beat, otherwise nil
+	awaited  <-chan struct{} // the channel beats while the machine waits for a beat, otherwise nil
 	stopping chan<- struct{} // closed to ask the leading function to stop
 	returned chan Returned
 }
@@ -89,7 +90,7 @@ func (s *shell) run(stop <-chan struct{}) {
 			if s.leaseCtx.Err() != nil {
 				s.deposed()
 			}
-			s.leaseCtx.end(context.Canceled) // if the leading function has left goroutines running, they end too
+			s.leaseCtx.end(context.Canceled) // goroutines that the leading function has left running end too
 			s.ended, s.awaited = nil, nil
 			s.step(returned)
 		case <-due.C:
@@ -115,13 +116,14 @@ func (s *shell) catchUp() {
 	}
 }
 
-// deposed tells the machine that leaseCtx has ended. The machine may have ended leaseCtx itself.
+// deposed tells the machine that leaseCtx has ended. deposed is also called if the machine itself
+// has ended leaseCtx.
 func (s *shell) deposed() {
 	s.ended = nil
 	s.step(Deposed{context.Cause(s.leaseCtx)})
 }
 
-// noPeers is used if Run is called without peers.
+// noPeers replaces the peers if Run is called without peers.
 type noPeers struct{}
 
 func (noPeers) Ping(context.Context, uint64) error              { return ErrNoResponders }

@@ -5,8 +5,8 @@ import "time"
 // followers estimates how many processes follow the leader.
 func (m *Machine) followers() int { return min(max(m.leader.workers-1, 1), maxFollowers) }
 
-// pingInterval returns the time until this follower's next ping. The time is random, 0.5 to 1.5
-// times the mean, so that the followers' pings are spread over time.
+// pingInterval returns the time until this follower's next ping. The ping interval is random, 0.5
+// to 1.5 times the mean, so that the followers' pings are spread over time.
 func (m *Machine) pingInterval() time.Duration {
 	mean := float64(m.followers()) / m.cfg.PingRate * float64(time.Second)
 	return max(time.Duration(mean*(0.5+m.cfg.Rand.Float64())), pingGap)

@@ -16,7 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// The following error codes of storage are grouped by their meaning for the lease.
+// The error codes of storage are grouped by their meaning for the lease.
 var (
 	heldByAnother = []bloberror.Code{
 		bloberror.LeaseAlreadyPresent, bloberror.LeaseIsBreakingAndCannotBeAcquired,
@@ -34,7 +34,7 @@ var (
 
 func isCode(err error, codes []bloberror.Code) bool { return bloberror.HasCode(err, codes...) }
 
-// read returns the current record.
+// read returns the current record of the lease.
 func (l *Lease) read(ctx context.Context) (observation, error) {
 	properties, err := l.blob.GetProperties(ctx, nil)
 	if err != nil {
@@ -52,8 +52,8 @@ func (l *Lease) read(ctx context.Context) (observation, error) {
 	return seen, nil
 }
 
-// write replaces the record if the blob has the given lease ID and ETag. If etag is empty, the record is
-// unknown, and the write fails.
+// write replaces the record if the blob has the given lease ID and ETag. An empty etag means that
+// the record is unknown, and the write fails.
 func (l *Lease) write(ctx context.Context, record election.Record, leaseID string, etag azcore.ETag) error {
 	if etag == "" {
 		etag = `"0"`
@@ -69,9 +69,9 @@ func (l *Lease) write(ctx context.Context, record election.Record, leaseID strin
 	return nil
 }
 
-// create creates the blob. If err says that the container is missing, create also creates the container.
-// Several processes may call create at once. If this process has seen the blob before, create returns an error
-// instead: the blob was deleted, and the last epoch was lost with it.
+// create creates the lease's blob. If err says that the container is missing, create also creates
+// the container. Several processes may call create at once. If this process has seen the blob
+// before, create returns an error, because the blob was deleted and its epoch was lost.
 func (l *Lease) create(ctx context.Context, err error) error {
 	if l.known().etag != "" {
 		return fmt.Errorf("blob %s in container %s, which holds the last epoch, was deleted: stop all workers, "+

@@ -26,12 +26,12 @@ type Lease struct {
 	mu   sync.Mutex
 	last observation
 	mine string // lease ID under which this process last held the lease
-	gone string // value of Replaces in the last claim for which Change Lease failed
+	gone string // lease ID that the last claim with a failed Change Lease replaced
 }
 
 // observation is the record as this process last read or wrote it.
 type observation struct {
-	record election.Record // the record; its field Held says whether the blob was leased at that time
+	record election.Record // the record; Held says whether the blob was leased at that time
 	etag   azcore.ETag     // ETag of the blob; empty if the record was never read
 }
 
@@ -76,9 +76,9 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 	return record, nil
 }
 
-// take acquires the blob's lease under the claim's ID and returns the record's ETag. If an earlier call for
-// this claim has already got the lease, take skips Change Lease. So if storage is too slow for all steps within
-// one call, the claim succeeds after several calls.
+// take acquires the blob's lease under the claim's ID and returns the record's ETag. take skips
+// Change Lease if an earlier call for the same claim has already got the lease. If storage is too
+// slow for all steps within one call, the claim therefore succeeds after several calls.
 func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, error) {
 	own, err := l.leaseAs(claim.LeaseID)
 	if err != nil {
@@ -93,8 +93,8 @@ func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, er
 		case !isCode(err, notHolder):
 			return "", err
 		}
-		// The lease is free, or Change Lease has failed with this code for an earlier claim too, so try Acquire
-		// Lease.
+		// The lease is free, or Change Lease has also failed with this code for an earlier claim,
+		// so try Acquire Lease.
 	}
 	answer, err := own.AcquireLease(ctx, int32(l.cfg.Duration/time.Second), nil)
 	switch {
@@ -107,9 +107,9 @@ func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, er
 	return *answer.ETag, nil
 }
 
-// enter writes the claimant into the record, as the holder of the next epoch. Before enter is called, the
-// claimant must have acquired the blob's lease. If the ETag of the known record is not the parameter etag,
-// enter reads the record first.
+// enter writes the claimant into the record, as the holder of the next epoch. The claimant must
+// have acquired the blob's lease before enter is called. If the ETag of the known record differs
+// from the parameter etag, enter reads the record first.
 func (l *Lease) enter(ctx context.Context, claim election.Claim, etag azcore.ETag) (election.Record, error) {
 	seen := l.known()
 	for {
@@ -131,8 +131,8 @@ func (l *Lease) enter(ctx context.Context, claim election.Claim, etag azcore.ETa
 		case !isCode(err, conflict):
 			return record, err
 		}
-		// The previous holder wrote the record just before the lease changed hands, or an
-		// earlier try of this write succeeded: read the record again.
+		// Read the record again: the previous holder wrote it just before the lease changed hands,
+		// or an earlier try of this write succeeded.
 		etag = ""
 	}
 }
@@ -179,7 +179,7 @@ func (l *Lease) release(ctx context.Context, held election.Record) error {
 	case !isCode(err, notHolder):
 		return err
 	}
-	// An earlier try may have released the lease. In that case the record is unchanged.
+	// If an earlier try has released the lease, the record is unchanged.
 	seen, err := l.read(ctx)
 	switch {
 	case err != nil:
@@ -227,7 +227,7 @@ func (l *Lease) transfer(ctx context.Context, held election.Record, leaseID stri
 	}
 }
 
-// pass changes the lease's ID. pass also succeeds if an earlier try has already changed the ID.
+// pass changes the lease's ID. It also succeeds if an earlier try has already changed the ID.
 func (l *Lease) pass(ctx context.Context, held election.Record, leaseID string) error {
 	err := l.change(ctx, held.LeaseID, leaseID)
 	if isCode(err, notHolder) {
@@ -267,8 +267,8 @@ func (l *Lease) had(leaseID string) bool {
 	return l.mine == leaseID
 }
 
-// firstRefusal records that a claim to replace the lease ID over was refused. firstRefusal reports
-// whether the previous refused claim was for another ID.
+// firstRefusal records that a claim to replace the lease ID over was refused. It reports whether
+// the previous refused claim was for another ID.
 func (l *Lease) firstRefusal(over string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -283,8 +283,8 @@ func (l *Lease) observe(seen observation) {
 	l.last = seen
 }
 
-// failed adds a description of the call to the call's error. If the error does not prove that the call had no
-// effect, failed returns ErrUnavailable.
+// failed adds a description of the call to the call's error. failed wraps ErrUnavailable unless the
+// error proves that the call had no effect.
 func (l *Lease) failed(doing string, err error) error {
 	for _, known := range []error{election.ErrHeld, election.ErrLost, errFormat} {
 		if errors.Is(err, known) {

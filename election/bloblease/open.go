@@ -11,16 +11,17 @@ import (
 
 // Config is the configuration of a [Lease].
 type Config struct {
-	// Container and Blob are the names of the blob and its container. Blob's default is "_lease". The storage
-	// driver for jobs does not use this name, so the lease can be in the same container as the jobs.
+	// Container and Blob are the names of the blob and its container; the default of Blob is
+	// "_lease". The storage driver for jobs does not use the name "_lease", so the lease can be in
+	// the jobs' container.
 	Container, Blob string
-	// Duration is how long the lease lasts without a renewal: whole seconds, 15 s (the
-	// default) to 60 s. Duration must equal the election's Duration in all processes.
+	// Duration is how long the lease lasts without a renewal: whole seconds from 15 s (the default)
+	// to 60 s. Duration must equal the election's Duration in all processes.
 	Duration time.Duration
-	// CallTimeout bounds each call, unless the caller's context ends sooner. CallTimeout is at most
-	// a third of Duration, which is the default, so that a failed renewal can be retried before the
-	// deadline. An acquisition takes two to four requests. If a request may take up to 2 s, set the
-	// election's CallTimeout to the same value.
+	// CallTimeout bounds each call, unless the caller's context ends sooner; the default is a third
+	// of Duration. CallTimeout is at most a third of Duration, so that a failed renewal can be
+	// retried before the deadline. An acquisition takes two to four requests. If a single request
+	// may take up to 2 s, increase the election's CallTimeout too.
 	CallTimeout time.Duration
 }
 
@@ -45,14 +46,14 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// Open returns the lease. Open makes no call to storage: the first Read or Acquire
-// creates a missing blob or container.
+// Open returns a Lease. Open makes no call to storage: the first Read or Acquire creates a missing
+// blob or container.
 func Open(a *account.Account, cfg Config) (*Lease, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configure lease: %w", err)
 	}
-	// Each try may take half of the time, so that there is time for a second try.
+	// Each try may take half of the time, which leaves time for a second try.
 	retry := account.Retry{Within: cfg.CallTimeout, Try: cfg.CallTimeout / 2}
 	container, err := a.Container(cfg.Container, retry)
 	if err != nil {

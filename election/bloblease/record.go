@@ -25,9 +25,9 @@ func encode(r election.Record) map[string]*string {
 	return map[string]*string{epochName: &epoch, holderName: &r.Holder, leaseName: &r.LeaseID}
 }
 
-// decode returns the record in the metadata; the field Held is not set. For empty metadata decode returns the
-// zero Record. Names are compared without regard to case, because HTTP does not preserve the case of header
-// names.
+// decode returns the record in the metadata; the field Held is not set. For empty metadata decode
+// returns the zero Record. Metadata names are compared without regard to case, because HTTP does
+// not preserve the case of header names.
 func decode(metadata map[string]*string) (election.Record, error) {
 	var (
 		r     election.Record

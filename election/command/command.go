@@ -12,11 +12,11 @@ import (
 // Config is the configuration of [Run].
 type Config struct {
 	Args  []string      // the command and its arguments
-	Env   []string      // variables in the form name=value, which are added to this process's environment
+	Env   []string      // environment variables (name=value) that are added to those of this process
 	Grace time.Duration // time from SIGTERM to SIGKILL
 
-	// Watchdog is the command line that starts the watchdog: a program and its first arguments, to which Run
-	// appends Args. The watchdog program must call [Watchdog] with Args and Grace.
+	// Watchdog is the command line that starts the watchdog: a program and its first arguments, to
+	// which Run appends Args. The watchdog program must call [Watchdog] with Args and Grace.
 	Watchdog []string
 
 	Logger *slog.Logger
@@ -25,10 +25,10 @@ type Config struct {
 // Result describes how a command ended.
 type Result struct {
 	Status  int  // status as in a Unix shell: the exit status, or 128 + the signal's number
-	Stopped bool // true if the command was told to stop
+	Stopped bool // the command was told to stop
 }
 
-// Exit statuses of a command that cannot be started, as in a Unix shell.
+// The statuses are the same as in a Unix shell for a command that cannot be started.
 const (
 	StatusNotExecutable = 126
 	StatusNotFound      = 127
@@ -42,8 +42,7 @@ type StartError struct {
 
 func (e *StartError) Error() string { return e.Reason }
 
-// Find returns an error if a command does not exist or may not be executed. The error is a
-// *StartError.
+// Find returns a *StartError if a command does not exist or may not be executed.
 func Find(name string) error {
 	_, err := exec.LookPath(name)
 	return startError(name, err)

@@ -17,14 +17,14 @@ import (
 
 const (
 	pollEvery = 100 * time.Millisecond // maximum time until a jump of the clock is noticed
-	// watchdogGrace is the time after the deadline at which the elector kills a watchdog that has
-	// not reported the command's end.
+	// watchdogGrace is how long after the deadline the elector waits before it kills a watchdog
+	// that has not reported the command's end.
 	watchdogGrace = 250 * time.Millisecond
 )
 
 // Run runs the command and returns when all processes of its process group have ended. The context
-// must be the one that [election.Hold] passes to the function work, whose deadline is extended by
-// each renewal. When ctx is done, Run stops the command, or kills it if the lease was lost.
+// must come from [election.Hold], which extends the context's deadline with each renewal. When ctx
+// is done, Run stops the command, or kills it if the lease was lost.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	w, err := startWatchdog(cfg)
 	if err != nil {
@@ -41,16 +41,16 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	return result, err
 }
 
-// watchdog is the elector's side of the watchdog process.
+// watchdog represents the watchdog process in the elector.
 type watchdog struct {
 	cfg      Config
 	cmd      *exec.Cmd
 	orders   *os.File
 	reports  *os.File
-	events   chan event // the channel is closed when the watchdog has ended
+	events   chan event // events from the watchdog; closed when the watchdog has ended
 	deadline time.Time  // the deadline that was last sent to the watchdog
 	pid      int        // process ID of the command; 0 if the command was not started
-	ended    bool       // true if the watchdog has reported the command's end
+	ended    bool       // the watchdog has reported the command's end
 }
 
 func startWatchdog(cfg Config) (*watchdog, error) {
@@ -94,7 +94,7 @@ func (w *watchdog) read() {
 }
 
 func (w *watchdog) close() {
-	_ = w.orders.Close() // if the command still runs, the watchdog then stops it
+	_ = w.orders.Close() // after this, the watchdog stops a command that still runs
 	if !w.ended {
 		w.kill()
 	}
@@ -104,8 +104,8 @@ func (w *watchdog) close() {
 	_ = w.reports.Close()
 }
 
-// kill kills the command's process group and the watchdog. Like killGroup, kill waits
-// until the group has no process.
+// kill kills the command's process group and the watchdog. kill waits until the process group is
+// empty (see killGroup).
 func (w *watchdog) kill() {
 	_ = w.cmd.Process.Kill()
 	if w.pid > 0 {
@@ -152,15 +152,15 @@ func (w *watchdog) extend(ctx context.Context) {
 		return
 	}
 	w.deadline = deadline
-	// The shared clock is read before the remaining time is computed. If this process is suspended
-	// between the two, the deadline is too early rather than too late.
+	// The shared clock is read before the remaining time is computed. A suspension between the two
+	// steps therefore makes the deadline too early rather than too late.
 	now := sharedClock()
 	w.send(order{Deadline: now + time.Until(deadline)})
 }
 
-// send writes an order and ignores errors. A failed write means that the watchdog has ended or no longer reads
-// orders. If the watchdog has ended, the channel of events is closed. If the watchdog no longer reads, it still
-// enforces the last deadline that it has read.
+// send writes an order and ignores errors. A failed write means that the watchdog has ended or no
+// longer reads orders. The end of the watchdog closes the channel of events. A watchdog that no
+// longer reads orders still enforces the last deadline that it has read.
 func (w *watchdog) send(o order) {
 	_ = w.orders.SetWriteDeadline(time.Now().Add(pollEvery))
 	_ = json.NewEncoder(w.orders).Encode(o)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedClock returns the time of a clock that all processes of the machine share. The
-// clock also advances while the machine is suspended.
+// sharedClock returns the time of a clock that all processes of the machine share. The shared clock
+// also advances while the machine is suspended.
 func sharedClock() time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	reportTo     = 3           // number of the file descriptor to which events are written
-	groupTimeout = time.Second // time limit of the wait for processes that got SIGKILL
+	reportTo     = 3           // file descriptor to which events are written
+	groupTimeout = time.Second // longest wait for processes that got SIGKILL
 )
 
 // Watchdog runs a command for the elector that has started this process. Watchdog reads orders from
 // standard input and writes events to descriptor 3.
 func Watchdog(args []string, grace time.Duration) error {
-	// Ignore signals that a service manager sends to all processes of a service. The elector also gets these
-	// signals, and decides when to stop the command.
+	// Signals that a service manager sends to all processes of a service are ignored. The elector
+	// gets the same signals, and decides when to stop the command.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// The thread must not end early, because the kernel kills the command when the thread that
 	// started it ends.
@@ -45,7 +45,7 @@ func Watchdog(args []string, grace time.Duration) error {
 		errors.As(err, &failed)
 		return reports.Encode(event{Failed: failed})
 	}
-	_ = reports.Encode(event{PID: cmd.Process.Pid}) // an error means that the elector has ended, which also closes the channel of orders and so stops the command
+	_ = reports.Encode(event{PID: cmd.Process.Pid}) // an error means that the elector has ended, which also closes the channel of orders and stops the command
 	exited := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // the error is ignored, because ProcessState says how the command ended
@@ -78,8 +78,8 @@ type group struct {
 	killAt   time.Duration // time of SIGKILL on the shared clock; set by stop
 }
 
-// supervise carries out orders, and returns when the command has ended and its process group was
-// killed.
+// supervise carries out orders until the command has ended, and then kills the rest of the process
+// group.
 func (g *group) supervise(orders <-chan order, exited <-chan struct{}) {
 	check := time.NewTimer(0)
 	defer check.Stop()
@@ -121,7 +121,7 @@ func (g *group) check() time.Duration {
 	return killAt - now
 }
 
-// stop sends SIGTERM to the command's process group. Only the first call has an effect.
+// stop sends SIGTERM to the command's process group. Only the first call of stop has an effect.
 func (g *group) stop() {
 	if g.stopping {
 		return
@@ -136,8 +136,8 @@ func (g *group) signal(s syscall.Signal) {
 	_ = syscall.Kill(-g.id, s) // Kill fails only if the group has no process
 }
 
-// killGroup kills a process group and waits until the group has no process. killGroup gives up
-// after groupTimeout, because a killed process stays in the group until its parent has called wait.
+// killGroup kills a process group and waits until the group is empty. It gives up after
+// groupTimeout, because a killed process stays in the group until its parent has called wait.
 func killGroup(id int) {
 	for start := time.Now(); syscall.Kill(-id, syscall.SIGKILL) == nil && time.Since(start) < groupTimeout; {
 		time.Sleep(time.Millisecond)

@@ -49,8 +49,8 @@ func newLease(b bucket, cfg Config) *Lease {
 // errConflict means that the record does not have the expected revision.
 var errConflict = errors.New("another process wrote the record")
 
-// Read returns the current record. In the record, Held is false if the lease was released, or if
-// this process has seen the same revision for the lease's duration.
+// Read returns the current record. Record.Held is false if the lease was released, or if this
+// process has seen the same revision for the lease's duration.
 func (l *Lease) Read(ctx context.Context) (election.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
 	defer cancel()
@@ -67,8 +67,9 @@ func (l *Lease) Read(ctx context.Context) (election.Record, error) {
 func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
 	defer cancel()
-	// A conflict means that another process has written the record, or that an earlier write of this process
-	// succeeded and its answer was lost. The next read shows which of these has happened.
+	// A conflict means that another process has written the record, or that an earlier write of
+	// this process succeeded and its answer was lost. The next read shows which process wrote the
+	// record.
 	for {
 		seen, err := l.read(ctx)
 		if err != nil {
@@ -121,8 +122,8 @@ func (l *Lease) Transfer(ctx context.Context, held election.Record, leaseID stri
 	return nil
 }
 
-// swap replaces the record held by the record next. swap reads the record first only if its revision is
-// unknown, or after a conflict.
+// swap replaces the record held with the record next. It reads the record first only if the
+// revision is unknown, or after a conflict.
 func (l *Lease) swap(ctx context.Context, held, next election.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
 	defer cancel()
@@ -167,8 +168,8 @@ func (l *Lease) known() observation {
 	return l.last
 }
 
-// observe stores a record and its revision. If the revision is already known, observe keeps the
-// time at which it was first seen.
+// observe stores a record and its revision. observe keeps the time at which a known revision was
+// first seen.
 func (l *Lease) observe(record election.Record, revision uint64) observation {
 	now := time.Now()
 	l.mu.Lock()

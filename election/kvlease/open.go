@@ -13,19 +13,19 @@ import (
 
 // Config is the configuration of a [Lease].
 type Config struct {
-	// Bucket is the key-value bucket's name: letters, digits, dashes, underscores.
-	// A missing bucket is created.
+	// Bucket is the key-value bucket's name: letters, digits, dashes, underscores. Open creates the
+	// bucket if it is missing.
 	Bucket string
-	// Key is the record's key. Default "leader".
+	// Key is the record's key; the default is "leader".
 	Key string
-	// Duration is how long the lease lasts without a renewal. Duration must equal the election's
-	// Duration in all processes. Default 15 s.
+	// Duration is how long the lease lasts without a renewal; the default is 15 s. Duration must
+	// equal the election's Duration in all processes.
 	Duration time.Duration
-	// CallTimeout bounds each call, unless the caller's context ends sooner.
-	// Default 1/5 of Duration.
+	// CallTimeout bounds each call, unless the caller's context ends sooner; the default is 1/5 of
+	// Duration.
 	CallTimeout time.Duration
-	// Replicas is the number of servers that keep the bucket, 1 to 5. Replicas is used
-	// only when the bucket is created. Default 1.
+	// Replicas is the number of servers that keep the bucket, 1 to 5; the default is 1. Replicas is
+	// used only when the bucket is created.
 	Replicas int
 }
 
@@ -47,7 +47,7 @@ func (c Config) validate() error {
 }
 
 // Open returns the lease and creates its bucket if it is missing. Several processes may call Open
-// at once. If a retry may succeed, the error is election.ErrUnavailable.
+// at once. Open returns election.ErrUnavailable if a retry may succeed.
 func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Lease, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {

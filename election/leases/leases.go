@@ -1,5 +1,5 @@
-// Package leases opens leases on the kind of storage that a cluster uses: the lease for
-// which the cluster's workers compete, and named leases for other purposes.
+// Package leases opens leases on a cluster's storage: the lease for which the cluster's workers
+// compete, and named leases for other purposes.
 //
 //	         leases
 //	        /      \
@@ -23,8 +23,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// Open opens the lease for which the workers of the storage's cluster compete. The lease gets the
-// Duration in cfg. If the kind of lease needs another CallTimeout than the default, Open sets
+// Open opens the lease for which the cluster's workers compete. The lease's Duration is
+// cfg.Duration. If the kind of lease needs another CallTimeout than the default, Open sets
 // cfg.CallTimeout. Open fails with election.ErrUnavailable or cluster.ErrUnavailable if storage is
 // not ready yet, and with cluster.ErrConfig if the kind of lease does not allow the Duration.
 func Open(ctx context.Context, s *cluster.Storage, cfg *election.Config) (election.Lease, error) {
@@ -34,17 +34,17 @@ func Open(ctx context.Context, s *cluster.Storage, cfg *election.Config) (electi
 	if err := s.Check(ctx); err != nil {
 		return nil, err
 	}
-	// An acquisition takes up to four requests, so CallTimeout is as long as possible: the lease's
-	// duration must leave time for a renewal and a retry.
+	// CallTimeout is as long as possible, because an acquisition takes up to four requests:
+	// Duration must leave time for a renewal and a retry.
 	cfg.CallTimeout = cfg.Duration / 3
 	return openBlob(s.Config(), s.Account(), bloblease.Config{Duration: cfg.Duration, CallTimeout: cfg.CallTimeout})
 }
 
-// OpenNamed opens a named lease, which is stored in the same place as the cluster's lease but is independent of
-// it. The name is 1 to 40 lower-case letters, digits and dashes. The lease has the Duration and CallTimeout of
-// the configuration cfg. On JetStream the lease uses the connection nc. If nc is reconnecting, OpenNamed fails
-// and may be called again; only cluster.ErrConfig means that a retry cannot succeed. On Azure, OpenNamed makes
-// no call to storage.
+// OpenNamed opens a named lease, which is stored beside the cluster's lease but is independent of
+// it. The name consists of 1 to 40 lower-case letters, digits and dashes. The lease has the
+// Duration and CallTimeout of the configuration cfg. On JetStream the lease uses the connection nc.
+// If nc is reconnecting, OpenNamed fails and may be called again; only cluster.ErrConfig means that
+// a retry cannot succeed. On Azure, OpenNamed makes no call to storage.
 func OpenNamed(ctx context.Context, c cluster.Config, nc *nats.Conn, name string, cfg election.Config) (election.Lease, error) {
 	if c.Storage != cluster.Azure {
 		return openKV(ctx, c, nc, kvlease.Config{Key: "elect." + name, Duration: cfg.Duration, CallTimeout: cfg.CallTimeout})

@@ -19,13 +19,13 @@ type Driver struct {
 	// Long is how long leases last in the other cases. A driver whose calls may take a part of the
 	// duration sets a long one, so that these cases pass on a busy machine.
 	Long time.Duration
-	// New creates a lease that was never held, and returns a function that opens this lease. Each call of the
-	// returned function represents a further process that opens the lease.
+	// New creates a lease that was never held, and returns a function that opens this lease. Each
+	// call of the returned function represents another process that opens the lease.
 	New func(t *testing.T, duration time.Duration) func() election.Lease
 }
 
-// Case tests one property that every driver must have. A case that tests an optional
-// method is skipped if the driver lacks the method.
+// Case tests one property that every driver must have. Run skips a case for an optional method that
+// the driver lacks.
 type Case struct {
 	Name string
 	Run  func(t *testing.T, driver Driver)
@@ -42,7 +42,6 @@ func Run(t *testing.T, driver Driver) {
 	}
 }
 
-// Cases has all test cases for drivers.
 var Cases = []Case{
 	{"a lease never held is free", neverHeld},
 	{"a held lease is held", held},
@@ -204,7 +203,8 @@ func released(t *testing.T, driver Driver) {
 		t.Fatalf("the second epoch is %d", second.Epoch)
 	}
 	b.must(b.lease.Release(t.Context(), second), nil)
-	// A process that believes that the first holder is dead can acquire the lease, which is free.
+	// A process that believes that the first holder is dead can acquire the lease, because it is
+	// free.
 	if third := c.mustAcquire(first.LeaseID); third.Epoch != 3 {
 		t.Fatalf("the third epoch is %d", third.Epoch)
 	}
@@ -227,8 +227,8 @@ func lost(t *testing.T, driver Driver) {
 	b.must(b.lease.Renew(t.Context(), second), election.ErrLost)
 }
 
-// waitFree tries to claim the lease until it is free, without replacing a holder. It is an error if a claim
-// succeeds before the lease's duration has passed since the time begun.
+// waitFree repeats a claim that replaces no holder until the lease is free. waitFree fails the test
+// if a claim succeeds before the lease's duration has passed since the time begun.
 func (p party) waitFree(driver Driver, begun time.Time) election.Record {
 	p.t.Helper()
 	for {

@@ -28,7 +28,7 @@ func NewWithClock(duration time.Duration, now func() time.Time) *Storage {
 	return &Storage{duration: duration, now: now}
 }
 
-// Record returns the current record. [Storage.Calls] does not count calls of Record.
+// Record returns the current record. Calls of Record are not counted in [Storage.Calls].
 func (s *Storage) Record() election.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *Storage) current() election.Record {
 // Call names a method of Lease.
 type Call string
 
-// The calls into which the faults function of [Storage.Open] can inject a Fault.
+// The faults function of [Storage.Open] can inject a Fault into each of these calls.
 const (
 	Read     Call = "read"
 	Acquire  Call = "acquire"
@@ -62,9 +62,9 @@ const (
 
 // Fault is a fault injected into a call. The zero Fault changes nothing.
 type Fault struct {
-	Delay  time.Duration // time until the call takes effect; if the call's context is done earlier, the call has no effect
+	Delay  time.Duration // time until the call takes effect; the call has no effect if its context is done earlier
 	Before error         // if set, the call has no effect and fails with this error
-	Late   time.Duration // time from the effect to the answer; if the call's context is done earlier, the answer is lost
+	Late   time.Duration // time from the effect to the answer; the answer is lost if the call's context is done earlier
 	After  error         // if set, the call takes effect but fails with this error
 }
 
@@ -79,9 +79,8 @@ var (
 	_ election.Transferrer = (*Lease)(nil)
 )
 
-// Open returns the lease as one process sees it. If faults is not nil, it is called at each
-// call of a method, in the goroutine of that call, and the Fault that it returns is applied to the
-// call.
+// Open returns a Lease for one process. If faults is not nil, it is called at each call of a
+// method, in the goroutine of the call, and the returned Fault is applied to the call.
 func (s *Storage) Open(faults func(Call) Fault) *Lease {
 	if faults == nil {
 		faults = func(Call) Fault { return Fault{} }
@@ -144,7 +143,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (record elect
 	err = l.do(ctx, Acquire, func(s *Storage) error {
 		now := s.current()
 		switch {
-		case now.Held && now.LeaseID == claim.LeaseID: // the claim is a repetition of a successful claim
+		case now.Held && now.LeaseID == claim.LeaseID: // the claim repeats a successful claim
 		case !now.Held || now.LeaseID == claim.Replaces:
 			s.record = election.Record{Epoch: now.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
 		default:

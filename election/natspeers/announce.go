@@ -47,7 +47,7 @@ func (p *Peers) Announce(ctx context.Context, term *election.Term) error {
 	}
 }
 
-// publish sends a message without confirmation: the message is lost if the connection is lost.
+// publish sends a message without confirmation, so the message is lost if the connection is lost.
 func (p *Peers) publish(subject string, data []byte) {
 	if err := p.nc.Publish(subject, data); err != nil {
 		p.log.Warn("Could not send a message", "subject", subject, "error", err)

@@ -5,18 +5,17 @@
 //	bellwether.CLUSTER.epoch.N.ping        follower ──▶ leader of epoch N, which answers
 //	bellwether.CLUSTER.worker.ID.offer     stopping leader ──▶ one worker, which answers
 //
-// The package receives beacons, suspicions and offers, and sends suspicions, pings
-// and offers. The leading loop itself sends beacons and answers pings, so that a
-// loop that hangs is noticed. For a leader without such a loop, [Peers.Announce] sends
-// beacons and answers pings.
+// The package receives beacons, suspicions and offers, and sends suspicions, pings and offers. The
+// leading loop itself sends beacons and answers pings, so that followers notice a loop that hangs.
+// For a leader without such a loop, [Peers.Announce] sends beacons and answers pings.
 //
 // # What can fail
 //
-//   - Messages that cannot be decoded, that have an unknown version, or that contain no epoch or an
-//     invalid worker ID are logged and dropped.
-//   - The connection is lost: the event Disconnected is reported, and later Reconnected
-//     when the client has reconnected and subscribed again. Messages sent in between
-//     are lost.
+//   - A message cannot be decoded, has an unknown version, or contains no epoch or an invalid
+//     worker ID: it is logged and dropped.
+//   - The connection is lost: the event Disconnected is reported, and Reconnected when the client
+//     has reconnected and subscribed again. Messages that are sent during an outage of the
+//     connection are lost.
 //   - The receiver of the events is slow: the NATS client buffers about a thousand messages, then
 //     drops further messages and reports a slow consumer to the connection's error handler. A
 //     dropped message does no harm, because each message is either sent again or has its content in

@@ -14,8 +14,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Peers exchanges messages for one worker. The connection belongs to the caller. Other code may use
-// it too, because Peers does not change the connection's handlers.
+// Peers exchanges messages for one worker. The connection belongs to the caller, who may use it for
+// other purposes.
 type Peers struct {
 	nc       *nats.Conn
 	subjects wire.Subjects
@@ -37,8 +37,8 @@ var _ election.Peers = (*Peers)(nil)
 
 // New starts to listen for messages from peers. The worker's ID must be valid, see
 // [wire.ValidWorker]. The parameter storage is the identity of the storage that contains the lease,
-// or empty if it has none: leaders on another storage do not answer pings. The caller must close
-// the Peers.
+// or empty: leaders on another storage do not answer pings. The caller must close the returned
+// Peers.
 func New(nc *nats.Conn, subjects wire.Subjects, worker, storage string, log *slog.Logger) (*Peers, error) {
 	if !wire.ValidWorker(worker) {
 		return nil, fmt.Errorf("listen to peers: worker ID %q: want 1 to 80 lower-case letters, digits and dashes", worker)
@@ -67,7 +67,7 @@ func New(nc *nats.Conn, subjects wire.Subjects, worker, storage string, log *slo
 	return p, nil
 }
 
-// Close stops listening. Events that were not read are dropped.
+// Close stops listening for messages. Close drops events that were not read.
 func (p *Peers) Close() {
 	p.close.Do(func() {
 		p.unsubscribe()
@@ -83,12 +83,11 @@ func (p *Peers) unsubscribe() {
 	}
 }
 
-// Events returns the received events.
 func (p *Peers) Events() <-chan election.Event { return p.events }
 
-// resendAfter is how long a ping waits for its answer before it sends another
-// request. A request that is in flight when the leader's process dies is never
-// answered, but a request sent after the death fails at once.
+// resendAfter is how long a ping waits for its answer before it sends another request. A request
+// that is in flight when the leader's process dies is never answered, but a request sent after the
+// death fails at once.
 const resendAfter = 80 * time.Millisecond
 
 // Ping asks the leader of an epoch for a sign of life. Ping may send several requests;

@@ -62,8 +62,8 @@ var (
 	errNoLeaseID = errors.New("no lease ID")
 )
 
-// decode returns a valid message as an event, and the answer for which the message's
-// sender waits, or nil.
+// decode returns a valid message as an event, and the answer that the message's sender expects, or
+// nil.
 func (p *Peers) decode(msg *nats.Msg) (event election.Event, answer []byte, err error) {
 	switch msg.Subject {
 	case p.subjects.Beacon():
