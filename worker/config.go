@@ -18,51 +18,54 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/internal/imds"
 )
 
-// Config is the configuration of a worker process. [Run] validates it. Cluster and Jobs are
+// Config is the configuration of a worker process. [Run] validates the Config. Cluster and Jobs are
 // required; the other fields have defaults.
 type Config struct {
 	// Cluster identifies the cluster to join, with the settings for its NATS and its storage.
 	Cluster cluster.Config
 
-	// Jobs are the definitions that this process can run, at least one. Each definition must have a different
-	// name or version. Leaders assign only these jobs to the process.
+	// Jobs are the definitions that this process can run, at least one. Each definition must have a
+	// different name or version. Leaders assign only the jobs in Jobs to the process.
 	Jobs []jobs.Job
 
 	// ID is the worker's ID: 1 to 80 lower-case letters, digits and dashes. Each process must have
-	// a different ID. The default is the host's name and a random suffix.
+	// a different ID. The default ID is the host's name and a random suffix.
 	ID string
 
-	// Slots is how many partitions run at the same time. The default is GOMAXPROCS, because a
-	// partition is expected to keep one core busy.
+	// Slots is how many partitions run at the same time. The default of Slots is GOMAXPROCS,
+	// because a partition is expected to keep one core busy.
 	Slots int
 
-	// Lease is how long the leader's lease lasts without being renewed, at least 100 ms;
-	// Azure accepts whole seconds from 15 s to 1 min. All workers of a cluster use the same
-	// duration. The default is 15 s.
+	// Lease is how long the leader's lease lasts without a renewal, at least 100 ms; Azure accepts
+	// whole seconds from 15 s to 1 min. All workers of a cluster must use the same Lease; the
+	// default is 15 s.
 	Lease time.Duration
 
-	// DrainTimeout is how long the process, after it is told to stop, waits for running partitions to end, at
-	// least 1 s. Partitions that take longer are cancelled, and another worker runs them again. The default is
-	// 20 s: Kubernetes by default allows 30 s for stopping, so there is time left for the handover.
+	// DrainTimeout is how long the process, after it is told to stop, waits for running partitions
+	// to end, at least 1 s. Partitions that run longer than DrainTimeout are cancelled, and another
+	// worker runs them again. The default DrainTimeout is 20 s, which leaves time for the handover,
+	// because Kubernetes by default allows 30 s for stopping.
 	DrainTimeout time.Duration
 
 	// Memory is how many bytes of large partials, and of operands and results of merges, the
-	// process keeps in memory, at least 64 MiB. Above this limit, large partials are moved to
-	// SpillDir; if that is not enough, slots wait. The default is three quarters of the memory
-	// limit of the process's cgroup, or of the machine's memory.
+	// process keeps in memory, at least 64 MiB. Large partials above the limit are moved to
+	// SpillDir; if that is not enough, slots wait. The default of Memory is three quarters of the
+	// memory limit of the process's cgroup, or of the machine's memory.
 	Memory int64
 
-	// SpillDir is a folder for large partials that do not fit in Memory. The files have no names,
-	// so they disappear when the process ends. The default is the folder for temporary files.
+	// SpillDir is a folder for large partials that do not fit in Memory. The files in SpillDir have
+	// no names, so they disappear when the process ends. The default SpillDir is the folder for
+	// temporary files.
 	SpillDir string
 
 	// LimitMemory sets the memory limit of the Go runtime to 4/3 of Memory, unless the environment sets
 	// GOMEMLIMIT. LimitMemory is meant for programs that are only a worker.
 	LimitMemory bool
 
-	// MeanTimeBetweenFailures is the average time until a worker's process dies if it is not told to stop. The
-	// leader uses this figure to decide when workers write large partials to storage, so that a death does not
-	// cost too much work. The default is 6 h, which is typical of spot machines.
+	// MeanTimeBetweenFailures is the average time until a worker's process dies unexpectedly; the
+	// default is 6 h, which is typical of spot machines. The leader uses MeanTimeBetweenFailures to
+	// decide when workers write large partials to storage, so that a death does not cost too much
+	// work.
 	MeanTimeBetweenFailures time.Duration
 
 	// HTTP is the address, such as ":9464", on which the process serves /healthz, /readyz, /metrics
@@ -73,43 +76,43 @@ type Config struct {
 	// addresses, localhost, the host's own name and names without a dot are always allowed.
 	HTTPHosts []string
 
-	// HTTPToken is a secret of at least 16 bytes. A client that sends it may cancel
-	// jobs, requeue poisoned submissions and make the leader step down through the page. If
-	// the token is empty, the page is read-only.
+	// HTTPToken is a secret of at least 16 bytes that allows actions on the page. A client that
+	// sends HTTPToken may cancel jobs, requeue poisoned submissions and make the leader step down.
+	// If HTTPToken is empty, the page is read-only.
 	HTTPToken string
 
-	// Name is the program's name, which NATS shows for the process's connection. The default is
+	// Name is the program's name, which NATS shows for the process's connection; the default is
 	// "bellwether".
 	Name string
 
-	// Version is the program's version, which the metric bellwether_build_info, the page and
-	// the command workers show. The default is "(devel)".
+	// Version is the program's version in the metric bellwether_build_info, on the page and in the
+	// command workers; the default is "(devel)".
 	Version string
 
 	// If WatchEvictions is true, the process asks Azure's metadata service every second whether
-	// this virtual machine is about to be evicted, redeployed or rebooted. Before such an event,
-	// the process stops as if ctx had ended, and then approves the event. Only one worker per
-	// machine should do this. The worker's DrainTimeout should be less than 30 s, the time that
-	// spot machines get.
+	// this virtual machine is about to be evicted, redeployed or rebooted. Before an eviction,
+	// redeployment or reboot, the process stops as if ctx had ended, and then approves the event.
+	// Only one worker per machine should set WatchEvictions. With WatchEvictions, DrainTimeout
+	// should be less than 30 s, the time that spot machines get.
 	WatchEvictions bool
 
-	// MetadataURL is the address of the metadata service. Only tests change the default.
+	// MetadataURL is the address of Azure's metadata service. Only tests change the default of
+	// MetadataURL.
 	MetadataURL string
 
-	// If PodDeletionCost is true, the process writes an annotation to its Kubernetes pod that says
-	// how much work would be lost if the pod died. When Kubernetes scales a Deployment down, it
-	// first deletes the pods with the lowest cost. The process needs the environment variables
-	// POD_NAME and POD_NAMESPACE, and a service account that may patch pods. If one of these is
-	// missing, the process logs what is missing and runs without the annotation.
+	// If PodDeletionCost is true, the process annotates its Kubernetes pod with the amount of work
+	// that would be lost if the pod died. When Kubernetes scales a Deployment down, it first
+	// deletes the pods with the lowest cost. PodDeletionCost needs the environment variables
+	// POD_NAME and POD_NAMESPACE, and a service account that may patch pods. If a variable or the
+	// permission is missing, the process logs what is missing and runs without the annotation.
 	PodDeletionCost bool
 
 	// LimitCPU lowers GOMAXPROCS of the whole program to Slots + 1, unless the environment sets
-	// GOMAXPROCS. LimitCPU is meant for programs that are only a worker. With this setting the
-	// slots keep their cores busy, messages are processed without waiting for partitions, and the
-	// garbage collector leaves the other cores to other processes.
+	// GOMAXPROCS. LimitCPU is meant for programs that are only a worker. LimitCPU reserves one core
+	// for messages, and keeps the garbage collector from using the cores of other processes.
 	LimitCPU bool
 
-	// Logger receives the log, whose lines name the worker under the key "self". The
+	// Logger receives the log, whose lines contain the worker's ID under the key "self"; the
 	// default is [slog.Default].
 	Logger *slog.Logger
 }
@@ -124,7 +127,7 @@ const (
 // ErrConfig marks an error about a field of Config, including the fields of Config.Cluster.
 var ErrConfig = cluster.ErrConfig
 
-// configError marks the wrapped error as an [ErrConfig] without changing its text.
+// configError wraps an error as an [ErrConfig] without changing its text.
 type configError struct{ error }
 
 func (e configError) Is(target error) bool { return target == ErrConfig }
@@ -146,7 +149,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate checks every field that can be checked before the process connects.
+// validate checks all fields that can be checked before the process connects.
 func (c Config) validate() error {
 	switch {
 	case len(c.Jobs) == 0:

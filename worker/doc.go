@@ -1,6 +1,6 @@
-// Package worker runs a whole worker process of a cluster. A Go program becomes a worker by calling
-// [Run], and does not need the command line. Run connects to NATS and to storage, takes part in
-// elections, leads if elected, and executes what the leader assigns, until its context ends.
+// Package worker runs a complete worker process of a cluster. A Go program becomes a worker by
+// calling [Run], without the command line. Run connects to NATS and to storage, takes part in
+// elections, leads if elected, and executes assignments of the leader, until its context ends.
 //
 //	             ┌──────────────────────── Run ─────────────────────────┐
 //	ctx ends ───▶│ executor      slots, tasks, reports to the leader    │◀──▶ NATS
@@ -21,7 +21,8 @@
 //     so that it does not choose one of them as its successor. If all other workers are draining,
 //     it also waits for those that still run partitions.
 //
-// 3. If Azure evicts the machine, the process approves the eviction. Connections are closed, and Run returns.
+// 3. If Azure evicts the machine, the process approves the eviction. After the election,
+// connections are closed and Run returns.
 //
 // # What can fail
 //

@@ -10,13 +10,14 @@ import (
 
 const (
 	evictionPoll      = time.Second // Azure announces the eviction of a spot machine 30 s in advance
-	evictionPollMax   = time.Minute // interval between requests while the metadata service does not answer, for example outside Azure
+	evictionPollMax   = time.Minute // interval between requests if the metadata service does not answer, for example outside Azure
 	evictionFirstCall = 150 * time.Second
 	evictionCall      = 5 * time.Second
 )
 
 // awaitEviction waits until Azure announces an event that ends this machine, or until ctx is done.
-// If the service does not answer, awaitEviction logs one line, and sends requests less often.
+// If the metadata service does not answer, awaitEviction logs one line and sends requests less
+// often.
 func awaitEviction(ctx context.Context, service *imds.Client, log *slog.Logger) (event imds.Event, evicted bool) {
 	machine := ""
 	poll := func() (event imds.Event, evicted bool, err error) {

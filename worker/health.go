@@ -12,17 +12,17 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/executor"
 )
 
-// health is the state of the process that /healthz, /readyz and /metrics show. The methods may be
-// called from any goroutine.
+// health is the state of the process for /healthz, /readyz and /metrics. The methods of health may
+// be called from any goroutine.
 type health struct {
-	idle    executor.Status // status that is returned before the executor starts
+	idle    executor.Status // status before the executor starts
 	nc      *nats.Conn
 	metrics *metrics
 
-	executor atomic.Pointer[executor.Worker] // the pointer is nil until storage is open
-	ended    atomic.Bool                     // true after the executor has ended, shortly before the process ends
+	executor atomic.Pointer[executor.Worker] // the executor; nil until storage is open
+	ended    atomic.Bool                     // the executor has ended, and the process will end soon
 	epoch    atomic.Uint64                   // epoch under which this process leads; 0 if it does not lead
-	turned   chan struct{}                   // the leader's loop sends a value at each iteration
+	turned   chan struct{}                   // channel to which the leader's loop sends a value at each iteration
 }
 
 func newHealth(idle executor.Status, nc *nats.Conn, version string) *health {
@@ -31,7 +31,7 @@ func newHealth(idle executor.Status, nc *nats.Conn, version string) *health {
 	return h
 }
 
-// leads records that this process leads in term t, until the function end is called.
+// leads records that this process leads in term t, until the returned function end is called.
 func (h *health) leads(t *election.Term) (end func()) {
 	h.metrics.termBegan(t.Cause)
 	h.epoch.Store(t.Epoch)
@@ -41,7 +41,7 @@ func (h *health) leads(t *election.Term) (end func()) {
 	}
 }
 
-// leaderTurned records an iteration of the leader's loop. leaderTurned never blocks.
+// leaderTurned records an iteration of the leader's loop; it never blocks.
 func (h *health) leaderTurned() {
 	select {
 	case h.turned <- struct{}{}:
@@ -60,12 +60,11 @@ func (h *health) status() executor.Status {
 }
 
 // turnTimeout is how long one iteration of a loop may take. The loops of the executor and of the
-// leader run through an iteration at least once a second, and far more often under load, and never
-// block within an iteration.
+// leader iterate at least once a second, and never block within an iteration.
 const turnTimeout = 2 * time.Second
 
-// stalled waits for the next iteration of the executor's loop and of the leader's loop, if this process leads.
-// For each loop that takes longer than turnTimeout, stalled returns a reason.
+// stalled waits for the next iteration of the executor's loop and, if this process leads, of the
+// leader's loop. stalled returns a reason for each loop that takes longer than turnTimeout.
 func (h *health) stalled(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 	defer cancel()

@@ -27,7 +27,7 @@ type httpServer struct {
 type healthAnswer struct {
 	OK      bool            `json:"ok"`
 	Reasons []string        `json:"reasons"` // reasons why the process is not healthy or not ready
-	Leads   bool            `json:"leads"`   // true if this process is the leader
+	Leads   bool            `json:"leads"`   // this process is the leader
 	Worker  executor.Status `json:"worker"`
 }
 

@@ -6,12 +6,12 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// leaseCalls are the names under which lease calls are counted, in the same metric as
-// storage calls.
+// leaseCalls are the names under which lease calls are counted, in the same metric as storage
+// calls.
 var leaseCalls = []string{"lease_read", "lease_acquire", "lease_renew", "lease_release", "lease_transfer"}
 
-// countLease wraps a lease. After each call to the lease, it calls done with the call's
-// name and error.
+// countLease wraps a lease so that its calls are counted. After each call to the lease, the wrapper
+// calls done with the call's name and error.
 func countLease(lease election.Lease, done func(name string, err error)) election.Lease {
 	c := countedLease{lease, done}
 	if t, ok := lease.(election.Transferrer); ok {
@@ -49,7 +49,7 @@ func (l countedLease) Release(ctx context.Context, held election.Record) error {
 	return err
 }
 
-// countedTransferrer is a separate type, because not every lease has the methods for a transfer.
+// countedTransferrer is a separate type, because only some leases have the method Transfer.
 type countedTransferrer struct {
 	countedLease
 	transferrer election.Transferrer

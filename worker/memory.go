@@ -21,7 +21,8 @@ const fallbackMemory = 1 << 30
 func DefaultMemory() int64 { return max(minMemory, defaultMemory("/")) }
 
 // defaultMemory returns three quarters of the memory that the process may use, which is the limit
-// of its cgroup or the machine's memory. The parameter root is the root of the file system.
+// of its cgroup or the machine's memory. The parameter root is the root of the file system; tests
+// replace it.
 func defaultMemory(root string) int64 {
 	least := int64(math.MaxInt64)
 	read := func(path string, parse func(text string) (int64, error)) {
@@ -35,7 +36,7 @@ func defaultMemory(root string) int64 {
 	for _, dir := range []string{"sys/fs/cgroup", filepath.Join("sys/fs/cgroup", ownCgroup(root))} {
 		read(filepath.Join(dir, "memory.max"), number)
 	}
-	read("sys/fs/cgroup/memory/memory.limit_in_bytes", number) // limit of the process in version 1 of cgroups
+	read("sys/fs/cgroup/memory/memory.limit_in_bytes", number) // limit of the process's cgroup, version 1
 	read("proc/meminfo", func(text string) (kib int64, err error) {
 		_, err = fmt.Sscanf(text, "MemTotal: %d kB", &kib)
 		return kib << 10, err
@@ -46,7 +47,7 @@ func defaultMemory(root string) int64 {
 	return least / 4 * 3
 }
 
-// ownCgroup returns the path of the process's cgroup (version 2), or "".
+// ownCgroup returns the path of the process's cgroup (version 2), or "" if there is none.
 func ownCgroup(root string) string {
 	data, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup")) // systems without cgroups do not have this file
 	for line := range bytes.Lines(data) {
@@ -58,15 +59,15 @@ func ownCgroup(root string) string {
 }
 
 // limitMemory sets the memory limit of the Go runtime to 4/3 of its argument. The garbage collector
-// runs more often when the heap approaches the limit of the runtime: see [Config].LimitMemory.
+// runs more often when the heap approaches the runtime's memory limit.
 func limitMemory(memory int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memory + memory/3)
 	}
 }
 
-// spillDir returns the spill folder: the folder dir, or, if dir is empty, the folder for temporary files. If
-// spillDir cannot write files there, it returns "", and partials are not moved to files.
+// spillDir returns the spill folder: dir, or the folder for temporary files if dir is empty.
+// spillDir returns "" if it cannot write files in the folder; partials are then not moved to files.
 func spillDir(dir string, log *slog.Logger) string {
 	if dir != "" {
 		return dir

@@ -15,9 +15,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// metrics are the values that /metrics serves. Each label has only few values, which never include IDs of jobs
-// or workers. A process exports its counters from its start on, so that rates include the first increment.
-// Gauges whose value only the leader knows are exported only by the leader.
+// metrics are the values that /metrics serves. Each label has only few values, which never include
+// IDs of jobs or workers. A process exports its counters from its start on, so that rates include
+// the first increment. Only the leader exports gauges whose values only the leader knows.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -29,7 +29,7 @@ type metrics struct {
 	storageCalls   *prometheus.CounterVec
 	done, repeated prometheus.Counter
 
-	figures         atomic.Pointer[term.Figures] // the leader's figures; nil if this process does not lead or has no figures yet
+	figures         atomic.Pointer[term.Figures] // the leader's statistics; nil if this process does not lead or has no statistics yet
 	checkpointBytes atomic.Int64                 // size in bytes of the last checkpoint in this term; 0 before the first checkpoint
 }
 
@@ -38,11 +38,11 @@ const leaderOnly = " Only the leader has this metric."
 const summable = " Counted by leaders, so the sum over all workers is the cluster's."
 
 var (
-	// shortTimes is for reports and merges, which take about a millisecond, and a few seconds in
-	// the worst case.
+	// shortTimes contains the buckets for reports and merges, which take about a millisecond, or a
+	// few seconds in the worst case.
 	shortTimes = prometheus.ExponentialBuckets(0.0005, 2, 17)
-	// longTimes is for checkpoints, which take seconds if storage is slow, and for takeovers, which may have to
-	// wait up to a minute for the lease to expire.
+	// longTimes contains the buckets for checkpoints, which take seconds if storage is slow, and
+	// for takeovers, which may have to wait up to a minute for the lease to expire.
 	longTimes = prometheus.ExponentialBuckets(0.001, 2, 18)
 )
 
@@ -130,7 +130,7 @@ func (m *metrics) gauge(name, help string, value func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: namespace + name, Help: help}, value))
 }
 
-// The following metrics are exported only by the leader.
+// Only the leader exports these metrics.
 var (
 	jobsMetric = prometheus.NewDesc(namespace+"jobs",
 		"Jobs that have not ended, by state: planning, running, queued until other jobs have ended, or waiting for a leader that knows their definition and can read their records."+leaderOnly, []string{"state"}, nil)
@@ -191,8 +191,8 @@ func (m *metrics) storageCall(c store.Call) {
 	}
 }
 
-// leaseCall counts a call to the lease. If another process has acquired the lease first, the call counts as a
-// conflict.
+// leaseCall counts a call to the lease. A lease call counts as a conflict if another process has
+// acquired the lease first.
 func (m *metrics) leaseCall(name string, err error) {
 	outcome := store.Call{Err: err}.Outcome()
 	if errors.Is(err, election.ErrHeld) || errors.Is(err, election.ErrLost) {
@@ -201,7 +201,7 @@ func (m *metrics) leaseCall(name string, err error) {
 	m.storageCalls.WithLabelValues(name, outcome).Inc()
 }
 
-// observe updates the metrics for an event in a term that this process leads.
+// observe updates the metrics for an observation of a term that this process leads.
 func (m *metrics) observe(o term.Observation) {
 	switch o := o.(type) {
 	case term.MergeDone:

@@ -36,9 +36,9 @@ type process struct {
 	log      *slog.Logger
 }
 
-// run executes partitions, and leads if elected, until ctx is done. run then stops the parts of the process in
-// order. First the executor drains: the leader, which may be this process, makes the executor's results
-// durable. Then the election ends, with a handover if this process leads.
+// run executes partitions, and leads if elected, until ctx is done. It then stops the parts of the
+// process in order. First the executor drains: the leader, which may be this process, makes the
+// executor's results durable. Then the election ends, with a handover if this process leads.
 func (p *process) run(ctx context.Context) error {
 	e, err := executor.New(p.nc, p.partials, executor.Config{
 		Subjects: p.subjects, ID: p.cfg.ID, Slots: p.cfg.Slots, Host: hostname(), PID: os.Getpid(), Since: p.since,
@@ -54,7 +54,7 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	group, failed := errgroup.WithContext(context.WithoutCancel(ctx))
-	working, drain := context.WithCancel(failed) // working is also done if the executor or the election fails
+	working, drain := context.WithCancel(failed) // also done if the executor or the election fails
 	defer drain()
 	defer context.AfterFunc(ctx, drain)()
 	standing, leave := context.WithCancel(failed)

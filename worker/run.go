@@ -21,15 +21,14 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/internal/imds"
 )
 
-// ErrStuck means that a worker has stopped although code of a job has not returned. If such code
-// occupies all slots, the worker drains and stops, so that a supervisor can start it again. The
-// goroutines of that code continue to run, so the program must exit.
+// ErrStuck means that a worker has stopped although code of a job has not returned. If code that
+// does not return occupies all slots, the worker drains and stops, so that a supervisor can start
+// it again. The goroutines of code that does not return continue to run, so the program must exit.
 var ErrStuck = executor.ErrStuck
 
-// Run runs a worker process. Run returns nil after an orderly stop, because ctx has ended or
-// because Azure evicts the machine. Run returns [ErrConfig] if cfg is not valid,
-// [cluster.ErrPayload] if a NATS server to which it connects refuses large messages, and [ErrStuck]
-// if code of a job did not return.
+// Run runs a worker process. Run returns nil after an orderly stop, that is, when ctx has ended or
+// Azure evicts the machine. Run returns [ErrConfig] if cfg is not valid, [cluster.ErrPayload] if a
+// NATS server refuses large messages, and [ErrStuck] if code of a job did not return.
 func Run(ctx context.Context, cfg Config) error {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -122,9 +121,9 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 	return err
 }
 
-// identifyAndRun reads the storage's identity, retrying until storage answers, and runs the process until ctx
-// is done. Opening storage and reading the identity are separate attempts, because slow storage may not answer
-// all requests within the time of one attempt.
+// identifyAndRun reads the storage's identity, retrying until storage answers, and runs the process
+// until ctx is done. Opening storage and reading the identity are separate attempts, because slow
+// storage may not answer all requests within the time of one attempt.
 func (p *process) identifyAndRun(ctx context.Context, storage *cluster.Storage) error {
 	identity, err := retryOpen(ctx, p.log, func(ctx context.Context) (*string, error) {
 		identity, err := p.store.Identity(ctx)
@@ -154,7 +153,7 @@ func (p *process) openStorage(ctx context.Context) (*cluster.Storage, error) {
 	p.lease = countLease(lease, p.health.metrics.leaseCall)
 	p.store = storage.Store(p.health.metrics.storageCall)
 	p.partials = p.store
-	if storage.Config().Storage == cluster.JetStream { // large partials need a second connection, because messages on the first one must not wait behind them
+	if storage.Config().Storage == cluster.JetStream { // large partials need a second connection, so that other messages do not wait behind them
 		again, err := where.OpenStorage(ctx, p.bulk) // OpenStorage uses the connection p.bulk, so the storage need not be closed
 		if err != nil {
 			return nil, err
@@ -164,20 +163,20 @@ func (p *process) openStorage(ctx context.Context) (*cluster.Storage, error) {
 	return storage, nil
 }
 
-// limitCPU lowers GOMAXPROCS to slots + 1: see [Config].LimitCPU.
+// limitCPU lowers GOMAXPROCS to slots + 1 (see [Config].LimitCPU).
 func limitCPU(slots int) {
 	if os.Getenv("GOMAXPROCS") == "" && slots+1 < runtime.GOMAXPROCS(0) {
 		runtime.GOMAXPROCS(slots + 1)
 	}
 }
 
-// reconnectWait is the shortest pause between two attempts to connect to NATS. A random time of up to the same
-// length is added. The pause is much shorter than a lease, but long enough to spread the connections of many
-// clients.
+// reconnectWait is the shortest pause between two attempts to connect to NATS. A random time of up
+// to reconnectWait is added to the pause. reconnectWait is much shorter than a lease, but long
+// enough to spread the reconnects of many clients.
 const reconnectWait = 250 * time.Millisecond
 
-// connectNATS returns a connection that connects in the background, reconnects after each loss and retries for
-// ever. If a server cannot be used, connectNATS calls the function refuse.
+// connectNATS returns a connection that connects in the background, and reconnects after each loss
+// without a limit of attempts. connectNATS calls refuse if a server cannot be used.
 func connectNATS(cfg Config, refuse func(error), log *slog.Logger) (*nats.Conn, error) {
 	last := ""
 	connected := func(message string) nats.ConnHandler {
@@ -201,7 +200,7 @@ func connectNATS(cfg Config, refuse func(error), log *slog.Logger) (*nats.Conn, 
 				log.Warn("Lost the connection to NATS", "error", err)
 			}
 		}),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { // the handler is called from only one goroutine
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { // only one goroutine calls the handler
 			if text := err.Error(); text != last {
 				last = text
 				log.Warn("Cannot reach NATS, retrying", "error", err)
@@ -217,8 +216,8 @@ func connectNATS(cfg Config, refuse func(error), log *slog.Logger) (*nats.Conn, 
 	)
 }
 
-// connectBulk returns a connection for the bytes of large partials. connectBulk is like connectNATS, but logs
-// nothing, because the other connection logs problems with NATS.
+// connectBulk returns a connection for the bytes of large partials. It logs nothing, because the
+// connection of connectNATS logs problems with NATS.
 func connectBulk(cfg Config) (*nats.Conn, error) {
 	return cfg.Cluster.ConnectNATS(cfg.Name+" worker "+cfg.ID+" bulk",
 		nats.RetryOnFailedConnect(true),
@@ -237,7 +236,7 @@ const (
 )
 
 // retryOpen calls open until it succeeds. If ctx ends first, retryOpen returns neither a value nor
-// an error. If open returns an error that retries cannot fix, retryOpen returns that error.
+// an error. retryOpen returns an error of open that retries cannot fix.
 func retryOpen[T any](ctx context.Context, log *slog.Logger, open func(context.Context) (*T, error)) (*T, error) {
 	last := ""
 	for pause := openPause; ; pause = min(2*pause, openPauseMax) {

@@ -11,8 +11,8 @@ import (
 
 // AttachmentStore is an optional interface of a [Store] that keeps attachments of results.
 type AttachmentStore interface {
-	// Fits returns store.ErrTooLarge if storage could not keep size more bytes even if everything else were
-	// deleted.
+	// Fits returns store.ErrTooLarge if size more bytes cannot fit into storage even after
+	// everything else was deleted.
 	Fits(ctx context.Context, size int64) error
 	// PutAttachmentPiece stores a piece of an attachment. Storing the same piece again is not an
 	// error.
@@ -23,10 +23,11 @@ type AttachmentStore interface {
 	Manifest(ctx context.Context, job string) (store.Manifest, store.Version, error)
 }
 
-// writeAttachment writes the attachment of a result before the worker reports the result. The attachment is
-// therefore complete before a leader can commit the result. If the process dies during the write, some pieces
-// of the attachment remain in storage. The next call of Finish overwrites these pieces, because it uses the
-// same keys; otherwise they are removed with the job.
+// writeAttachment writes the attachment of a result before the worker reports the result. The
+// attachment is therefore complete before a leader can commit the result. If the process dies
+// during the write, some pieces of the attachment remain in storage. The next call of Finish
+// overwrites the remaining pieces, because it uses the same keys; otherwise they are removed with
+// the job.
 func (s jobStorage) writeAttachment(a jobs.Attachment) error {
 	kept, ok := s.w.store.(AttachmentStore)
 	if !ok {
@@ -35,7 +36,7 @@ func (s jobStorage) writeAttachment(a jobs.Attachment) error {
 	retryable := func(err error) bool { return !errors.Is(err, store.ErrTooLarge) }
 	err := s.retry("check room for attachment", func() error {
 		err := kept.Fits(s.ctx, a.Size())
-		if errors.Is(err, store.ErrFull) { // overwriting pieces from an earlier call of Finish needs no additional space
+		if errors.Is(err, store.ErrFull) { // overwriting pieces of an earlier call of Finish needs no additional space
 			return nil
 		}
 		return err
@@ -52,9 +53,8 @@ func (s jobStorage) writeAttachment(a jobs.Attachment) error {
 	return err
 }
 
-// dropAttachment removes the attachment of a job that has ended. If the job completed, the
-// attachment is kept, because the job's result may describe it: another worker may have written the
-// same attachment.
+// dropAttachment removes the attachment of a job that has ended. The attachment of a completed job
+// is kept, because the job's result may describe an equal attachment that another worker wrote.
 func (s jobStorage) dropAttachment(a jobs.Attachment) {
 	kept, ok := s.w.store.(AttachmentStore)
 	if !ok {

@@ -17,19 +17,19 @@ type call struct {
 	w       *Worker
 	held    *session.HeldCall
 	opening wire.Opening
-	ctx     context.Context // the context is done when the job has ended or the worker stops
+	ctx     context.Context // context that is done when the job has ended or the worker stops
 	cancel  context.CancelFunc
-	ended   bool // true if the call's job has ended; guarded by Worker.mu
+	ended   bool // the call's job has ended; guarded by Worker.mu
 
 	storage  jobStorage
 	blob     string       // name of the blob that the call may have written, or empty
-	result   *heldPartial // result of the call, if the worker is going to hold the result as a large partial
+	result   *heldPartial // result of the call, if the worker will hold it as a large partial
 	operands []operand
 
 	attachment jobs.Attachment // the attachment of the result that Finish returned
 }
 
-// beginCalls begins waiting calls, as many as may run. The caller must hold w.mu.
+// beginCalls begins as many waiting calls as may run. The caller must hold w.mu.
 func (w *Worker) beginCalls() {
 	for !w.quit {
 		held := w.session.TakeCall()
@@ -60,7 +60,7 @@ func (c *call) run() {
 	}
 }
 
-// end tells the session that the call has ended. end reports whether the job has ended.
+// end tells the session that the call has ended. It reports whether the job has ended.
 func (c *call) end(item wire.Item, err error) (jobEnded bool) {
 	w := c.w
 	w.mu.Lock()
@@ -92,7 +92,7 @@ func (c *call) failure(err error) wire.Failure {
 	return f
 }
 
-// make reads the operands, makes the call, and moves large data into storage.
+// make reads the operands, makes the call, and moves large results into storage.
 func (c *call) make() (wire.Item, error) {
 	o, made := c.opening, c.held.Call()
 	defer c.releaseOperands()
@@ -161,15 +161,15 @@ func (c *call) lose(err error) {
 // operand is an operand of a call.
 type operand struct {
 	data   []byte
-	own    bool   // true if nothing except the call uses the operand's bytes
-	taken  bool   // true if the worker held the partial and has passed the partial's memory to this call
-	intact bool   // true if the call has failed without changing the partial's memory
-	done   func() // if the worker holds the partial, the call must call done after its last use of the operand; otherwise nil
+	own    bool   // the call may change the operand's bytes, because nothing else uses them
+	taken  bool   // the call has taken over the memory of a partial that the worker held
+	intact bool   // the failed call has not changed the partial's memory
+	done   func() // function to call after the last use of an operand that the worker holds; otherwise nil
 }
 
-// readOperands returns the bytes of the call's operands. readOperands fetches operands from other workers
-// first, because the merge may take over the memory of partials that this worker holds, and these partials
-// would be lost if a fetch failed afterwards.
+// readOperands returns the bytes of the call's operands. It fetches operands from other workers
+// first, because the merge may take over the memory of partials on this worker, which would be lost
+// if a fetch failed later.
 func (c *call) readOperands() (list [][]byte, err error) {
 	made := c.held.Call()
 	c.operands = make([]operand, len(made.Operands))
@@ -204,10 +204,10 @@ func (c *call) readOperand(p wire.Partial, o *operand) error {
 	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
 }
 
-// owns reports whether the call may change the bytes of operand i, because nothing else uses these bytes.
+// owns reports whether the call may change the bytes of operand i, because nothing else uses them.
 func (c *call) owns(i int) bool { return i < len(c.operands) && c.operands[i].own }
 
-// store moves the data of an item into storage if it is too large for a report.
+// store moves the data of an item into storage if the data is too large for a report.
 func (c *call) store(item wire.Item) (_ wire.Item, err error) {
 	if c.attachment.Name() != "" {
 		if err := c.storage.writeAttachment(c.attachment); err != nil {

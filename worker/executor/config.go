@@ -24,62 +24,62 @@ type Config struct {
 	// a different ID, because leaders distinguish workers by their IDs.
 	ID string
 
-	// Slots is how many spans run at the same time, at least 1. 0 means GOMAXPROCS, because a
-	// partition is expected to keep one core busy.
+	// Slots is how many spans run at the same time, at least 1. The default 0 means GOMAXPROCS,
+	// because a partition is expected to keep one core busy.
 	Slots int
 
-	// Host, PID and Since describe the process, for display: the host's name, the process ID and
-	// the time when the process started.
+	// Host, PID and Since describe the process for display: the host's name, the process ID and the
+	// start time.
 	Host  string
 	PID   int
 	Since time.Time
 
-	// Version is the version of the program. Version is only displayed.
+	// Version is the version of the program, which is only displayed.
 	Version string
 
 	// Storage is the identity of the cluster's storage. The worker ignores leaders on another
 	// storage. If Storage is empty, leaders are not checked.
 	Storage string
 
-	// Jobs are the definitions that the worker can run, at least one. Each definition must have a different
-	// name or version. Leaders assign only these jobs to the worker.
+	// Jobs are the definitions that the worker can run, at least one. Each definition must have a
+	// different name or version. Leaders assign only the jobs in Jobs to the worker.
 	Jobs []jobs.Job
 
 	// DrainTimeout is how long a worker that is told to stop waits for its running partitions to
 	// end and for its items to become durable. DrainTimeout is at least 1 s, which is long enough
-	// for a checkpoint. 0 means 20 s, which is below the 30 s that Kubernetes allows for stopping
-	// by default.
+	// for a checkpoint. The default 0 means 20 s, because Kubernetes by default allows 30 s for
+	// stopping.
 	DrainTimeout time.Duration
 
 	// Bulk is a connection for the bytes of large partials, so that control messages never wait
-	// behind them. The caller closes it after Run has returned. If Bulk is nil, the worker does not
-	// hold large partials, but writes each of them to storage.
+	// behind these bytes. The caller closes Bulk after Run has returned. If Bulk is nil, the worker
+	// writes each large partial to storage instead of holding it.
 	Bulk *nats.Conn
 
 	// Memory is how many bytes of large partials, and of operands and results of merges, the worker
-	// keeps in memory. Above this limit, partials are moved to the folder SpillDir; if that is not
-	// enough, slots wait. Memory is required if Bulk is set. If SpillDir is empty, partials are not
+	// keeps in memory. Partials above the limit are moved to the folder SpillDir; if that is not
+	// enough, slots wait. Memory is required if Bulk is set. If SpillDir is empty, no partials are
 	// moved to files.
 	Memory   int64
 	SpillDir string
 
-	// ReadEpoch returns the epoch in the lease's record in storage. If a leader has not answered for some
-	// seconds, the worker calls ReadEpoch, because the epoch of that leader may be forged. If ReadEpoch is nil,
-	// the worker follows the highest epoch in any message. ReadEpoch must return soon after its context is
-	// done.
+	// ReadEpoch returns the epoch in the lease's record in storage. The worker calls ReadEpoch if a
+	// leader has not answered for some seconds, because the leader's epoch may be forged. If
+	// ReadEpoch is nil, the worker follows the highest epoch in any message. ReadEpoch must return
+	// soon after its context is done.
 	ReadEpoch func(ctx context.Context) (uint64, error)
 
-	// ReportDone, if not nil, is called after each report with the time from the first sending of
-	// the report to the arrival of its receipt. ReportDone must not block.
+	// ReportDone, if not nil, is called after each report with the time between the first sending
+	// of the report and its receipt; it must not block.
 	ReportDone func(took time.Duration)
 
-	// Logger receives log lines for operators. Logger is required.
+	// Logger is required and receives log lines for operators.
 	Logger *slog.Logger
 }
 
 const minDrainTimeout = time.Second
 
-// withDefaults returns c with the default in each zero field that has a default.
+// withDefaults returns c with defaults in the zero fields.
 func (c Config) withDefaults() Config {
 	c.Slots = cmp.Or(c.Slots, runtime.GOMAXPROCS(0))
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 20*time.Second)

@@ -18,8 +18,8 @@ func failure(partition uint64, err error) wire.Failure {
 	return wire.Failure{Partition: partition, Error: bounded(err.Error()), Permanent: jobs.IsPermanent(err)}
 }
 
-// bounded truncates a text to the maximum length in a message. bounded keeps the beginning, which contains the
-// value of a panic and its innermost calls.
+// bounded truncates a text to the maximum length in a message. It keeps the beginning, which
+// contains the value of a panic and its innermost calls.
 func bounded(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= wire.MaxErrorText {
@@ -38,7 +38,7 @@ func firstLine(err error) string {
 	return bounded(line)
 }
 
-// logPanic logs the stack of a task's first panic. The leader logs other failures.
+// logPanic logs the stack of a task's first panic. The leader logs all other failures.
 func (t *task) logPanic(partition uint64, err error) {
 	var p *jobs.PanicError
 	if errors.As(err, &p) {

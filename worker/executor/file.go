@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// FileStore is an interface that a [Store] may implement in addition, if it stores the files that
-// were submitted with jobs.
+// FileStore is an optional interface of a [Store] that stores the files that were submitted with
+// jobs.
 type FileStore interface {
 	// AttachmentPiece reads the piece of a file that begins at offset.
 	AttachmentPiece(ctx context.Context, job, sha256 string, offset int64) ([]byte, error)

@@ -10,7 +10,7 @@ import (
 
 // limitError is the error for a job's code that took longer than its limit.
 type limitError struct {
-	what     string // name of the function that took too long; empty if the error's context contains the name
+	what     string // name of the function that took too long; empty if the context of the error contains the name
 	limit    time.Duration
 	returned error // error that the code returned when its context was done; nil if the code did not return
 }
@@ -31,21 +31,22 @@ func (e *limitError) Error() string {
 
 func (e *limitError) Unwrap() error { return e.returned }
 
-// guard runs a job's code on a separate goroutine. The goroutine protects the caller from code that calls
-// [runtime.Goexit] or does not return.
+// guard runs a job's code on a separate goroutine with a time limit. The goroutine protects the
+// caller from code that calls [runtime.Goexit] or does not return.
 type guard struct {
 	w     *Worker
-	limit time.Duration // 0: none
+	limit time.Duration // time limit of the code; 0 means no limit
 
-	// late, if not nil, is called when the limit has passed. late returns false if the job's code has begun
-	// another function since the limit was last checked; in this case the limit starts again.
+	// late, if not nil, is called when the limit has passed. It returns false if the job's code has
+	// begun another function since the last check; the limit then starts again.
 	late func() bool
 }
 
-// run calls code with a context that is done when parent is done or the limit has passed. run waits until the
-// code has returned, but at most timing.stopTimeout after the end of the context. If the code has not returned
-// by then, the channel gone is not nil, and receives a value when the code returns. Until gone receives a
-// value, the caller must not use data that the code uses.
+// run calls code with a context that is done when parent is done or the limit has passed. It waits
+// for the code to return, at most timing.stopTimeout after the end of the context. If the code has
+// not returned by then, run returns a channel that receives a value when the code returns;
+// otherwise gone is nil. Until gone receives a value, the caller must not use data that the code
+// uses.
 func (g guard) run(parent context.Context, code func(ctx context.Context) error) (gone <-chan struct{}, err error) {
 	ctx, cancel := context.WithCancel(parent)
 	returned := jobs.ErrGoexit
@@ -73,7 +74,7 @@ func (g guard) run(parent context.Context, code func(ctx context.Context) error)
 }
 
 // wait waits until the context is done or the limit has passed. The context is also done when the
-// code has returned. wait reports whether the limit has passed.
+// code has returned. The result passed is true if the limit has passed.
 func (g guard) wait(ctx context.Context, done chan struct{}) (passed bool) {
 	if g.limit == 0 {
 		<-ctx.Done()

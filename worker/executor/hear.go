@@ -11,7 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// hear converts a message to an input of the session. For a message that must be ignored, hear returns a tick.
+// hear converts a message to an input of the session. hear returns a tick for a message that must
+// be ignored.
 func (l *link) hear(m *nats.Msg) session.Input {
 	in, err := l.read(m)
 	if err != nil {
@@ -41,7 +42,7 @@ func (l *link) readAnswer(to string, m *nats.Msg) (session.Input, error) {
 	nobody := m.Header.Get("Status") == "503" // NATS replies with status 503 if the subject has no responders
 	if to == answerTo {
 		if nobody {
-			return nil, nil // the reply is ignored, because a leader's beacon will arrive, or the session will ask for the leader again
+			return nil, nil // the reply is ignored, because a leader's beacon will arrive, or the session will ask again
 		}
 		info, err := wire.Decode[wire.LeaderInfo](m.Data)
 		if err != nil {
@@ -50,7 +51,7 @@ func (l *link) readAnswer(to string, m *nats.Msg) (session.Input, error) {
 		return session.LeaderHeard{Epoch: info.Epoch, Storage: info.Storage}, nil
 	}
 	if to != strconv.FormatUint(l.report.exchange, 10) {
-		return nil, nil // this is the reply to an earlier report
+		return nil, nil // the reply belongs to an earlier report
 	}
 	if nobody {
 		return session.NoResponders{Exchange: l.report.exchange}, nil
@@ -81,7 +82,7 @@ func readNudge(m *nats.Msg) (session.Input, error) {
 	return session.Nudged{Epoch: nudge.Epoch, Storage: nudge.Storage}, nil
 }
 
-// readProbe replies to a leader that asks whether this process is alive. The session treats the
+// readProbe replies to a leader that probes whether this process is alive. The session treats a
 // probe as a nudge.
 func (l *link) readProbe(m *nats.Msg) (session.Input, error) {
 	probe, err := wire.Decode[wire.Probe](m.Data)

@@ -13,7 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// heldPartial is a large partial that the worker is going to hold.
+// heldPartial is a large partial that the worker will hold.
 type heldPartial struct {
 	wire.HeldNode
 	data []byte
@@ -30,7 +30,7 @@ func (w *Worker) mayHold() bool {
 	return w.session.MayHold()
 }
 
-// served provides the partials that this worker holds to other workers.
+// served gives other workers access to the partials that this worker holds.
 type served struct{ w *Worker }
 
 // ReadAt implements [bulk.Source].
@@ -44,7 +44,7 @@ func (w *Worker) readHeld(job string, node jobs.Node) (data []byte, own bool, do
 	return data, own, done, w.checkRead(job, node, err)
 }
 
-// checkRead handles the outcome of a read of a held partial. A partial that cannot be read is
+// checkRead handles the outcome of a read of a held partial. A held partial that cannot be read is
 // lost, and its partitions run again.
 func (w *Worker) checkRead(job string, node jobs.Node, err error) error {
 	switch {
@@ -76,9 +76,9 @@ func (w *Worker) memoryChanged() {
 	}
 }
 
-// checkMemory frees memory if memory is short: it drops partials that are durable, and if partials
-// cannot be spilled to files, it begins to write some of them to storage. Then it makes slots wait
-// if memory is still short.
+// checkMemory frees memory if memory is short: it drops durable partials, and if partials cannot be
+// moved to files, it writes some of them to storage. If memory is still short, checkMemory makes
+// slots wait.
 func (w *Worker) checkMemory() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,13 +114,13 @@ type storing struct {
 	storage jobStorage
 	cancel  context.CancelFunc
 	bytes   int  // size of the partial in bytes
-	ended   bool // true if the partial's job has ended; guarded by Worker.mu
+	ended   bool // the partial's job has ended; guarded by Worker.mu
 }
 
-// maxStoring is how many held partials are written to storage at the same time.
+// maxStoring is the maximum number of held partials that are being written to storage.
 const maxStoring = 2
 
-// storeHeld begins to write a held partial to storage. The caller must hold w.mu.
+// storeHeld starts to write a held partial to storage. The caller must hold w.mu.
 func (w *Worker) storeHeld(job string, node jobs.Node) {
 	s := &storing{w: w, job: job, node: node}
 	var ctx context.Context
@@ -151,7 +151,7 @@ func (s *storing) run() {
 	w.wakeLink()
 }
 
-// write waits for its turn and writes the partial.
+// write waits until fewer than maxStoring writes are running, and then writes the partial.
 func (s *storing) write() (blob string, err error) {
 	select {
 	case s.w.storeTurns <- struct{}{}:
@@ -168,8 +168,7 @@ func (s *storing) write() (blob string, err error) {
 	return s.storage.writePartial(s.node, data)
 }
 
-// endHeld drops the partials that the worker holds of a job that has ended. The caller must hold
-// w.mu.
+// endHeld drops the held partials of a job that has ended. The caller must hold w.mu.
 func (w *Worker) endHeld(job string) {
 	if w.held == nil {
 		return
@@ -192,8 +191,8 @@ type fetchError struct {
 func (e *fetchError) Error() string { return e.err.Error() }
 func (e *fetchError) Unwrap() error { return e.err }
 
-// fetch reads an operand that this worker or another one holds. If this worker holds the operand, the merge may
-// take over the operand's memory, because the session drops the operand when the merge returns.
+// fetch reads an operand that this or another worker holds. The merge may take over the memory of
+// an operand on this worker, because the session drops the operand when the merge returns.
 func (c *call) fetch(p wire.Partial, o *operand) error {
 	w, job := c.w, c.opening.Job
 	if w.held == nil {
@@ -220,15 +219,15 @@ func (c *call) fetch(p wire.Partial, o *operand) error {
 }
 
 // mayTake reports whether the call may take over the memory of operands that this worker holds. The
-// call may do so if the session drops these operands when the call returns. A merge that has failed
-// before works on copies, so that operands are computed again at most once because of its failures.
+// call may take over the memory if the session drops the operands when the call returns. A merge
+// that has failed before works on copies, so that its failures lose operands at most once.
 func (c *call) mayTake() bool {
 	made := c.held.Call()
 	return made.Function == wire.Merge && made.Lacking == 0 && made.Failed == 0
 }
 
-// checkTaken is called if a call fails. checkTaken determines which of the operands that the call has taken
-// over are unchanged.
+// checkTaken determines, after a failed call, which of the operands that the call has taken over
+// are unchanged.
 func (c *call) checkTaken() {
 	for i := range c.operands {
 		o := &c.operands[i]
@@ -236,8 +235,8 @@ func (c *call) checkTaken() {
 	}
 }
 
-// releaseOperands tells the holdings that the call no longer reads the operands that this worker
-// holds.
+// releaseOperands tells the holdings that the call has stopped reading the operands that this
+// worker holds.
 func (c *call) releaseOperands() {
 	for _, o := range c.operands {
 		if o.done != nil {
@@ -246,9 +245,9 @@ func (c *call) releaseOperands() {
 	}
 }
 
-// returnTaken handles the held partials that a call has taken over without merging them into a new held
-// partial. If the call has not changed a partial, the worker holds the partial again. Changed partials are
-// lost. The caller must hold w.mu.
+// returnTaken handles the held partials that a call has taken over without merging them into a new
+// held partial. The worker holds a partial again if the call has not changed it. Partials that the
+// call has changed are lost. The caller must hold w.mu.
 func (c *call) returnTaken() {
 	held, job := c.w.held, c.opening.Job
 	for i, o := range c.operands {
@@ -261,8 +260,8 @@ func (c *call) returnTaken() {
 	}
 }
 
-// After a merge, reuse adds the memory of operands to the worker's spare memory, except memory that the merged
-// partial uses.
+// reuse adds the memory of a merge's operands to the worker's spare memory, except memory that the
+// merged partial uses.
 func (c *call) reuse(merged []byte) {
 	c.w.mu.Lock()
 	t := c.w.tasks[c.opening.Job]
@@ -281,8 +280,8 @@ func overlap(a, b []byte) bool {
 	return x < y+uintptr(cap(b)) && y < x+uintptr(cap(a))
 }
 
-// reserve waits until there is memory for the operands that the call reads, and for the call's result. If the
-// job merges partials in place, the result needs no additional memory.
+// reserve waits until there is memory for the call's operands and result. If the job merges
+// partials in place, the result needs no additional memory.
 func (c *call) reserve(inPlace bool) (release func(), err error) {
 	if c.w.held == nil {
 		return func() {}, nil
@@ -290,7 +289,7 @@ func (c *call) reserve(inPlace bool) (release func(), err error) {
 	var need, largest uint64
 	for _, o := range c.held.Call().Operands {
 		if !inPlace {
-			need += o.Size // decoded
+			need += o.Size // size of the decoded operand
 			largest = max(largest, o.Size)
 		}
 		if !c.mayTake() || o.Holder != c.w.cfg.ID || !c.w.held.InMemory(c.opening.Job, o.Node) {
@@ -305,8 +304,8 @@ func (c *call) reserve(inPlace bool) (release func(), err error) {
 
 var _ bulk.Source = served{}
 
-// holdResult passes the result of a call to the session, and keeps the partial. The caller must
-// hold w.mu.
+// holdResult passes the result of a call to the session, and keeps the partial in the holdings. The
+// caller must hold w.mu.
 func (w *Worker) holdResult(held *session.HeldCall, result heldPartial) {
 	if job := held.Opening().Job; w.session.ReturnHeld(held, result.HeldNode) {
 		t := w.tasks[job]

@@ -13,7 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// link connects the worker's session with NATS. link turns messages, connection changes and the
+// link connects the worker's session with NATS. It turns messages, connection changes and the
 // passing of time into inputs of the session, and performs the session's actions. All work of the
 // link happens on the goroutine that runs loop.
 type link struct {
@@ -24,16 +24,16 @@ type link struct {
 	status chan nats.Status
 	inbox  string // prefix of the subjects on which replies arrive
 
-	connected bool          // state of the NATS connection that the session was last told
+	connected bool          // connection state that the session was last told
 	due       time.Duration // time at which the session needs its next tick
-	left      bool          // true after the session has ended
-	report    struct {      // the report that was sent last
+	left      bool          // the session has ended
+	report    struct {      // the last report that was sent
 		exchange uint64
 		epoch    uint64
 		data     []byte
 	}
-	records chan recordRead // receives the result of the last ReadRecord; the buffer has one element
-	reading bool            // true while the lease's record is being read
+	records chan recordRead // result of the last ReadRecord; the buffer has one element
+	reading bool            // the lease's record is being read
 	limits  logLimiter
 }
 
@@ -43,7 +43,7 @@ type recordRead struct {
 	err error
 }
 
-// errDisconnected means that the connection was closed, by its owner or by the NATS client.
+// errDisconnected means that the connection was closed by its owner or by the NATS client.
 var errDisconnected = errors.New("the connection to NATS is closed")
 
 const (
@@ -82,7 +82,7 @@ func (l *link) loop(ctx context.Context) error {
 	defer timer.Stop()
 	stop, unfit := ctx.Done(), (<-chan struct{})(l.w.unfit)
 	var in session.Input = session.Tick{}
-	restored := false // true if the connection was restored, possibly before the loop noticed the loss
+	restored := false // the connection was restored, possibly before the loop noticed the loss
 	for {
 		if l.nc.IsClosed() {
 			return errDisconnected
@@ -95,7 +95,7 @@ func (l *link) loop(ctx context.Context) error {
 		if l.left {
 			return nil
 		}
-		if l.w.held != nil && l.w.held.Short() { // if partials have become durable, checkMemory can drop them
+		if l.w.held != nil && l.w.held.Short() { // checkMemory can drop partials that have become durable
 			l.w.checkMemory()
 		}
 		in, restored = session.Tick{}, false
@@ -163,7 +163,7 @@ func (l *link) perform(action session.Action) {
 		}
 		w.kill()
 		w.mu.Lock()
-		w.work.Broadcast() // wakes task.before, which waits for the receipt
+		w.work.Broadcast() // wake task.before, which waits for the receipt
 		w.mu.Unlock()
 	case session.Leave:
 		l.left = true
@@ -216,8 +216,8 @@ func (l *link) askLeader() {
 	l.publish(l.w.cfg.Subjects.Ask(wire.AskLeader), answerTo, nil)
 }
 
-// readTimeout bounds a read of the lease's record. If the read times out, the session requests another one
-// later.
+// readTimeout bounds a read of the lease's record. If the read times out, the session requests
+// another read later.
 const readTimeout = 3 * time.Second
 
 // readRecord reads the lease's record on another goroutine.

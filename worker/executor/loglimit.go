@@ -14,7 +14,7 @@ type logLimiter struct {
 
 type limited struct {
 	last  time.Time
-	since int // number of events of this kind since the last log line about it
+	since int // number of events of this kind since the last log line about them
 }
 
 // warn logs a problem, unless a line about the same kind of problem was logged less than l.every ago.

@@ -17,8 +17,8 @@ import (
 // slot runs one span at a time.
 type slot struct {
 	w      *Worker
-	number int         // number of the slot, beginning with 0
-	stop   atomic.Bool // if stop is set, Run returns before the next partition; set and cleared under Worker.mu
+	number int         // number of the slot, from 0
+	stop   atomic.Bool // if set, Run returns before the next partition; changed under Worker.mu
 	task   *task       // task that the slot runs, or nil; guarded by Worker.mu
 	uses   int64       // bytes of memory that the merge stack uses, as far as the size of its values is known
 	since  time.Time   // time at which the slot took its span or last handed over results; guarded by Worker.mu
@@ -35,7 +35,7 @@ func (s *slot) loop() {
 	}
 }
 
-// take waits for a span, and returns the span with its task. take returns nil when the slot should
+// take waits for a span, and returns the span with its task. It returns nil when the slot should
 // end.
 func (s *slot) take() (*session.HeldSpan, *task) {
 	w := s.w
@@ -65,8 +65,8 @@ func (s *slot) release(span *session.HeldSpan, t *task) {
 	t.users.Done()
 }
 
-// After each delivery and each release of a span, handedOver updates the slot's state. The caller must hold
-// Worker.mu.
+// handedOver updates the slot's state after a delivery or the release of a span. The caller must
+// hold Worker.mu.
 func (s *slot) handedOver() {
 	s.stop.Store(false)
 	s.w.wakeLink()
@@ -81,7 +81,7 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 	began := time.Now()
 	now := began
 	want := uint64(1)
-	clean := true // true if the slot has run no partition since its last delivery
+	clean := true // the slot has run no partition since its last delivery
 	var next uint64
 	defer s.account(t, jobs.Span{}, 0)
 	stacked := jobs.Span{}
@@ -133,8 +133,8 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 	}
 }
 
-// account updates the amount of memory that counts for the slot: the memory of its merge stack, and the memory
-// that the partials of the next partitions will need.
+// account updates the amount of memory that is attributed to the slot: the memory of its merge
+// stack, and of the partials of the next partitions.
 func (s *slot) account(t *task, span jobs.Span, next uint64) {
 	size := t.partialSize.Load()
 	if s.w.held == nil || size == 0 && s.uses == 0 {
@@ -148,8 +148,8 @@ func (s *slot) account(t *task, span jobs.Span, next uint64) {
 	s.uses = uses
 }
 
-// errLost means that a slot's code returned long after it was cancelled. The session has already given up the
-// span, so the merge stack must not be used.
+// errLost means that a slot's code returned long after it was cancelled. After errLost the merge
+// stack must not be used, because the session has already given up the span.
 var errLost = errors.New("code was given up")
 
 // runClaim runs claimed partitions, and returns the first partition that is not done.
@@ -193,7 +193,7 @@ func (s *slot) runClaim(span *session.HeldSpan, t *task, claim jobs.Span) (next 
 	return next, failed
 }
 
-// lose gives up a span whose code does not return, and waits until that code returns.
+// lose gives up a span whose code does not return, and then waits until the code returns.
 func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan struct{}) {
 	w := s.w
 	w.mu.Lock()
@@ -210,9 +210,9 @@ func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan
 	t.stacks[s.number] = nil
 }
 
-// nextClaim returns how many partitions a slot should claim so that they take about the time target. nextClaim
-// assumes that each partition takes as long as a partition of the last claim. The number grows only gradually,
-// because partitions may take different times.
+// nextClaim returns how many partitions a slot should claim so that they take about the time
+// target. It assumes that each partition takes as long as a partition of the last claim. nextClaim
+// increases the number only gradually, because partitions may take different times.
 func nextClaim(last uint64, took, target time.Duration) uint64 {
 	const step = 8
 	ideal := float64(last) * step
@@ -224,13 +224,13 @@ func nextClaim(last uint64, took, target time.Duration) uint64 {
 
 // done describes the results that a slot has computed and not delivered yet.
 type done struct {
-	hi   uint64 // partitions below hi are delivered
-	next uint64 // the first partition that did not run; equals hi if err is set
+	hi   uint64 // end of the partitions to deliver
+	next uint64 // first partition that did not run; equals hi if err is set
 	err  error  // error of the partition next, or nil
 }
 
-// deliver passes the results of the partitions before d.hi and, if d.err is not nil, the failure of partition
-// d.next to the session. deliver reports whether the slot may continue with the span.
+// deliver passes the results of the partitions before d.hi and, if d.err is not nil, the failure of
+// partition d.next to the session. It reports whether the slot may continue with the span.
 func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	items, held, err := s.items(span, t, d.hi)
 	defer func() { t.dropUndelivered(items) }()
@@ -238,8 +238,7 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 		return false
 	}
 	if t.ctx.Err() != nil {
-		// The job has ended, or the worker stops, so an error is not a failure of the
-		// partition.
+		// An error is not a failure of the partition if the job has ended or the worker stops.
 		d.err = nil
 		if err != nil {
 			return false
@@ -285,9 +284,10 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	return true
 }
 
-// items removes the results of the partitions before hi from the stack and returns them as items. After an
-// error the returned items are incomplete, and the stack must not be used again. If a partial is too large for
-// a report, the worker holds it. If the worker may not hold the partial, items writes the partial to storage.
+// items removes the results of the partitions before hi from the stack and returns them as items.
+// After an error the returned items are incomplete, and the stack must not be used again. The
+// worker holds a partial that is too large for a report. If the worker may not hold a large
+// partial, items writes it to storage.
 func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.Item, held []heldPartial, err error) {
 	defer func() {
 		if err != nil {

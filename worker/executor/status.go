@@ -3,9 +3,9 @@ package executor
 // Status is the state of a worker, for a health endpoint.
 type Status struct {
 	ID        string `json:"id"`
-	Connected bool   `json:"connected"` // true if the worker is connected to NATS
+	Connected bool   `json:"connected"` // the worker is connected to NATS
 	Epoch     uint64 `json:"epoch"`     // epoch of the leader that the worker follows; 0 before the first leader
-	Answered  bool   `json:"answered"`  // true if the leader has accepted the last report that it answered
+	Answered  bool   `json:"answered"`  // the leader has accepted the last report that it answered
 	Draining  bool   `json:"draining"`
 	Slots     int    `json:"slots"`
 	Usable    int    `json:"usable"` // number of slots that are not lost to code that does not return

@@ -17,7 +17,7 @@ import (
 type jobStorage struct {
 	w   *Worker
 	job string
-	ctx context.Context // the context is done when the job has ended or the worker stops
+	ctx context.Context // context that is done when the job has ended or the worker stops
 }
 
 const (
@@ -26,7 +26,7 @@ const (
 	maxStoreBackoff = 5 * time.Second
 )
 
-// params returns the parameters in a job's opening. params reads large parameters from storage.
+// params returns the parameters in a job's opening. It reads large parameters from storage.
 func (s jobStorage) params(o wire.Opening) (jobs.Params, error) {
 	if len(o.ParamsSHA256) == 0 {
 		return o.Params, nil
@@ -42,9 +42,10 @@ func (s jobStorage) params(o wire.Opening) (jobs.Params, error) {
 	return spec.Params, err
 }
 
-// writePartial writes a partial to storage. writePartial retries until the context is done. If the context
-// ends, writePartial returns the blob's name together with the error, because the write may have taken effect.
-// For a partial that is too large for storage, writePartial returns a permanent error of the job.
+// writePartial writes a partial to storage. It retries until the context is done. If the context
+// ends, writePartial returns the blob's name with the error, because the write may have taken
+// effect. For a partial that is too large for storage, writePartial returns a permanent error of
+// the job.
 func (s jobStorage) writePartial(node jobs.Node, data []byte) (blob string, err error) {
 	err = s.retry("write partial", func() (err error) {
 		blob, err = s.w.store.PutPartial(s.ctx, s.job, node, data)
@@ -56,8 +57,8 @@ func (s jobStorage) writePartial(node jobs.Node, data []byte) (blob string, err 
 	return blob, err
 }
 
-// dropPartial removes a partial that was written after the leader had removed all other partials of the ended
-// job.
+// dropPartial removes a blob that was written after the leader had removed all other blobs of the
+// ended job.
 func (s jobStorage) dropPartial(blob string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), dropTimeout)
 	defer cancel()
@@ -66,8 +67,8 @@ func (s jobStorage) dropPartial(blob string) {
 	}
 }
 
-// retry repeats a call to storage until the call succeeds, fails with an error that is not retryable, or the
-// context is done.
+// retry repeats a call to storage until the call succeeds, fails with an error that is not
+// retryable, or the context is done.
 func (s jobStorage) retry(doing string, call func() error, retryable func(error) bool) error {
 	for wait := minStoreBackoff; ; wait = min(2*wait, maxStoreBackoff) {
 		err := call()

@@ -21,19 +21,19 @@ type task struct {
 	w           *Worker
 	opening     wire.Opening
 	limits      jobs.Limits
-	tree        jobs.Tree // tree of the job; set before the session is told that the job is open
+	tree        jobs.Tree // aggregation tree of the job; set before the session is told that the job is open
 	storage     jobStorage
-	ctx         context.Context // the context is done when the job has ended or the worker stops
+	ctx         context.Context // context that is done when the job has ended or the worker stops
 	cancel      context.CancelFunc
-	users       sync.WaitGroup // counts the slots that run the job; increases only while Worker.tasks contains the task
-	reuses      bool           // true if memory of the job's dropped partials may be used again; set before opened
+	users       sync.WaitGroup // number of slots that run the job; increases only while Worker.tasks contains the task
+	reuses      bool           // memory of the job's dropped partials may be reused; set before opened
 	opened      *jobs.Task     // the opened job; set before the session is told that the job is open
 	stacks      []jobs.Stack   // merge stack of each slot, created for the slot's first span; each stack is used only by its slot
-	first       jobs.Stack     // merge stack that open has created, until a slot takes the stack; guarded by Worker.mu
-	panics      sync.Once      // ensures that only the stack trace of the first panic is logged
+	first       jobs.Stack     // merge stack that open has created, until a slot takes it; guarded by Worker.mu
+	panics      sync.Once      // logs the stack trace of only the first panic
 	partitions  atomic.Uint64  // number of partitions that have run so far
-	took        atomic.Int64   // slot time in nanoseconds that these partitions took in total
-	partialSize atomic.Int64   // size in bytes of the largest partial that this worker has held for the job; 0 before the first one
+	took        atomic.Int64   // slot time in nanoseconds of all partitions that have run so far
+	partialSize atomic.Int64   // size in bytes of the largest held partial of the job; 0 before the first one
 
 	orphans []string // names of blobs that are removed when the job has ended; set before ctx is done
 }
@@ -49,11 +49,13 @@ func (w *Worker) open(o wire.Opening) {
 	w.goroutines.Go(t.run)
 }
 
-// reusesMemory reports whether memory of the job's dropped partials may be used again. Before the job is open,
-// reusesMemory returns false; a merge does not wait for the opening. The caller must hold w.mu.
+// reusesMemory reports whether memory of the job's dropped partials may be reused. reusesMemory
+// returns false before the job is open, because a merge does not wait for the opening. The caller
+// must hold w.mu.
 func (t *task) reusesMemory() bool { return t != nil && t.opened != nil && t.reuses }
 
-// run opens the job. After the job's end, run waits until no slot runs the job, and then closes the job.
+// run opens the job. After the job's end, run waits until no slot runs the job, and then closes the
+// job.
 func (t *task) run() {
 	defer t.cancel()
 	opened, err := t.open()
@@ -77,8 +79,8 @@ func (t *task) run() {
 	}
 }
 
-// cleanUp removes what the partitions of a job that has failed or was cancelled have written to storage of
-// their own.
+// cleanUp removes the objects that partitions of a failed or cancelled job have written to storage
+// themselves.
 func (t *task) cleanUp(opened *jobs.Task) {
 	_, err := guard{w: t.w, limit: t.limits.Open}.run(t.w.life, opened.CleanUp)
 	if err != nil && t.w.life.Err() == nil {
@@ -161,8 +163,9 @@ func (t *task) open() (*jobs.Task, error) {
 	return opened, t.fork(opened)
 }
 
-// fork creates the first merge stack and calls the job's Fork for it. fork is called before any slot runs the
-// job, so that a Fork that does not return does not block a slot. If Fork fails, fork closes the job.
+// fork creates the first merge stack and calls the job's Fork for it. This happens before any slot
+// runs the job, so that a Fork that does not return does not block a slot. If Fork fails, fork
+// closes the job.
 func (t *task) fork(opened *jobs.Task) error {
 	t.before(t.alone(), "Fork")
 	t.first = opened.NewStack()
@@ -196,7 +199,7 @@ func (t *task) newStack() jobs.Stack {
 	return t.opened.NewStack()
 }
 
-// alone returns the job's span that runs alone, or nil if there is no such span.
+// alone returns the job's span that runs alone, or nil if there is none.
 func (t *task) alone() *session.HeldSpan {
 	t.w.mu.Lock()
 	defer t.w.mu.Unlock()
@@ -218,7 +221,7 @@ func (t *task) before(span *session.HeldSpan, function string) {
 	}
 }
 
-// readPlan reads the job's plan. readPlan retries while storage is unavailable.
+// readPlan reads the job's plan. It retries while storage is unavailable.
 func (t *task) readPlan() (jobs.Plan, error) {
 	var plan jobs.Plan
 	err := t.storage.retry("read plan", func() (err error) {
@@ -231,8 +234,8 @@ func (t *task) readPlan() (jobs.Plan, error) {
 	return plan, err
 }
 
-// writePartial writes a partial to storage. If the job has ended, writePartial removes the blob that may have
-// been written.
+// writePartial writes a partial to storage. If the job has ended, writePartial removes the blob
+// that it may have written.
 func (t *task) writePartial(p jobs.Partial) (blob string, err error) {
 	blob, err = t.storage.writePartial(p.Node, p.Data)
 	if err != nil && blob != "" && t.ended() {
@@ -248,8 +251,8 @@ func (t *task) ended() bool {
 	return t.w.tasks[t.opening.Job] != t
 }
 
-// dropUndelivered removes the partials of items from storage if the job has ended. Nobody else removes partials
-// that were stored after the leader had removed the job's partials.
+// dropUndelivered removes the partials of items from storage if the job has ended. The leader no
+// longer removes partials that were stored after it had removed the job's partials.
 func (t *task) dropUndelivered(items []wire.Item) {
 	for _, i := range items {
 		if i.Partial != nil && i.Partial.Blob != "" && t.ended() {

@@ -7,7 +7,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// usage returns the CPU and memory that the worker uses on its machine.
+// usage returns the processor time and memory that are in use on the worker's machine.
 func (w *Worker) usage() wire.Usage {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
@@ -19,8 +19,8 @@ func (w *Worker) usage() wire.Usage {
 	return u
 }
 
-// DeathCost returns how much work would be lost if the process died now, in seconds of one slot. DeathCost is
-// the sum of two parts: the time that each busy slot has worked since it last handed over results, and the work
+// DeathCost returns how much work would be lost if the process died now, in seconds of one slot.
+// DeathCost adds up the time that each busy slot has worked since its last delivery, and the work
 // in held nodes that are not durable.
 func (w *Worker) DeathCost() float64 {
 	w.mu.Lock()
@@ -39,7 +39,7 @@ func (w *Worker) DeathCost() float64 {
 	return cost
 }
 
-// mapped updates the mean time per partition with partitions that a slot has run.
+// mapped updates the mean time per partition after a slot has run partitions.
 func (t *task) mapped(partitions uint64, took time.Duration) {
 	t.partitions.Add(partitions)
 	t.took.Add(int64(took))

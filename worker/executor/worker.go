@@ -18,25 +18,25 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// Store has the methods of the cluster's storage that a worker needs. The methods of a
-// Store are called from several goroutines.
+// Store has the methods of the cluster's storage that a worker needs. The methods of a Store are
+// called from several goroutines.
 type Store interface {
 	// Spec reads the spec of a submitted job.
 	Spec(ctx context.Context, job string) (store.StoredSpec, error)
 	// Plan reads the plan of a job.
 	Plan(ctx context.Context, job string) (jobs.Plan, error)
-	// PutPartial stores a partial that is too large for a message. The name of the partial's blob is derived
-	// from the partial's bytes. PutPartial returns the name even if it returns an error, because the failed
-	// write may have taken effect.
+	// PutPartial stores a partial that is too large for a message. The name of the partial's blob
+	// is derived from the partial's bytes. PutPartial returns the blob's name even with an error,
+	// because the failed write may have taken effect.
 	PutPartial(ctx context.Context, job string, node jobs.Node, data []byte) (blob string, err error)
 	// Partial reads a partial.
 	Partial(ctx context.Context, job, blob string) ([]byte, error)
-	// DropPartial removes a partial. DropPartial is called only after the job has ended.
+	// DropPartial removes a partial. DropPartial is called only after the partial's job has ended.
 	DropPartial(ctx context.Context, job, blob string) error
 }
 
 // ErrStuck means that a job's code did not return although its context was done. The goroutines of
-// that code continue to run, so the process should end.
+// code that does not return continue to run, so the process should end.
 var ErrStuck = errors.New("a job's code does not return")
 
 // Worker runs the spans that leaders assign.
@@ -46,32 +46,32 @@ type Worker struct {
 	store   Store
 	known   map[wire.JobKind]jobs.Job
 	timing  timing
-	started time.Time // start of the worker; the session's instants are durations since this time
+	started time.Time // start of the worker; the session's times are durations since then
 
 	// life is a context that ends when the worker stops its partitions, job openings and writes.
 	life       context.Context
 	kill       context.CancelFunc
 	goroutines sync.WaitGroup // counts the goroutines of slots and tasks
 
-	wake  chan struct{} // a value in this channel makes the link call the session's Step; the buffer has one element
-	ping  chan struct{} // unbuffered; Turns sends a value to detect the next iteration of the link's loop
+	wake  chan struct{} // wakes the link, which then calls the session's Step; the buffer has one element
+	ping  chan struct{} // unbuffered channel with which Turns detects the next iteration of the link's loop
 	unfit chan struct{} // closed when no slot is usable, or when no more calls can be made
 
-	held       *holdings.Holdings // nil if the worker holds no large partials
-	memory     chan struct{}      // a value in this channel makes the link check the memory; the buffer has one element
-	storeTurns chan struct{}      // contains one value for each held partial that is being written
+	held       *holdings.Holdings // holdings of large partials; nil if the worker holds none
+	memory     chan struct{}      // wakes the link to check the memory; the buffer has one element
+	storeTurns chan struct{}      // semaphore for writes of held partials
 
-	mu      sync.Mutex // guards the fields below; mu is never held during slow operations
-	work    *sync.Cond // signalled when a span may be available for a slot, or when quit is set
+	mu      sync.Mutex // guards the fields below; never held during slow operations
+	work    *sync.Cond // signalled when a slot may find a span, or when quit is set
 	session *session.Session
 	tasks   map[string]*task // by job ID
 	calls   map[*session.HeldCall]*call
 	stores  map[*storing]bool
 	slots   []*slot
-	quit    bool // if true, slots return and no call begins
+	quit    bool // slots return and no call begins
 }
 
-// timing contains the worker's durations, except those of the conversation with the leader.
+// timing contains the worker's durations, except the durations of the conversation with the leader.
 type timing struct {
 	claim       time.Duration // approximate duration of the partitions in one claim
 	slice       time.Duration // how long a job keeps a slot while another job of the same priority has no slot
@@ -137,12 +137,13 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 // now returns the current time on the session's clock.
 func (w *Worker) now() time.Duration { return time.Since(w.started) }
 
-// Run executes spans until ctx is done, and then drains: running partitions end, the rest of their spans is
-// given back, and results are kept until the leader has made them durable. Draining takes at most DrainTimeout.
-// Then Run cancels the partitions that still run, whose work is lost, and returns within about two seconds.
+// Run executes spans until ctx is done, and then drains: running partitions end, the rest of their
+// spans is given back, and results are kept until the leader has made them durable. Draining takes
+// at most DrainTimeout. After DrainTimeout, Run cancels the running partitions, whose work is lost,
+// and returns within about two seconds.
 //
-// Run also returns, with an error, when the connection is closed. Run does not return if the
-// connection is lost and restored. Run must be called only once.
+// Run also returns, with an error, when the connection is closed. Run continues when the connection
+// is lost and restored. Run must be called only once.
 func (w *Worker) Run(ctx context.Context) error {
 	link, err := newLink(w, w.nc)
 	if err != nil {
@@ -224,8 +225,8 @@ func (w *Worker) direct(action session.Action) {
 	}
 }
 
-// If no slot is usable or no more calls can be made, checkUsable makes the worker drain, because a new process
-// could use all slots again. The caller must hold w.mu.
+// checkUsable makes the worker drain if no slot is usable or no more calls can be made, because a
+// new process could use all slots again. The caller must hold w.mu.
 func (w *Worker) checkUsable() {
 	slots, calls := w.session.Usable()
 	if slots > 0 && calls > 0 {
@@ -238,8 +239,9 @@ func (w *Worker) checkUsable() {
 	}
 }
 
-// interrupt makes busy slots hand over their results at the end of their current partition. If the parameter
-// only is not nil, interrupt affects only slots that run a span of that task. The caller must hold w.mu.
+// interrupt makes busy slots deliver their results at the end of their current partition. If the
+// parameter only is not nil, interrupt affects only the slots that run this task. The caller must
+// hold w.mu.
 func (w *Worker) interrupt(only *task) {
 	for _, s := range w.slots {
 		if s.task != nil && (only == nil || s.task == only) {
@@ -248,8 +250,8 @@ func (w *Worker) interrupt(only *task) {
 	}
 }
 
-// wakeLink wakes the link if a direct call to the session made a report or another action due. The caller must
-// hold w.mu.
+// wakeLink wakes the link if a direct call to the session made a report or another action due. The
+// caller must hold w.mu.
 func (w *Worker) wakeLink() {
 	if !w.session.NeedsStep() {
 		return
@@ -260,8 +262,8 @@ func (w *Worker) wakeLink() {
 	}
 }
 
-// Turns waits for an iteration of the link's loop, which shows that the loop does not hang. If ctx is done
-// first, Turns returns an error.
+// Turns waits for an iteration of the link's loop, which shows that the loop does not hang. Turns
+// returns an error if ctx is done first.
 func (w *Worker) Turns(ctx context.Context) error {
 	select {
 	case w.ping <- struct{}{}:

@@ -14,8 +14,9 @@ type doneAnswer struct {
 	Done bool `json:"done"`
 }
 
-// handleActions adds the paths of actions, which change the cluster's state. A request to such a path needs the
-// token, even if the client is not a browser. If no token is configured, there are no such paths.
+// handleActions adds the HTTP paths of actions, which change the cluster's state. A request for an
+// action needs the token, even if the client is not a browser. If no token is configured, there are
+// no paths for actions.
 func (p *Page) handleActions(mux *http.ServeMux) {
 	if p.cfg.Token == "" {
 		return
@@ -52,7 +53,7 @@ func (p *Page) handleActions(mux *http.ServeMux) {
 	})
 }
 
-// authorized reports whether a request has the token. The comparison takes constant time.
+// authorized reports whether a request has the token. The comparison of tokens takes constant time.
 func (p *Page) authorized(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(p.cfg.Token))

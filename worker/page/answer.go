@@ -52,9 +52,8 @@ func statusOf(err error) int {
 	return http.StatusServiceUnavailable
 }
 
-// textOf returns the text of an error for viewers of the page. textOf hides the text of
-// configuration errors, which may contain names of files, from everyone except operators of the
-// machine.
+// textOf returns the text of an error for viewers of the page. It hides configuration errors, which
+// may contain names of files, from viewers who are not operators of the machine.
 func textOf(err error) string {
 	if errors.Is(err, cluster.ErrConfig) {
 		return "the worker's configuration does not allow this: see its log"
@@ -113,8 +112,8 @@ func acceptsGzip(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
 }
 
-// compressed returns a writer that compresses with gzip if the browser accepts gzip.
-// The function flush sends the bytes that were written so far.
+// compressed returns a writer that compresses with gzip if the browser accepts gzip. The returned
+// function flush sends the bytes that were written so far.
 func compressed(w http.ResponseWriter, r *http.Request) (out io.Writer, flush func() error) {
 	rc := http.NewResponseController(w)
 	w.Header().Set("Vary", "Accept-Encoding")
@@ -131,24 +130,25 @@ func compressed(w http.ResponseWriter, r *http.Request) (out io.Writer, flush fu
 	}
 }
 
-// memo caches each answer for a short time, so that many viewers cause only one request to the leader or to
-// storage.
+// memo caches each answer for a short time, so that many viewers cause only one request to the
+// leader or to storage.
 type memo[T any] struct {
 	mu      sync.Mutex
 	entries map[string]*memoEntry[T]
 }
 
-// memoEntry is a cached answer. mu is held while the answer is loaded.
+// memoEntry is a cached answer. Its mutex is locked while the answer is loaded.
 type memoEntry[T any] struct {
 	mu    sync.Mutex
 	value T
 	at    time.Time // time at which the answer was loaded; zero if there is no answer
 }
 
-const maxMemo = 64 // answers
+const maxMemo = 64 // maximum number of cached answers
 
-// get returns the cached answer to a question, or calls load if the cached answer is older than maxAge. If
-// several viewers request the same answer, all of them wait for one call of load. Errors are not kept.
+// get returns the cached answer to a question, or calls load if the cached answer is older than
+// maxAge. Viewers that request the same answer at the same time wait for one call of load. Errors
+// are not cached.
 func (m *memo[T]) get(question string, maxAge time.Duration, load func() (T, error)) (T, error) {
 	m.mu.Lock()
 	e := m.entries[question]

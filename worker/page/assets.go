@@ -19,11 +19,11 @@ import (
 //go:embed assets
 var embedded embed.FS
 
-// scripts are the parts of the page's script, in order. The page loads them as one file, because
-// every additional request would delay the time at which the browser shows the page.
+// scripts are the parts of the page's script, in order. The page loads all scripts as one file,
+// because every additional request would delay the first display of the page.
 var scripts = []string{"format.js", "dom.js", "draw.js", "source.js", "cluster.js", "leader.js", "jobs.js", "poisoned.js", "job.js", "map.js", "workers.js", "page.js"}
 
-// assets are the files of the page, by name.
+// assets contains the files of the page, by name.
 type assets map[string]asset
 
 type asset struct {
@@ -36,7 +36,7 @@ type asset struct {
 type document struct {
 	Cluster string
 
-	// The following fields are set only in a saved page.
+	// The fields below are set only in a saved page.
 	Style template.CSS
 	Code  template.JS
 	Saved template.JS // answers of the API as JSON
@@ -83,7 +83,7 @@ func render(d document) ([]byte, error) {
 	return html.Bytes(), nil
 }
 
-// serve serves a file. Browsers revalidate the file at each use.
+// serve serves a file, which browsers must revalidate at each use.
 func (a assets) serve(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		file, ok := a[name]

@@ -19,19 +19,19 @@ type clusterAnswer struct {
 	Now     time.Time `json:"now"`
 	Cluster string    `json:"cluster"`
 	Storage string    `json:"storage"` // the kind of storage
-	Actions bool      `json:"actions"` // true if the page has a token, so that clients with this token may send POST requests
+	Actions bool      `json:"actions"` // the page has a token, so that clients with this token may send POST requests
 
 	Leader *wire.LeaderInfo `json:"leader"` // null if no leader answers
 	Totals *wire.Totals     `json:"totals"` // null if no leader answers, or if the leader has an earlier version
 	NATS   float64          `json:"nats_ms"`
-	Error  string           `json:"error"` // reason why no leader answers
+	Error  string           `json:"error"` // reason why no leader answers; empty if a leader answers
 }
 
 // clusterNow is the leader's answer to one request.
 type clusterNow struct {
 	cluster clusterAnswer
 	workers workersAnswer // the first page of the list of workers
-	encoded []byte        // JSON of workers, which the event streams of all viewers share
+	encoded []byte        // encoded list of workers, which the event streams of all viewers share
 }
 
 // epoch returns the epoch of the leader, or 0 if no leader answers.
@@ -42,12 +42,12 @@ func (n clusterNow) epoch() uint64 {
 	return n.cluster.Leader.Epoch
 }
 
-// liveAge is how long the leader's answer is cached for other viewers. A short time is enough, because the
-// streams of all viewers send their requests at the same moments: see lookEvery.
+// liveAge is how long the leader's answer is cached for other viewers. The streams of all viewers
+// send their requests at the same times (see lookEvery), so a short time is enough.
 const liveAge = 250 * time.Millisecond
 
-// clusterOf asks the leader for the figures of the cluster and for the first workers in the order
-// of their IDs, up to limit workers.
+// clusterOf asks the leader for the statistics of the cluster and for the first workers in the
+// order of their IDs, up to limit workers.
 func (p *Page) clusterOf(ctx context.Context, c *client.Client, limit int) clusterNow {
 	now, _ := p.live.get(strconv.Itoa(limit), liveAge, func() (clusterNow, error) {
 		a := clusterAnswer{Cluster: p.cfg.Cluster.Name, Storage: storageName(p.cfg.Cluster.Storage), Actions: p.cfg.Token != ""}
@@ -57,7 +57,7 @@ func (p *Page) clusterOf(ctx context.Context, c *client.Client, limit int) clust
 		switch {
 		case err != nil:
 			a.Error = textOf(err)
-		case answer.Totals == nil: // the leader has an earlier version
+		case answer.Totals == nil: // the leader has an old version
 			if leader, err := c.Leader(ctx); err == nil {
 				a.Leader = &leader
 			}
@@ -120,8 +120,8 @@ type termsAnswer struct {
 	Storage float64      `json:"storage_ms"`
 }
 
-// termAnswer describes how a leader took over. Each duration is the time that one step took, from the end of
-// the previous step.
+// termAnswer describes how a leader took over. Each duration of a termAnswer is the time from the
+// end of the previous step to the end of the step.
 type termAnswer struct {
 	Epoch  uint64    `json:"epoch"`
 	Worker string    `json:"worker"`
@@ -130,7 +130,7 @@ type termAnswer struct {
 
 	Detect          float64  `json:"detect_ms"` // time until the previous leader was considered dead; 0 if unknown
 	Elect           float64  `json:"elect_ms"`  // time until the lease was acquired
-	Fence           float64  `json:"fence_ms"`  // time until no earlier leader could write
+	Fence           float64  `json:"fence_ms"`  // time until earlier leaders could no longer write
 	Resume          float64  `json:"resume_ms"` // time until work could be assigned; 0 if this has not happened yet
 	FirstAssignment *float64 `json:"first_assignment_ms"`
 	FirstResult     *float64 `json:"first_result_ms"`
@@ -150,8 +150,8 @@ func (p *Page) getTerms(ctx context.Context, c *client.Client, r *http.Request) 
 	return p.termsBefore(ctx, c, before, limit)
 }
 
-// termsAge is how long a list of terms is cached. Terms rarely change, except during the second after a change
-// of leader.
+// termsAge is how long a list of terms is cached. Terms rarely change, except during the second
+// after a change of leader.
 const termsAge = 400 * time.Millisecond
 
 func (p *Page) termsBefore(ctx context.Context, c *client.Client, before uint64, limit int) (termsAnswer, error) {

@@ -1,4 +1,4 @@
-// Package page serves a page that shows a cluster while it works, and the JSON API behind the page.
+// Package page serves a web page that shows a running cluster, and the JSON API behind the page.
 // Every worker with an HTTP address serves the page, and so does the command ui. Users of package
 // worker need not import this package.
 //
@@ -8,13 +8,13 @@
 //	    Page ── client ──┬─ the leader, over NATS   workers, rates, maps of partitions
 //	                     └─ storage                 jobs, terms, samples, results
 //
-// A page keeps no state: it asks the leader for data that only the leader has, and reads the other
-// data from storage. So the page continues to work when the leader dies, and shows the history of
+// A page keeps no state: it asks the leader for data that only the leader has, and reads other data
+// from storage. The page therefore continues to work when the leader dies, and shows the history of
 // jobs even if no worker runs. The page connects to the cluster at the first request.
 //
 // # The API
 //
-// All answers are JSON. The answers to GET requests are
+// All answers are JSON. The API answers the following GET requests:
 //
 //	/api/v1/cluster                 the leader and the figures of the cluster
 //	/api/v1/workers?after=&limit=   workers by ID, with what each runs
@@ -33,24 +33,25 @@
 //	                                server-sent events: each has the name and the data of an
 //	                                answer above, and comes when the answer has changed
 //
-// The members of the answers are documented at the types whose names end in Answer. A list has at
-// most 100 items, and its member next is the cursor of the next page. The size of an answer is
-// bounded for any number of partitions, jobs and workers. Within v1, members may be added.
+// The types whose names end in Answer document the members of the answers. A list has at most 100
+// items, and its member next is the cursor of the next page. The size of an answer is bounded for
+// any number of partitions, jobs and workers. Within v1 of the API, members may be added.
 // JavaScript cannot represent all partition numbers above 2^53 exactly.
 //
-// If a Token is configured, clients can perform actions. Each of these actions is a POST request with the
+// If a Token is configured, clients can perform actions. Each action is a POST request with the
 // header "Authorization: Bearer TOKEN":
 //
 //	/api/v1/jobs/ID/cancel, /api/v1/leader/step-down, /api/v1/poisoned/NAME/requeue
 //
-// An error has a status of 400 or above and the body {"error": "…"}.
+// An error answer has a status of 400 or above and the body {"error": "…"}.
 //
 // # Who may read
 //
-// Everybody who can reach the address may read the page. The page does not show credentials, but it shows the
-// parameters of jobs. Other web sites must not be able to use the browser of a person who can reach the
-// address. So requests are refused if another site sent them, or if their Host may be a name that an attacker
-// controls. The page does not load anything from other servers, has no inline scripts, and sets no cookies.
+// Everybody who can reach the address may read the page. The page does not show credentials, but it
+// shows the parameters of jobs. Other web sites must not be able to read the page through the
+// browser of a person who can reach the address. The page therefore refuses requests that another
+// site sent, or whose Host may be a name that an attacker controls. The page does not load anything
+// from other servers, has no inline scripts, and sets no cookies.
 //
 // # What can fail
 //

@@ -17,12 +17,12 @@ import (
 const (
 	// maxViewers is the maximum number of event streams of a process.
 	maxViewers = 32
-	// lookEvery is the interval at which a stream queries the leader and the figures of the cluster. Figures
-	// that change slowly are queried less often, at multiples of lookEvery. All streams query at the same
-	// moments, so that they can share answers.
+	// lookEvery is the interval at which a stream queries the leader and the cluster's statistics.
+	// Data that changes slowly is queried less often, at multiples of lookEvery. All streams query
+	// at the same times, so that they can share answers.
 	lookEvery = 500 * time.Millisecond
-	// writeTimeout is how long a browser may take to read an event. If a browser is slower, its stream is
-	// closed, and the browser connects again.
+	// writeTimeout is how long a browser may take to read an event. The stream of a slower browser
+	// is closed, and the browser connects again.
 	writeTimeout = 5 * time.Second
 )
 
@@ -31,7 +31,7 @@ type stream struct {
 	page    *Page
 	out     io.Writer
 	flush   func() error
-	extend  func() error      // extends the deadline for writing
+	extend  func() error      // function that extends the write deadline
 	sent    map[string][]byte // data of the last event of each kind
 	job     string            // ID of the job that the viewer has opened, or empty
 	windows []client.Window
@@ -39,10 +39,10 @@ type stream struct {
 	before  string // the parameter "before" of the jobs that the viewer sees
 	after   string // the parameter "after" of the workers that the viewer sees
 
-	epoch   uint64 // epoch of the leader that was last seen
-	settled bool   // true if the list of terms that was sent will not change any more
-	ended   bool   // true if the final state of the job was sent
-	begun   bool   // true if the throughput of the time before the page was opened has been sent
+	epoch   uint64 // epoch of the last known leader
+	settled bool   // the list of terms that was sent will not change any more
+	ended   bool   // the final state of the job was sent
+	begun   bool   // the throughput before the page was opened was sent
 }
 
 // serveEvents serves /api/v1/events.
@@ -93,9 +93,9 @@ func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// look queries the figures that are due, and sends those that have changed. look calls the function every with
-// a figure's interval, a multiple of lookEvery, to find out whether the figure is due. look returns an error if
-// the viewer has disconnected.
+// look queries the data that is due, and sends the data that has changed. The parameter every
+// reports whether data with a given interval, a multiple of lookEvery, is due. look returns an
+// error if the viewer has disconnected.
 func (s *stream) look(ctx context.Context, every func(turns int64) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -123,7 +123,7 @@ func (s *stream) look(ctx context.Context, every func(turns int64) bool) error {
 			return err
 		}
 	}
-	if err := s.end(nil); err != nil { // flush now, because answers of storage take longer
+	if err := s.end(nil); err != nil { // flush now, because answers from storage take longer
 		return err
 	}
 	if s.job != "" && every(2) {
@@ -160,7 +160,8 @@ func (s *stream) look(ctx context.Context, every func(turns int64) bool) error {
 	return s.end(nil)
 }
 
-// sendWorkers sends the page of the list of workers that the viewer has opened, if a leader answers.
+// sendWorkers sends the page of the list of workers that the viewer has opened, if a leader
+// answers.
 func (s *stream) sendWorkers(ctx context.Context, c *client.Client, now clusterNow) error {
 	switch {
 	case now.cluster.Leader == nil:
@@ -175,8 +176,8 @@ func (s *stream) sendWorkers(ctx context.Context, c *client.Client, now clusterN
 	return s.send("workers", newWorkersAnswer(answer, maxPage))
 }
 
-// lookAtJob sends the live figures of the job that the viewer has opened. If stored is true or the job has
-// ended, lookAtJob also sends the job's figures from storage.
+// lookAtJob sends the live statistics of the job that the viewer has opened. If stored is true or
+// the job has ended, lookAtJob also sends the job's data from storage.
 func (s *stream) lookAtJob(ctx context.Context, c *client.Client, stored bool) error {
 	if s.ended {
 		return nil
@@ -188,7 +189,7 @@ func (s *stream) lookAtJob(ctx context.Context, c *client.Client, stored bool) e
 			return err
 		}
 	case errors.Is(err, client.ErrNotFound):
-		stored = true // the job has ended, or has not been planned
+		stored = true // the job has ended or has no plan yet
 	case !stored:
 		return nil // no leader answers
 	}
@@ -204,7 +205,7 @@ func (s *stream) lookAtJob(ctx context.Context, c *client.Client, stored bool) e
 	return s.sendOr("samples", samples, err)
 }
 
-// sendOr sends an answer, or, if err is not nil, an error event.
+// sendOr sends an answer, or an error event if err is not nil.
 func (s *stream) sendOr(event string, answer any, err error) error {
 	if err != nil {
 		return s.send(event+"-error", errorAnswer{textOf(err)})
@@ -213,7 +214,7 @@ func (s *stream) sendOr(event string, answer any, err error) error {
 	return s.send(event, answer)
 }
 
-// send sends an event, unless the last event of this kind had the same data.
+// send sends an event, unless the last event of the same kind had the same data.
 func (s *stream) send(event string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -38,7 +38,7 @@ func (p *Page) guard(next http.Handler) http.Handler {
 }
 
 // allowsHost reports whether a request's Host may be a name of this server. The owner of another
-// site can make the site's name resolve to this address (DNS rebinding), but such a name contains a
+// site can let the site's name resolve to this address (DNS rebinding), but such a name contains a
 // dot.
 func (p *Page) allowsHost(host string) bool {
 	name := strings.ToLower(host)

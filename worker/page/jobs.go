@@ -154,8 +154,8 @@ func (p *Page) job(ctx context.Context, c *client.Client, id string) (jobAnswer,
 	return a, nil
 }
 
-// againCommand returns the command that runs a partition of a job in one process, without the partition's
-// number at its end. The parameters are quoted for a POSIX shell.
+// againCommand returns the command that runs a partition of a job in one process; the caller
+// appends the partition's number. The parameters are quoted for a POSIX shell.
 func againCommand(program, job string, params json.RawMessage) string {
 	var values map[string]json.RawMessage
 	if json.Unmarshal(params, &values) != nil {
@@ -165,7 +165,7 @@ func againCommand(program, job string, params json.RawMessage) string {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := string(values[name])
 		switch value[0] {
-		case '{', '[', 'n': // an object, an array or null: pass all parameters as one object
+		case '{', '[', 'n': // pass all parameters as one JSON object
 			return fmt.Sprintf("printf %%s %s | %s run %s --params - --partition ", quote(string(params)), program, job)
 		case '"':
 			if json.Unmarshal(values[name], &value) != nil {
@@ -187,12 +187,12 @@ func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// mapAnswer is the answer to /api/v1/jobs/{id}/map: the live figures of an active job.
+// mapAnswer is the answer to /api/v1/jobs/{id}/map: the live statistics of an active job.
 type mapAnswer struct {
 	State      string  `json:"state"`
 	Partitions uint64  `json:"partitions"`
 	Done       uint64  `json:"done"`
-	MergesLeft uint64  `json:"merges_left"` // number of remaining merges if all partitions are done
+	MergesLeft uint64  `json:"merges_left"` // number of merges that remain after all partitions are finished
 	Executed   uint64  `json:"executed"`
 	Rate       float64 `json:"rate"`    // partitions per second
 	Workers    int     `json:"workers"` // number of workers that hold spans of the job
@@ -202,29 +202,29 @@ type mapAnswer struct {
 	Elapsed     float64           `json:"elapsed_ms"`    // time since the job began
 	Checkpoint  *float64          `json:"checkpoint_ms"` // time since the last checkpoint; null before this leader's first checkpoint
 	Total       wire.Cell         `json:"total"`         // numbers of partitions by state, in the whole job
-	Tree        []wire.TreeNode   `json:"tree"`          // the upper levels of the tree, beginning with the root; each level from left to right
+	Tree        []wire.TreeNode   `json:"tree"`          // upper levels of the tree from the root down, each level from left to right
 	Errors      []wire.ErrorCount `json:"errors"`
 	OtherErrors uint64            `json:"other_errors"`
 	Holders     []string          `json:"holders"` // IDs of the workers to which the windows refer
 	Windows     []windowAnswer    `json:"windows"`
 }
 
-// windowAnswer is the map of one window of partitions. A run describes consecutive cells that are
-// equal, in seven numbers: the number of cells; the numbers of partitions in each cell that are
-// held, computed, durable, retrying and failed; and 1 + the index in Holders of a worker that holds
-// some of these partitions, or 0 if there is none.
+// windowAnswer is the map of one window of partitions. A run describes consecutive equal cells by
+// seven numbers: the number of cells; the numbers of held, computed, durable, retrying and failed
+// partitions in each cell; and 1 + the index in Holders of a worker that holds some of the
+// partitions, or 0 if there is none.
 type windowAnswer struct {
 	Lo   uint64      `json:"lo"`
 	Step uint64      `json:"step"` // number of partitions per cell
 	Runs [][7]uint64 `json:"runs"`
 
-	// Retried contains ranges of cells with partitions that ran again after a failure or the death of a worker.
-	// Each range is its first cell, and its last cell plus 1.
+	// Retried contains ranges of cells with partitions that ran again after a failure or the death
+	// of a worker. Each range of Retried is its first cell, and its last cell plus 1.
 	Retried [][2]uint64 `json:"retried"`
 }
 
-// maxWindows is the largest number of windows in a request. The number of their cells is bounded by
-// wire.MaxCells.
+// maxWindows is the largest number of windows in a request. wire.MaxCells bounds the number of
+// cells in all windows.
 const maxWindows = 4
 
 // windowsOf reads the parameters window, each of the form LO:STEP:CELLS.
@@ -266,7 +266,7 @@ func (p *Page) getMap(ctx context.Context, c *client.Client, r *http.Request) (a
 	return m, err
 }
 
-// mapOf asks the leader for the live figures of a job.
+// mapOf asks the leader for the live statistics of a job.
 func (p *Page) mapOf(ctx context.Context, c *client.Client, id string, windows []client.Window) (mapAnswer, error) {
 	return p.maps.get(fmt.Sprint(id, windows), liveAge, func() (mapAnswer, error) { return newMapAnswer(ctx, c, id, windows) })
 }
@@ -299,7 +299,7 @@ func newMapAnswer(ctx context.Context, c *client.Client, id string, windows []cl
 	return a, nil
 }
 
-// pairsOf converts spans to pairs of numbers, the form in the API.
+// pairsOf converts spans to pairs of numbers, as in the API.
 func pairsOf(spans []jobs.Span) [][2]uint64 {
 	list := make([][2]uint64, 0, len(spans))
 	for _, s := range spans {

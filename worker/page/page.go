@@ -18,25 +18,25 @@ type Config struct {
 	// Cluster is the cluster to show. The page connects to the cluster at the first request.
 	Cluster cluster.Config
 
-	// Program is the name of the program in the commands that the page shows. The default
-	// is "bellwether".
+	// Program is the name of the program in the commands that the page shows; the default is
+	// "bellwether".
 	Program string
 
-	// Hosts are further names under which browsers may reach the page. IP addresses, localhost, the host's own
-	// name and names without a dot are always allowed. Other names are refused to prevent DNS rebinding: the
-	// owner of another web site could resolve the site's name to this address, and scripts of that site could
-	// then read this page.
+	// Hosts are further host names in the page's address that browsers may use. IP addresses,
+	// localhost, the host's own name and names without a dot are always allowed. Other names are
+	// refused to prevent DNS rebinding: scripts of another web site whose name resolves to this
+	// address could read this page.
 	Hosts []string
 
-	// Token is a secret: a client that sends it may perform actions, such as cancelling a job. If the token is
-	// empty, the page is read-only. A token has at least 16 bytes.
+	// Token is a secret of at least 16 bytes: a client that sends it may perform actions, such as
+	// cancelling a job. If Token is empty, the page is read-only.
 	Token string
 
-	// Logger logs each action. The default is [slog.Default].
+	// Logger logs each action; the default is [slog.Default].
 	Logger *slog.Logger
 }
 
-const minToken = 16 // bytes
+const minToken = 16 // minimum length in bytes
 
 func (c Config) withDefaults() Config {
 	c.Program = cmp.Or(c.Program, "bellwether")
@@ -56,7 +56,7 @@ type Page struct {
 	cfg     Config
 	host    string
 	assets  assets
-	viewers chan struct{} // contains one value for each connected viewer
+	viewers chan struct{} // channel that contains one value for each connected viewer
 
 	live     memo[clusterNow]
 	maps     memo[mapAnswer]
@@ -66,14 +66,14 @@ type Page struct {
 	output   memo[throughputAnswer]
 	poisoned memo[poisonedAnswer]
 
-	running sync.WaitGroup // requests
+	running sync.WaitGroup // number of running requests
 
 	mu     sync.Mutex
-	client *client.Client // the client is nil until the first request
+	client *client.Client // client of the cluster; nil until the first request
 	closed bool
 }
 
-// New returns a page. The caller must close the page.
+// New returns a page. The caller must close the returned page.
 func New(cfg Config) (*Page, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -84,15 +84,15 @@ func New(cfg Config) (*Page, error) {
 		return nil, err
 	}
 	p := &Page{cfg: cfg, viewers: make(chan struct{}, maxViewers)}
-	p.host, _ = os.Hostname() // if there is an error, the host's name is not an allowed name of the page
+	p.host, _ = os.Hostname() // after an error the host's name is not an allowed name of the page
 	if p.assets, err = newAssets(cfg); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// Close waits for the requests in flight and closes the connection to the cluster. The caller must first close
-// the HTTP server, which ends the requests.
+// Close waits for the requests in flight and closes the connection to the cluster. The caller must
+// first close the HTTP server, which ends the requests.
 func (p *Page) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -129,7 +129,7 @@ func (p *Page) Handler() http.Handler {
 	return p.guard(mux)
 }
 
-// enter counts a request as running. If the page is closed, enter refuses the request.
+// enter counts a request as running. enter refuses the request if the page is closed.
 func (p *Page) enter() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,8 +139,8 @@ func (p *Page) enter() bool {
 	return !p.closed
 }
 
-// connect returns the client for the cluster. The first call connects to the cluster. If the NATS connection
-// was closed in the meantime, connect creates a new one.
+// connect returns the client for the cluster. The first call of connect connects to the cluster.
+// connect creates a new connection if the last NATS connection was closed.
 func (p *Page) connect(ctx context.Context) (*client.Client, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// poisonedAnswer is the answer to /api/v1/poisoned. poisonedAnswer contains the submissions that
-// leaders have given up, sorted by name.
+// poisonedAnswer is the answer to /api/v1/poisoned. It lists the submissions that leaders have
+// given up, sorted by name.
 type poisonedAnswer struct {
 	Poisoned []poisonedEntry `json:"poisoned"`
 	Next     string          `json:"next"` // value of the query parameter after for the next page; empty on the last page
@@ -27,8 +27,8 @@ type poisonedEntry struct {
 }
 
 const (
-	poisonedAge = 5 * time.Second // time for which an answer is cached, unless an entry is requeued
-	maxReason   = 1000            // bytes
+	poisonedAge = 5 * time.Second // time for which the answer is cached, unless an entry is requeued
+	maxReason   = 1000            // maximum length in bytes of a reason
 )
 
 func (p *Page) getPoisoned(ctx context.Context, c *client.Client, r *http.Request) (any, error) {

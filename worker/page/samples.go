@@ -17,7 +17,7 @@ type samplesAnswer struct {
 	Started    *time.Time     `json:"started"`
 	Step       uint64         `json:"step"` // number of partitions per cell
 	Samples    []sampleAnswer `json:"samples"`
-	Retried    [][2]uint64    `json:"retried"` // ranges that contain partitions that ran again after a failure or the death of a worker; each range is its first partition and its last partition plus 1
+	Retried    [][2]uint64    `json:"retried"` // ranges with partitions that ran again after a failure or the death of a worker; each range is its first partition and its last partition plus 1
 }
 
 // sampleAnswer is the progress at one checkpoint.
@@ -94,7 +94,7 @@ func (p *Page) throughput(ctx context.Context, c *client.Client) (throughputAnsw
 			}
 			life, err := c.Life(ctx, j.ID)
 			if err != nil || len(life.Samples) == 0 {
-				continue // skip the job: it was removed, or its leader had an earlier version
+				continue // skip a job that was removed, or whose leader had an old version
 			}
 			job := throughputJob{Job: j.ID, Started: life.Started.UTC(), Points: [][2]float64{{0, 0}}}
 			for _, s := range life.Samples {

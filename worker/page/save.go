@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// savedAnswer is the data in a saved page: answers of the API at one moment. An answer is null if its request
-// failed.
+// savedAnswer is the data in a saved page: answers of the API at one time. An answer in a
+// savedAnswer is null if its request failed.
 type savedAnswer struct {
 	At         time.Time         `json:"at"`
 	Cluster    clusterAnswer     `json:"cluster"`
@@ -27,8 +27,8 @@ type savedAnswer struct {
 	Samples    *samplesAnswer    `json:"samples"`
 }
 
-// serveSaved serves an HTML file that contains the whole page with its data. The file can be opened
-// without a server.
+// serveSaved serves an HTML file that contains the whole page with its data. The saved file can be
+// opened without a server.
 func (p *Page) serveSaved(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()

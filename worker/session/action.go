@@ -7,12 +7,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Action is an instruction to the caller of [Session.Step]. All kinds of actions are in this file.
-// An action that only informs the caller is a [Notice].
+// Action is an instruction to the caller of [Session.Step]. An action that only informs the caller
+// is a [Notice].
 type Action interface{ action() }
 
-// SendReport sends a report to the leader of the report's epoch. The reply is the input [ReceiptHeard] or
-// [NoResponders] with the same exchange number.
+// SendReport sends a report to the leader of the report's epoch. The reply to SendReport is the
+// input [ReceiptHeard] or [NoResponders] with the same exchange number.
 type SendReport struct {
 	Exchange uint64 // number of the report; the numbers continue when the leader changes
 	Report   wire.Report
@@ -21,19 +21,21 @@ type SendReport struct {
 // ResendReport sends the same bytes as the last SendReport.
 type ResendReport struct{ Exchange uint64 }
 
-// AskLeader broadcasts the question which worker leads. The reply is the input [LeaderHeard].
+// AskLeader broadcasts the question which worker leads. The reply to AskLeader is the input
+// [LeaderHeard].
 type AskLeader struct{}
 
-// ReadRecord asks for the epoch in the lease's record in storage, because the leader of the followed epoch has
-// not answered for a long time. The reply is the input [RecordRead] with the same value of Followed. If the
-// record cannot be read, there is no reply.
+// ReadRecord asks for the epoch in the lease's record in storage, because the leader of the
+// followed epoch has not answered for a long time. The reply to ReadRecord is the input
+// [RecordRead] with the same value of Followed. There is no reply to ReadRecord if the record
+// cannot be read.
 type ReadRecord struct{ Followed uint64 }
 
-// CollectFromSlots asks every slot that runs a span to deliver its results at the end of the current partition.
-// The next report waits for these results for at most [Timing.HandOver].
+// CollectFromSlots asks every slot that runs a span to deliver its results at the end of the
+// current partition. The next report waits at most [Timing.HandOver] for the slots' results.
 type CollectFromSlots struct{}
 
-// OpenJob opens a job. The caller reports the outcome with [Session.Opened] or
+// OpenJob opens a job. The caller reports the outcome of OpenJob with [Session.Opened] or
 // [Session.OpenFailed].
 type OpenJob struct{ Opening wire.Opening }
 
@@ -41,8 +43,9 @@ type OpenJob struct{ Opening wire.Opening }
 // and closes the job.
 type EndJob struct {
 	Job string
-	// Blobs are the names of the blobs that the worker has written and that may not be durable. The leader may
-	// have removed the job's partials before it learned of these blobs, so the worker must remove them.
+	// Blobs are the names of the blobs that the worker has written and that may not be durable. The
+	// worker must remove the Blobs, because the leader may have removed the job's partials before
+	// it learned of them.
 	Blobs []string
 }
 
@@ -52,8 +55,9 @@ type DropNode struct {
 	Node jobs.Node
 }
 
-// StoreNode writes the partial of a held node to storage. The reply is [Session.NodeStored], or
-// [Session.NodeNotStored]. After StoreNode, the caller still keeps the partial.
+// StoreNode writes the partial of a held node to storage. The reply to StoreNode is
+// [Session.NodeStored], or [Session.NodeNotStored]. The caller still keeps the partial after
+// StoreNode.
 type StoreNode struct {
 	Job  string
 	Node jobs.Node
@@ -65,8 +69,8 @@ type WakeSlots struct{}
 // CancelRunning cancels all running spans and calls, because draining has taken too long.
 type CancelRunning struct{ Running int } // number of slots and calls that are running
 
-// Leave ends the session: the worker has drained, or draining has taken too long. Leave is
-// the last action.
+// Leave ends the session: the worker has drained, or draining has taken too long. Leave is the last
+// action of a session.
 type Leave struct {
 	Reason  LeaveReason
 	Items   int // number of kept items and held nodes that may not be durable; other workers compute them again
@@ -88,8 +92,8 @@ type Notice interface {
 	notice()
 }
 
-// Following means that the worker now follows the leader of another epoch. Was is the epoch that the worker
-// followed before. Epoch is lower than Was only if the lease's record contains Epoch.
+// Following means that the worker now follows the leader of another epoch. Was is the epoch that
+// the worker followed before. Epoch is lower than Was only if the lease's record contains Epoch.
 type Following struct{ Epoch, Was uint64 }
 
 // ReportAnswered means that the receipt for the report in flight has arrived.
@@ -98,7 +102,7 @@ type ReportAnswered struct {
 }
 
 // ReportRefused means that the leader has refused the report. The worker begins another
-// conversation after Wait.
+// conversation after the time Wait.
 type ReportRefused struct {
 	Epoch  uint64
 	Reason string
@@ -108,8 +112,8 @@ type ReportRefused struct {
 // ReceiptDropped means that the session has ignored an invalid receipt.
 type ReceiptDropped struct{ Err error }
 
-// OrderIgnored means that the session has ignored one invalid order in a receipt. The session has carried out
-// the rest of the receipt.
+// OrderIgnored means that the session has ignored one invalid order in a receipt. The session has
+// carried out the other orders in the receipt.
 type OrderIgnored struct {
 	Epoch uint64
 	Err   error

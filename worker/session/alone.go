@@ -1,13 +1,13 @@
 package session
 
-// alone is a span that runs alone, because workers have died while they ran it. The worker reports each
-// function of the job to the leader before it calls the function. So if a function ends the process, the leader
-// knows which function was running.
+// alone is a span that runs alone, because workers have died while they ran it. The worker of a
+// span that runs alone reports each function of the job to the leader before the call. If a
+// function ends the process, the leader therefore knows which function was running.
 type alone struct {
 	span     *HeldSpan
-	function string // the function that the job calls next; empty before the first call
-	reported bool   // true if the last report contains the function
-	known    bool   // true if the leader has received the report with the function
+	function string // function that the job calls next; empty before the first call
+	reported bool   // the last report contains the function
+	known    bool   // the leader has received the report with the function
 }
 
 // Alone returns the span of a job that runs alone, or nil.
@@ -18,9 +18,9 @@ func (s *Session) Alone(job string) *HeldSpan {
 	return nil
 }
 
-// If a span runs alone, Announce tells the leader which function of the job the span will call next. If
-// Announce returns true, the caller must wait until [Session.Announced] returns true before it calls the
-// function.
+// Announce tells the leader which function of the job the span will call next, if the span runs
+// alone. If Announce returns true, the caller must wait until [Session.Announced] returns true
+// before it calls the function.
 func (s *Session) Announce(h *HeldSpan, function string) (wait bool) {
 	if h == nil || h.dropped || h != s.work.alone.span {
 		return false
@@ -30,8 +30,8 @@ func (s *Session) Announce(h *HeldSpan, function string) (wait bool) {
 	return true
 }
 
-// Announced reports whether the leader knows the function that was last announced for a span, or whether the
-// span is no longer held.
+// Announced reports whether the leader knows the function that was last announced for a span, or
+// whether the span is no longer held.
 func (s *Session) Announced(h *HeldSpan) bool {
 	return h.dropped || h != s.work.alone.span || s.work.alone.known
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// HeldCall is a call of a job's Plan, Merge or Finish that was assigned to the worker and has not ended. Calls
-// do not need slots, so calls do not wait for long partitions. At most as many calls as there are slots run at
-// the same time.
+// HeldCall is a call of a job's Plan, Merge or Finish that was assigned to the worker and has not
+// ended. Calls do not need slots, so calls do not wait for long partitions. The number of calls
+// that run at the same time is at most the number of slots.
 type HeldCall struct {
 	id      wire.SpanID
 	job     *job
 	call    wire.Call
-	arrival uint64 // sequence number of the assignment, larger for later calls
+	arrival uint64 // sequence number of the assignment; later calls have larger numbers
 	running bool
-	dropped bool // true if the call is no longer held, so that its result is ignored
-	lost    bool // true if the call's code does not return
+	dropped bool // the call is no longer held, so its result will be ignored
+	lost    bool // the call's code does not return
 }
 
 // Opening describes the call's job.
@@ -31,9 +31,9 @@ func (h *HeldCall) Call() wire.Call { return h.call }
 // Epoch returns the epoch of the leader that assigned the call.
 func (h *HeldCall) Epoch() uint64 { return h.id.Epoch }
 
-// TakeCall returns the call that should begin next. TakeCall returns nil if no call is waiting, or if the
-// maximum number of calls is running. TakeCall prefers calls of the highest priority, and among these the call
-// that was assigned first.
+// TakeCall returns the call that should begin next. TakeCall returns nil if no call is waiting, or
+// if the maximum number of calls is running. TakeCall prefers calls of the highest priority, and
+// then the call that was assigned first.
 func (s *Session) TakeCall() *HeldCall {
 	if s.drain.begun || s.work.calling == s.cfg.Hello.Slots {
 		return nil
@@ -59,9 +59,9 @@ func compareCalls(a, b *HeldCall) int {
 	)
 }
 
-// Return ends a call. The item contains the call's result: the partial of a merge's node, the output of Plan or
-// Finish, or a failure. Return reports whether the session keeps the item; the item is dropped if the job has
-// ended or the call was lost.
+// Return ends a call. The parameter i contains the call's result: the partial of a merge's node,
+// the output of Plan or Finish, or a failure. Return reports whether the session keeps the item;
+// the session drops it if the job has ended or the call was lost.
 func (s *Session) Return(h *HeldCall, i wire.Item) (kept bool) {
 	s.endCall(h)
 	if h.dropped {
@@ -72,8 +72,8 @@ func (s *Session) Return(h *HeldCall, i wire.Item) (kept bool) {
 	return true
 }
 
-// AbandonCall ends a cancelled call without a result, because the call's job has ended or the worker stops. If
-// the call is still needed, the leader assigns it again.
+// AbandonCall ends a cancelled call without a result, because the call's job has ended or the
+// worker stops. If an abandoned call is still needed, the leader assigns it again.
 func (s *Session) AbandonCall(h *HeldCall) {
 	s.endCall(h)
 	if !h.dropped {
@@ -91,8 +91,9 @@ func (s *Session) endCall(h *HeldCall) {
 	s.hurry()
 }
 
-// LoseCall records that the code of a cancelled call does not return. Until that code returns, the worker can
-// run one call less. If the call's job has not ended, f is reported as the call's failure.
+// LoseCall records that the code of a cancelled call does not return. Until the code of a lost call
+// returns, the worker can run one call less. If the call's job has not ended, f is reported as the
+// call's failure.
 func (s *Session) LoseCall(h *HeldCall, f wire.Failure) {
 	if h.lost {
 		return
@@ -122,11 +123,11 @@ func (s *Session) dropQueuedCalls(j *job) {
 	}
 }
 
-// MakeCall calls a function of a job, and returns the item for [Session.Return]: the partial of a merge's node,
-// or the output of Plan or Finish. The parameter epoch is the epoch of the leader that assigned the call, and
-// operands contains the encoded operands. MakeCall runs the job's code, so it must not be called while the
-// session's lock is held. If the data of the item is larger than [MaxInline], the caller must move it into
-// storage.
+// MakeCall calls a function of a job, and returns the item for [Session.Return]: the partial of a
+// merge's node, or the output of Plan or Finish. The parameter epoch is the epoch of the leader
+// that assigned the call, and operands contains the encoded operands. MakeCall runs the job's code,
+// so it must not be called while the session's lock is held. If the item's data is larger than
+// [MaxInline], the caller must move the data into storage.
 func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.Call, operands [][]byte, epoch uint64) (wire.Item, error) {
 	switch call.Function {
 	case wire.Plan:
@@ -155,8 +156,8 @@ func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.C
 	return wire.Item{Partial: &partial}, nil
 }
 
-// OutputNode returns the node under which the output of a function is stored if it is too large for a report.
-// The node is outside every tree.
+// OutputNode returns the node under which the output of a function is stored if it is too large for
+// a report. The node of an output is outside every tree.
 func OutputNode(function wire.Function) jobs.Node {
 	return jobs.Node{Level: 255, Index: uint64(function)}
 }

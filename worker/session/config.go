@@ -14,66 +14,67 @@ type Config struct {
 	// Worker is the worker's ID.
 	Worker string
 
-	// Hello is the description of this process for leaders. Hello.Slots and Hello.Since are required: Slots is
-	// the number of spans that run at the same time, and Since distinguishes the process from earlier processes
-	// with the same ID.
+	// Hello describes this process to leaders. Hello.Slots and Hello.Since are required: Slots is
+	// the number of spans that run at the same time, and Since distinguishes the process from
+	// earlier processes with the same ID.
 	Hello wire.Hello
 
-	// MaxKept is the approximate number of bytes of kept items above which the worker begins no further
-	// partition. The worker reaches this limit only if nothing becomes durable for a long time. 0 means 256
-	// MiB.
+	// MaxKept is the approximate number of bytes of kept items above which the worker begins no
+	// further partition. MaxKept is reached only if nothing becomes durable for a long time. The
+	// default 0 means 256 MiB.
 	MaxKept int
 
-	// Timing contains the intervals and timeouts of the session.
 	Timing Timing
 }
 
-// Timing contains the intervals and timeouts of a session. A zero field means the field's default.
+// Timing contains the intervals and timeouts of a session. A zero field of Timing means the field's
+// default.
 type Timing struct {
 	// Spacing is the shortest time between two reports, so that a worker with many short spans does
-	// not report after each span. 0 means 5 ms.
+	// not report after each span. The default is 5 ms.
 	Spacing time.Duration
 
-	// Interval is the time between reports if nothing is urgent. Interval is used until the leader
-	// sets another interval, because only the leader knows how many workers report. 0 means 200 ms.
+	// Interval is the time between two reports if nothing is urgent. Interval applies until the
+	// leader, which knows how many workers report, sets another interval. The default is 200 ms.
 	Interval time.Duration
 
-	// MaxInterval bounds the interval that a leader may set. 0 means 1 min.
+	// MaxInterval bounds the interval that a leader may set. The default is 1 min.
 	MaxInterval time.Duration
 
-	// DrainInterval is the maximum interval while the worker drains, so that the worker soon reports that it
-	// holds nothing and can leave. 0 means 100 ms.
+	// DrainInterval is the maximum report interval while the worker drains, so that the worker can
+	// leave soon. The default is 100 ms.
 	DrainInterval time.Duration
 
-	// HandOver is the time for which a report waits for results of slots. Slots with short partitions deliver
-	// results within about a millisecond. 0 means 5 ms.
+	// HandOver is how long a report waits for the results of slots. Slots with short partitions
+	// deliver results within about a millisecond. The default of HandOver is 5 ms.
 	HandOver time.Duration
 
-	// AnswerTimeout is how long to wait for a receipt before the report is resent.
-	// 0 means 1 s.
+	// AnswerTimeout is how long to wait for a receipt before the report is resent. The default is 1
+	// s.
 	AnswerTimeout time.Duration
 
-	// MinBackoff and MaxBackoff are the bounds of the wait after a report that was refused or had no
-	// responders. The wait doubles after each consecutive failure. MaxBackoff is also the time between two
-	// requests for the leader. 0 means 10 ms and 1 s.
+	// MinBackoff and MaxBackoff bound the wait after a report that was refused or had no
+	// responders. The wait doubles after each consecutive failure. MaxBackoff is also the time
+	// between two requests for the leader. The defaults are 10 ms and 1 s.
 	MinBackoff, MaxBackoff time.Duration
 
-	// RecordAfter is how long a report stays unanswered before the session asks for the lease's record.
-	// RecordAfter is longer than most elections, so elections usually cause no reads. The time doubles after
-	// each read, up to MaxRecordPause. 0 means 5 s and 1 min.
+	// RecordAfter is how long a report stays unanswered before the session asks for the lease's
+	// record. RecordAfter is longer than most elections, so elections usually cause no reads of the
+	// record. The time until the next read of the record doubles after each read, up to
+	// MaxRecordPause. The defaults are 5 s and 1 min.
 	RecordAfter, MaxRecordPause time.Duration
 
 	// DrainTimeout is how long a draining worker waits for running partitions to end and for items
-	// to become durable. After this time, running spans are cancelled. 0 means 20 s, which is below
-	// the 30 s that Kubernetes allows for stopping by default.
+	// to become durable. After DrainTimeout, running spans are cancelled. The default is 20 s,
+	// because Kubernetes by default allows 30 s for stopping.
 	DrainTimeout time.Duration
 
-	// LeaveTimeout is how long after DrainTimeout the worker still tries to report the
-	// results of the cancelled spans. 0 means 1 s.
+	// LeaveTimeout is how long after DrainTimeout the worker still tries to report the results of
+	// the cancelled spans. The default is 1 s.
 	LeaveTimeout time.Duration
 }
 
-// withDefaults returns c with the default in each zero field that has a default.
+// withDefaults returns c with defaults in the zero fields.
 func (c Config) withDefaults() Config {
 	c.MaxKept = cmp.Or(c.MaxKept, 256<<20)
 	c.Timing = c.Timing.withDefaults()
@@ -131,7 +132,7 @@ func (c Config) validate() error {
 }
 
 // backoff returns the wait after one more consecutive failure. The parameter last is the wait after
-// the previous failure, or 0 if this failure is the first.
+// the previous failure, or 0 after the first failure.
 func (t Timing) backoff(last time.Duration) time.Duration {
 	return max(t.MinBackoff, min(2*last, t.MaxBackoff))
 }

@@ -6,23 +6,23 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// schedule contains when the next report is due, and when the last report is resent.
+// schedule determines when the next report is made, and when the last report is resent.
 type schedule struct {
 	exchange uint64        // number of the last report
 	interval time.Duration // normal time between two reports
-	dueAt    time.Duration // when the next report is due if nothing is urgent
-	earliest time.Duration // no report is sent before this time
+	dueAt    time.Duration // time at which the next report is due if nothing is urgent
+	earliest time.Duration // time before which no report is sent
 
-	urgent bool // true if the next report must be sent at once
-	wanted bool // true if a report with the results of all slots must be sent at once
+	urgent bool // the next report must be sent at once
+	wanted bool // a report with the results of all slots must be sent at once
 
-	collecting bool // true if the next report waits for results of slots
+	collecting bool // the next report waits for results of slots
 	collectBy  time.Duration
 
-	sentAt   time.Duration // when the report in flight was first sent
+	sentAt   time.Duration // time at which the report in flight was first sent
 	resendAt time.Duration
 
-	// absences and refusals are the waits after consecutive failures. After a success both are 0.
+	// absences and refusals are the waits after consecutive failures; both are 0 after a success.
 	absences time.Duration // wait after a report without responders
 	refusals time.Duration // wait after a report that was refused
 }
@@ -30,23 +30,23 @@ type schedule struct {
 // searching reports whether the worker knows no leader that listens for reports.
 func (s *Session) searching() bool { return s.leader.epoch == 0 || s.leader.gone }
 
-// connected makes every request that waits for a reply due again, because the reply may
-// have been missed.
+// connected makes every request that waits for a reply due again, because the reply may have been
+// missed.
 func (s *Session) connected() {
 	s.leader.connected = true
 	s.leader.askAt, s.schedule.resendAt = s.now, s.now
-	s.leader.recordAt = s.now + s.leader.recordPause // the time without a connection does not count as time without an answer
+	s.leader.recordAt = s.now + s.leader.recordPause // time without a connection does not count as time without an answer
 }
 
-// heard handles a message from a leader. The worker follows this leader unless the epoch is lower than the
-// epoch of the current leader. The worker ignores leaders on another storage, whose epochs are unrelated, and
-// invalid epochs. heard reports whether the worker now follows the leader.
+// heard handles a message from a leader. The worker follows the sender unless its epoch is lower
+// than the epoch of the current leader. heard ignores leaders on another storage, whose epochs are
+// unrelated, and invalid epochs. It reports whether the worker now follows the sender.
 func (s *Session) heard(in LeaderHeard) bool {
 	return wire.SameStorage(in.Storage, s.cfg.Hello.Storage) && in.Epoch <= wire.MaxEpoch && s.follow(in.Epoch)
 }
 
-// follow makes the worker follow an epoch, unless the worker already follows a higher epoch. follow reports
-// whether the worker now follows the given epoch.
+// follow makes the worker follow an epoch, unless the worker already follows a higher epoch. It
+// reports whether the worker now follows the given epoch.
 func (s *Session) follow(epoch uint64) bool {
 	switch {
 	case epoch > s.leader.epoch:
@@ -58,7 +58,8 @@ func (s *Session) follow(epoch uint64) bool {
 	return epoch > 0 && epoch == s.leader.epoch
 }
 
-// turnTo makes the worker follow the leader of an epoch. If the epoch is 0, the worker knows no leader.
+// turnTo makes the worker follow the leader of an epoch. Epoch 0 means that the worker knows no
+// leader.
 func (s *Session) turnTo(epoch uint64) {
 	s.do(Following{Epoch: epoch, Was: s.leader.epoch})
 	s.leader.epoch, s.leader.gone, s.leader.answered = epoch, false, false
@@ -69,10 +70,10 @@ func (s *Session) turnTo(epoch uint64) {
 	sched.absences, sched.refusals = 0, 0
 }
 
-// onRecord switches to the leader whose epoch is in the lease's record. A leader writes its epoch into the
-// record before it leads: if the record's epoch is lower than the followed epoch, no leader had the followed
-// epoch when the read began. If the worker has switched to another leader since the read began, onRecord
-// ignores the answer.
+// onRecord switches to the leader whose epoch is in the lease's record. A leader writes its epoch
+// into the record before it leads: if the record's epoch is lower than the followed epoch, no
+// leader had the followed epoch when the read began. If the worker has switched to another leader
+// since the read began, onRecord ignores the result.
 func (s *Session) onRecord(in RecordRead) {
 	if in.Followed == s.leader.epoch && in.Epoch != s.leader.epoch && in.Epoch <= wire.MaxEpoch {
 		s.turnTo(in.Epoch)
@@ -88,7 +89,8 @@ func (s *Session) startOver() {
 	}
 }
 
-// reportDue returns when the session must resend the report in flight or make the next report.
+// reportDue returns the time at which the session must resend the report in flight or make the next
+// report.
 func (s *Session) reportDue() time.Duration {
 	sched := &s.schedule
 	switch {
@@ -104,9 +106,8 @@ func (s *Session) reportDue() time.Duration {
 	return max(sched.earliest, sched.dueAt)
 }
 
-// waitForSlots requests the slots' results if the next report should contain them. waitForSlots reports whether
-// the report must wait for the slots. If the report is sent only because something is urgent, it does not wait
-// for slots.
+// waitForSlots requests the slots' results if the next report should contain them. It reports
+// whether the report must wait for the slots. An urgent report does not wait for slots.
 func (s *Session) waitForSlots() bool {
 	sched := &s.schedule
 	if sched.collecting {
@@ -172,8 +173,8 @@ func (s *Session) resend() {
 	s.do(ResendReport{s.schedule.exchange})
 }
 
-// onNoResponders records that the leader does not listen for reports. The session keeps the report until a
-// successor is heard of, or the same leader listens again.
+// onNoResponders handles a report to a leader that does not listen for reports. The session keeps
+// the report until it hears of a successor, or the same leader listens again.
 func (s *Session) onNoResponders(in NoResponders) {
 	if in.Exchange != s.schedule.exchange || !s.conversation.inFlight {
 		return
@@ -186,7 +187,7 @@ func (s *Session) onNoResponders(in NoResponders) {
 	s.schedule.resendAt = s.now + s.schedule.absences
 }
 
-// onReceipt handles a receipt. Receipts for earlier reports are ignored.
+// onReceipt handles a receipt, and ignores receipts for earlier reports.
 func (s *Session) onReceipt(in ReceiptHeard) {
 	if in.Exchange != s.schedule.exchange || !s.conversation.inFlight {
 		return // the receipt is a duplicate or came late

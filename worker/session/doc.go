@@ -1,8 +1,8 @@
 // Package session is a worker's side of the conversation with its leader. The session decides when
 // the worker reports and what a report contains, and how the worker retries, follows a new leader,
-// drains and leaves. The session keeps track of the assignments that the worker holds (spans of
-// partitions, and calls of a job's Plan, Merge and Finish), of their progress, and of the items
-// that are not durable yet. The package is internal to Bellwether.
+// drains and leaves. The session keeps track of the worker's held assignments (spans of partitions,
+// and calls of a job's Plan, Merge and Finish), of their progress, and of the items that are not
+// durable yet. Package session is internal to Bellwether.
 //
 // [Session] is a state machine without a clock, a goroutine or I/O, and does not depend on the
 // iteration order of maps. The real worker (worker/executor), the simulator (bench/sim) and the
@@ -24,29 +24,31 @@
 //	│ work: spans and calls held, items kept until they are durable   │
 //	└─────────────────────────────────────────────────────────────────┘
 //
-// Direct calls return no actions. If a direct call makes a report or another action due,
-// [Session.NeedsStep] returns true, and the caller must then call [Session.Step] with a
+// Direct calls of slots and tasks return no actions. If a direct call makes a report or another
+// action due, [Session.NeedsStep] returns true, and the caller must then call [Session.Step] with a
 // [Tick].
 //
 // # Calls and lost slots
 //
-// Calls do not occupy slots, so that no call waits for a long partition. As many calls as there are
-// slots may run at the same time. [MakeCall] makes a call. The item with the call's result or
-// failure is reported like the items of spans. The leader that assigned a call may have been
-// replaced when the call returns. So the item contains that leader's epoch, and the current leader
-// decides whether it uses the result.
+// Calls do not occupy slots, so that no call waits for a long partition. The number of calls that
+// run at the same time is at most the number of slots. The item with a call's result or failure is
+// reported like the items of spans. The leader that assigned a call may have been replaced when the
+// call returns. The item therefore contains the epoch of the assigning leader, and the current
+// leader decides whether it uses the result.
 //
-// A goroutine cannot be stopped. If the code of a partition or a call does not return although it was
-// cancelled, its slot or its call is lost until the code returns. Each report says how many slots and calls run
-// code of lost or ended assignments. The leader assigns no work for these slots and calls.
+// A goroutine cannot be stopped. If the code of a partition or a call does not return after it was
+// cancelled, its slot or call is lost until the code returns. Each report contains the numbers of
+// slots and calls with code of lost or ended assignments. The leader assigns no work for lost slots
+// and calls.
 //
 // # Held nodes
 //
-// A large partial stays with the worker: the caller keeps its bytes, and the session lists the node in every
-// report, until the leader releases the node, the job ends, or the caller loses the partial. The item that
-// belongs to such a node only counts the executed partitions, so the item may become durable before the node.
-// The leader may order the worker to write the partial to storage, because another worker needs the partial, or
-// because computing it again would cost more than the write. Then a further item contains the name of the blob.
+// A large partial stays with the worker: the caller keeps the bytes, and the session lists the node
+// in every report, until the leader releases the node, the job ends, or the caller loses the
+// partial. The item of a held node only counts the executed partitions, so the item may become
+// durable before the node. The leader may order the worker to write a held partial to storage,
+// because another worker needs the partial, or because computing it again would cost more than the
+// write. After the write, a further item contains the name of the blob.
 //
 //	          Deliver, ReturnHeld            StoreNode          NodeStored
 //	computed ────────────────────▶ held ─────────────▶ storing ───────────▶ stored ─▶ durable
@@ -54,56 +56,59 @@
 //	                                 └── DropNode, EndJob, NodeLost ◀───────────────────┘
 //
 // If a job's partials are large, slots deliver results only at the end of a span. Earlier
-// deliveries would cut a subtree into smaller nodes, and would not make anything durable.
+// deliveries of large partials would split a subtree into smaller nodes, and would not make
+// anything durable.
 //
 // # Which leader a worker follows
 //
-// A worker follows the highest epoch in any message of a leader on its own storage, so that it does not obey a
-// deposed leader. A faulty or malicious program could send a higher epoch, which no leader has, and the worker
-// would then ignore the real leader. So if a report gets no receipt for the time [Timing.RecordAfter], the
-// session asks for the epoch in the lease's record, and follows that epoch, even if it is lower.
+// A worker follows the highest epoch in any message of a leader on its own storage, so that it does
+// not obey a deposed leader. A faulty or malicious program could send a higher epoch, which no
+// leader has, and the worker would then ignore the real leader. If a report gets no receipt for the
+// time [Timing.RecordAfter], the session therefore reads the epoch in the lease's record, and
+// follows this epoch even if it is lower.
 //
-// This rule does not make a worker obey a deposed leader. A leader's epoch is in the record before the leader
-// sends its first message, and epochs in the record only grow. So if a real leader has sent the worker a
-// message before the read began, the read returns that leader's epoch or a higher one. If the worker has
-// switched to another leader since the read began, the worker ignores the answer. A faulty storage may return
-// an old record. Then the worker follows a deposed leader until the next beacon of the new leader, which causes
-// only a delay: the deposed leader's writes fail because its manifests are fenced, so it can neither make an
-// item durable nor end a job.
+// Following the lease's record does not make a worker obey a deposed leader. A leader's epoch is in
+// the record before the leader sends its first message, and epochs in the record only grow. If a
+// real leader has sent the worker a message before the read began, the read therefore returns that
+// leader's epoch or a higher one. If the worker has switched to another leader since the read
+// began, the worker ignores the result of the read. A faulty storage may return an old record. The
+// worker then follows a deposed leader until the next beacon of the new leader, which only causes a
+// delay: the deposed leader can neither make an item durable nor end a job, because manifests are
+// fenced.
 //
 // # When a session reports
 //
 // A report is sent when the interval has passed, when the leader sends a nudge, or when something
-// is urgent. Urgent are: the end of a span or of its job when work is running short, a failure, a
-// cut, a call that has returned, a slot that is lost or usable again, and the next function of a
-// span that runs alone. A report is never sent sooner than [Timing.Spacing] after the last report,
-// and never while a report is in flight. If the reason for a report is the interval, a nudge or
-// draining, the session first asks slots for their results. The session waits for these results for
-// at most [Timing.HandOver].
+// is urgent. The urgent events are: the end of a span or of its job when work is running short, a
+// failure, a cut, the return of a call, a slot that is lost or usable again, and the next function
+// of a span that runs alone. A report is never sent sooner than [Timing.Spacing] after the last
+// report, and never while a report is in flight. If the reason for a report is the interval, a
+// nudge or draining, the session first asks slots for their results. The session waits for the
+// slots' results for at most [Timing.HandOver].
 //
 // # Invariants
 //
-//   - Every partition of an assigned span is in exactly one of three places: a held span, a delivered item, or
-//     a part that was given up on purpose (because of a cut, a job that ended or could not be opened, a drain,
-//     or a lost slot).
-//   - Every assigned call is in exactly one of three states: held, ended with an item, or given up (because of
-//     a cut or a drain before the call began, a job that ended, or a cancellation).
+//   - Every partition of an assigned span is in exactly one of three places: a held span, a
+//     delivered item, or a part that the worker gave up because of a cut, a drain, a lost slot, or
+//     a job that ended or could not be opened.
+//   - Every assigned call is in exactly one of three states: held, ended with an item, or given up
+//     because of a cut or a drain before it began, the end of its job, or a cancellation.
 //   - The items of a job are numbered 1, 2, 3, … without a gap, and each item is kept until a leader says that
 //     the item is durable or that the job has ended.
 //   - A report that lists the held spans and calls contains, together with the earlier reports,
-//     every item that was delivered. So a span is never reported as shorter before its items are
-//     reported, and a call never disappears before its item. If not all items fit, a report
-//     announces that more follow and omits the spans and calls.
+//     every item that was delivered. A span is therefore never reported as shorter before its items
+//     are reported, and a call never disappears before its item. If not all items fit into a
+//     report, the report announces that more follow and omits the spans and calls.
 //   - A cut removes only partitions that no slot has claimed. A claimed partition is delivered, or goes back to
 //     the queue when its slot releases the span.
 //   - A report is resent unchanged until its receipt arrives, the leader refuses it, or the worker
-//     hears of a higher epoch. In the last two cases the next report is the first of another
-//     conversation and contains every item that is not known to be durable.
-//   - A report that lists the held spans also lists every held node, as of the same time. So a report shows a
-//     span as shorter only if it lists the nodes of the removed part, and omits a finished call only if it
-//     lists the call's node.
-//   - A worker that drains leaves when no slot and no call runs, except lost ones, and all
-//     of its items and nodes are durable, unless the drain timeout has passed.
+//     hears of a higher epoch. After a refusal or a higher epoch, the next report is the first of
+//     another conversation and contains every item that is not known to be durable.
+//   - A report that lists the held spans also lists every held node at the same time. A report
+//     therefore shows a span as shorter only if it lists the nodes of the removed part, and omits a
+//     finished call only if it lists the call's node.
+//   - A worker that drains leaves when no slot and no call runs (lost ones do not count) and all of
+//     its items and nodes are durable, or when the drain timeout has passed.
 //
 // # What can fail
 //

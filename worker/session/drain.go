@@ -2,13 +2,13 @@ package session
 
 import "time"
 
-// drain is the state of draining. Queued spans and calls are given back at once, and the rest of a
-// running span after its current partition. Running calls continue to their end. Items are kept
-// until they are durable.
+// drain is the state of draining. A draining worker gives back its queued spans and calls at once,
+// and the rest of a running span after the current partition. Running calls continue to their end
+// during draining. Items are kept until they are durable.
 type drain struct {
 	begun     bool
-	cancelled bool          // true if draining took too long and running spans were cancelled
-	left      bool          // true after Step has returned [Leave]
+	cancelled bool          // draining took too long and running spans were cancelled
+	left      bool          // Step has returned [Leave]
 	cancelAt  time.Duration // time at which running spans are cancelled
 	leaveAt   time.Duration // time at which the worker leaves even if some items are not durable
 }
@@ -24,8 +24,8 @@ func (d drain) due() time.Duration {
 	return d.leaveAt
 }
 
-// beginDrain drops all queued spans, makes running spans end after their current partition, and
-// accepts no more work.
+// beginDrain drops all queued spans, ends running spans after their current partition, and accepts
+// no more work.
 func (s *Session) beginDrain() {
 	if s.drain.begun {
 		return

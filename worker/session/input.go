@@ -2,19 +2,19 @@ package session
 
 import "github.com/bellwether-compute/bellwether/jobs/wire"
 
-// Input is an event that [Session.Step] handles. All kinds of inputs are in this file.
+// Input is an event that [Session.Step] handles.
 type Input interface{ input() }
 
-// Tick means that time has passed. The caller sends a Tick at the time that [Session.Due] returns,
-// and soon after direct calls if [Session.NeedsStep] returns true.
+// Tick tells the session the current time. The caller sends a Tick at the time that [Session.Due]
+// returns, and soon after direct calls if [Session.NeedsStep] returns true.
 type Tick struct{}
 
-// Connected means that the connection to NATS was established or restored. Earlier messages may
-// have been missed.
+// Connected means that the connection to NATS was established or restored. Messages may have been
+// missed before Connected.
 type Connected struct{}
 
-// Disconnected means that the connection to NATS was lost. The session sends nothing until the
-// connection is restored.
+// Disconnected means that the connection to NATS was lost. After Disconnected, the session sends
+// nothing until the connection is restored.
 type Disconnected struct{}
 
 // LeaderHeard means that the leader of an epoch has sent a beacon, or has answered [AskLeader].
@@ -31,21 +31,21 @@ type Nudged struct {
 }
 
 // RecordRead contains the epoch in the lease's record in storage, which is 0 if the lease was never
-// held. The read began after the session had asked for it with [ReadRecord].
+// held. The read begins after the session's request [ReadRecord].
 type RecordRead struct {
-	Followed uint64 // copy of the field Followed of the ReadRecord
+	Followed uint64 // copy of ReadRecord.Followed
 	Epoch    uint64
 }
 
-// ReceiptHeard means that a receipt has arrived for the report with this exchange number. A receipt
-// for an earlier exchange is ignored.
+// ReceiptHeard means that a receipt has arrived for the report with the given exchange number. The
+// session ignores a receipt for an earlier exchange.
 type ReceiptHeard struct {
 	Exchange uint64
 	Receipt  wire.Receipt
 }
 
-// NoResponders means that no process listens for the report with this exchange number: the leader
-// is dead, or does not listen yet.
+// NoResponders means that no process listens for the report with the given exchange number: the
+// leader is dead, or does not listen yet.
 type NoResponders struct{ Exchange uint64 }
 
 // Drain means that the worker must stop. The session returns [Leave] when the worker has drained or

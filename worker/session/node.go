@@ -12,7 +12,7 @@ import (
 type heldNode struct {
 	wire.HeldNode
 	storing bool   // true while the caller writes the partial to storage
-	stored  uint64 // number of the item that contains the blob's name; 0 if the partial is not in storage
+	stored  uint64 // number of the item with the blob's name; 0 if the partial is not in storage
 }
 
 func compareNodes(a, b jobs.Node) int {
@@ -52,20 +52,21 @@ func (s *Session) forgetNode(j *job, n jobs.Node) bool {
 	return found
 }
 
-// MayHold reports whether the next large partial may be delivered as a held node. MayHold returns false if the
-// leader does not support held nodes, or if the worker already holds the maximum number of nodes. If MayHold
-// returns false, the caller must write the partial to storage and deliver the name of its blob.
+// MayHold reports whether the next large partial may be delivered as a held node. MayHold returns
+// false if the leader does not support held nodes, or if the worker already holds the maximum
+// number of nodes. If MayHold returns false, the caller must write the partial to storage and
+// deliver the name of its blob.
 func (s *Session) MayHold() bool {
 	return s.cfg.Hello.Holds && s.leader.holds && s.work.nodes+s.cfg.Hello.Slots < wire.MaxNodes
 }
 
-// ReturnHeld ends a call of Merge whose result is large: the caller keeps the partial. ReturnHeld reports
-// whether the session accepts the node. If the session does not accept the node, the caller must drop the
-// partial.
+// ReturnHeld ends a call of Merge whose result is large: the caller keeps the partial. ReturnHeld
+// reports whether the session accepts the node. If the session does not accept the node, the caller
+// must drop the partial.
 //
-// If this worker held operands of the call, they can be dropped, because they would be lost together with the
-// result. But another leader may refuse a result that lacks skipped partitions, so in this case the leader
-// decides when the operands are dropped.
+// Operands of the call on this worker can be dropped, because they would be lost together with the
+// result. If the result lacks skipped partitions, however, another leader may refuse it, so the
+// leader decides when the operands are dropped.
 func (s *Session) ReturnHeld(h *HeldCall, n wire.HeldNode) (kept bool) {
 	s.endCall(h)
 	if h.dropped {
@@ -81,9 +82,9 @@ func (s *Session) ReturnHeld(h *HeldCall, n wire.HeldNode) (kept bool) {
 	return true
 }
 
-// NodeStored records that a held partial is in storage, in a blob. NodeStored reports whether the session keeps
-// the blob's name for the leader. If the session does not keep the name, the node is no longer held, and the
-// caller must remove the blob.
+// NodeStored records that a held partial is in storage, in a blob. NodeStored reports whether the
+// session keeps the blob's name for the leader. If NodeStored returns false, the node is no longer
+// held, and the caller must remove the blob.
 func (s *Session) NodeStored(job string, n jobs.Node, blob string) (kept bool) {
 	j, _ := s.find(job)
 	if j == nil {
@@ -102,7 +103,8 @@ func (s *Session) NodeStored(job string, n jobs.Node, blob string) (kept bool) {
 	return true
 }
 
-// NodeNotStored records that a write for a [StoreNode] has failed, so that the leader may order another write.
+// NodeNotStored records that the write for a [StoreNode] has failed, so that the leader may order
+// another write.
 func (s *Session) NodeNotStored(job string, n jobs.Node) {
 	if j, _ := s.find(job); j != nil {
 		if at, found := j.findNode(n); found {
@@ -112,15 +114,15 @@ func (s *Session) NodeNotStored(job string, n jobs.Node) {
 }
 
 // NodeLost records that the caller no longer has a held partial: the partial could not be read
-// back, or memory was short and the partial is durable.
+// back, or it was dropped because it is durable and memory was short.
 func (s *Session) NodeLost(job string, n jobs.Node) {
 	if j, _ := s.find(job); j != nil && s.forgetNode(j, n) {
 		s.hurry()
 	}
 }
 
-// NodeDurable reports whether a held partial is durable. If memory is short, the caller may drop a durable
-// partial and call [Session.NodeLost].
+// NodeDurable reports whether a held partial is durable. The caller may drop a durable partial if
+// memory is short, and must then call [Session.NodeLost].
 func (s *Session) NodeDurable(job string, n jobs.Node) bool {
 	j, _ := s.find(job)
 	if j == nil {
@@ -142,8 +144,8 @@ func (s *Session) Held() (nodes int, bytes uint64) {
 	return s.work.nodes, bytes
 }
 
-// Undurable calls visit for each held node that is not durable. visit receives the ID of the node's job and the
-// number of the node's partitions.
+// Undurable calls visit for each held node that is not durable, with the ID of the node's job and
+// the number of the node's partitions.
 func (s *Session) Undurable(visit func(job string, partitions uint64)) {
 	for _, j := range s.work.jobs {
 		for _, h := range j.nodes {
@@ -154,13 +156,13 @@ func (s *Session) Undurable(visit func(job string, partitions uint64)) {
 	}
 }
 
-// undurableNodes returns how many held nodes are not durable.
+// undurableNodes returns the number of held nodes that are not durable.
 func (s *Session) undurableNodes() (n int) {
 	s.Undurable(func(string, uint64) { n++ })
 	return n
 }
 
-// dropDurableNodes drops the nodes that are durable, so that a worker that drains can leave.
+// dropDurableNodes drops the durable nodes, so that a worker that drains can leave.
 func (s *Session) dropDurableNodes() {
 	for _, j := range s.work.jobs {
 		for _, h := range slices.Clone(j.nodes) {
@@ -197,8 +199,9 @@ func (s *Session) orderNodes(j *job, r wire.JobReceipt) {
 	}
 }
 
-// BeginStore records that the caller begins to write a held partial to storage without a [StoreNode].
-// BeginStore returns false if the partial is already being written, is already in storage, or is not held.
+// BeginStore records that the caller writes a held partial to storage without a [StoreNode].
+// BeginStore returns false if the partial is already being written, is already in storage, or is
+// not held.
 func (s *Session) BeginStore(job string, n jobs.Node) bool {
 	j, _ := s.find(job)
 	if j == nil {
@@ -222,6 +225,6 @@ func (s *Session) HoldsNode(job string, n jobs.Node) bool {
 	return found
 }
 
-// Pause tells the session whether memory is short. While memory is short, the worker begins no
-// partition.
+// Pause tells the session whether memory is short. The worker begins no partition while memory is
+// short.
 func (s *Session) Pause(short bool) { s.work.paused = short }

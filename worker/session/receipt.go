@@ -85,11 +85,11 @@ func (s *Session) endJob(id string) {
 	s.work.held -= len(j.running) + len(j.calls)
 	s.work.nodes -= len(j.nodes)
 	s.work.jobs = slices.Delete(s.work.jobs, at, at+1)
-	s.schedule.urgent = true // slots have become free for other spans, so the next report is sent at once
+	s.schedule.urgent = true // slots have become free, so the next report is sent at once
 }
 
-// addJob records the data for opening a job. If a job is not planned yet, addJob is called again after
-// planning.
+// addJob records the data for opening a job. addJob is called again after the planning of a job
+// that was not planned yet.
 func (s *Session) addJob(o wire.Opening) {
 	tree := jobs.Tree{}
 	if o.Partitions > 0 {
@@ -113,7 +113,7 @@ func (s *Session) addJob(o wire.Opening) {
 
 // cut shortens a span, or drops a call that has not begun.
 func (s *Session) cut(c wire.Cut) {
-	s.schedule.urgent = true // the leader waits for the new end of the span, so the next report is sent at once
+	s.schedule.urgent = true // the leader waits for the new end of the span
 	for _, j := range s.work.jobs {
 		for _, h := range slices.Concat(j.queued, j.running) {
 			if h.id != c.ID {
@@ -134,8 +134,8 @@ func (s *Session) cut(c wire.Cut) {
 	}
 }
 
-// assign adds a span to the held spans, or a call to the held calls. If the job of a span is not open, assign
-// returns an action that opens the job.
+// assign adds a span to the held spans, or a call to the held calls. If the job of the span is not
+// open, assign returns an action that opens the job.
 func (s *Session) assign(a wire.Assignment) error {
 	j, _ := s.find(a.Job)
 	switch {

@@ -8,19 +8,19 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Together, the following bounds ensure that a report is not larger than [wire.MaxMessage]. In a report, a span
-// takes at most 130 bytes.
+// The following bounds together keep a report below [wire.MaxMessage]. A span takes at most 130
+// bytes of a report.
 const (
-	// MaxHeld is the largest number of spans and calls that a worker holds.
+	// MaxHeld is the maximum number of spans and calls that a worker holds.
 	MaxHeld = 2048
 
 	// MaxInline is the largest size in bytes of a partial in a report.
 	MaxInline = 256 << 10
 
-	itemBudget = 700 << 10 // maximum total size of the items in a report, in bytes
-	jobSize    = 100       // largest size of a JobReport without its items, in bytes
-	itemSize   = 48        // largest size of an item without its data or text, in bytes
-	nodeSize   = 130       // maximum size of a held node in bytes; a report with all held nodes still has space for an item of any size
+	itemBudget = 700 << 10 // maximum total size in bytes of the items in a report
+	jobSize    = 100       // maximum size in bytes of a JobReport without its items
+	itemSize   = 48        // maximum size in bytes of an item without its data or text
+	nodeSize   = 130       // maximum size in bytes of a held node; a report with all held nodes still has space for any item
 )
 
 // nextReport makes the next report and marks it as in flight.
@@ -53,8 +53,8 @@ func (s *Session) nextReport() wire.Report {
 	return r
 }
 
-// unreceived returns the items that the leader has not received, grouped by job, as many as fit into a report.
-// The result more is true if some of these items did not fit.
+// unreceived returns the items that the leader has not received, grouped by job, as many as fit
+// into a report. The result more is true if some items did not fit.
 func (s *Session) unreceived() (list []wire.JobReport, more bool) {
 	budget := itemBudget - s.work.nodes*nodeSize
 	for _, j := range s.work.jobs {
@@ -82,7 +82,7 @@ func (s *Session) unreceived() (list []wire.JobReport, more bool) {
 	return list, false
 }
 
-// occupied returns how many slots and how many calls run code of a span or call that is no longer held.
+// occupied returns how many slots and calls run code of a span or call that is no longer held.
 func (s *Session) occupied() (slots, calls int) {
 	calls = s.work.calling
 	for _, j := range s.work.jobs {
@@ -95,8 +95,9 @@ func (s *Session) occupied() (slots, calls int) {
 	return s.work.straySlots, calls
 }
 
-// heldSpans returns the held spans: first the running spans, in order of arrival, then the queued
-// spans, in about the order in which they will run. The held calls follow.
+// heldSpans returns the held spans: the running spans in order of arrival, and then the queued
+// spans in the approximate order in which they will run. heldSpans lists the held calls after the
+// spans.
 func (s *Session) heldSpans() []wire.HeldSpan {
 	var running, queued []*HeldSpan
 	for _, j := range s.work.jobs {

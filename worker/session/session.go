@@ -17,7 +17,7 @@ type Session struct {
 	cfg     Config
 	now     time.Duration
 	actions []Action
-	// stepWanted is set by direct calls that make a report or another action due.
+	// stepWanted is set if a direct call has made a report or another action due.
 	stepWanted bool
 
 	leader       leader
@@ -27,12 +27,11 @@ type Session struct {
 	work         work
 }
 
-// never is later than every other instant.
+// never is later than every other time.
 const never = time.Duration(math.MaxInt64)
 
-// New returns the session of a worker that has just started: it has no connection and has not heard
-// of a leader. The session's instants are durations since the call of New, on a clock that never
-// goes back.
+// New returns the session of a worker that has just started, which has no connection and knows no
+// leader. The session's times are durations since the call of New, on a clock that never goes back.
 func New(cfg Config) (*Session, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -60,7 +59,7 @@ func (s *Session) Step(now time.Duration, in Input) []Action {
 	return actions
 }
 
-// Due returns when the session needs a [Tick] if no other input comes earlier.
+// Due returns the time at which the session needs a [Tick] if no other input comes earlier.
 func (s *Session) Due() time.Duration {
 	if s.drain.left {
 		return never
@@ -78,8 +77,8 @@ func (s *Session) Due() time.Duration {
 	return due
 }
 
-// NeedsStep reports whether direct calls since the last Step have made a report or another action due. If
-// NeedsStep returns true, the caller should call Step soon.
+// NeedsStep reports whether direct calls since the last Step have made a report or another action
+// due. If NeedsStep returns true, the caller should call Step soon.
 func (s *Session) NeedsStep() bool { return s.stepWanted }
 
 // hear updates the session's state for an input.
@@ -135,20 +134,20 @@ func (s *Session) do(a Action) { s.actions = append(s.actions, a) }
 // hurry makes the next report due at once.
 func (s *Session) hurry() { s.schedule.urgent, s.stepWanted = true, true }
 
-// Epoch returns the epoch of the leader that the worker follows, or 0 before the first
-// leader.
+// Epoch returns the epoch of the leader that the worker follows, or 0 before the first leader.
 func (s *Session) Epoch() uint64 { return s.leader.epoch }
 
-// Answered reports whether the current leader is believed alive and accepted the last report that it answered.
+// Answered reports whether the current leader is believed to be alive and accepted the last report
+// that it answered.
 func (s *Session) Answered() bool { return s.leader.answered }
 
 // Draining reports whether the worker drains.
 func (s *Session) Draining() bool { return s.drain.begun }
 
-// Busy returns how many slots run a span.
+// Busy returns the number of slots that run a span.
 func (s *Session) Busy() int { return s.work.busy }
 
-// Queued returns how many spans wait for a slot.
+// Queued returns the number of spans that wait for a slot.
 func (s *Session) Queued() int {
 	queued := 0
 	for _, j := range s.work.jobs {
@@ -157,7 +156,7 @@ func (s *Session) Queued() int {
 	return queued
 }
 
-// Kept returns how many items are kept, and their size in bytes.
+// Kept returns the number of kept items, and their size in bytes.
 func (s *Session) Kept() (items, bytes int) {
 	for _, j := range s.work.jobs {
 		items += len(j.items)
@@ -176,8 +175,8 @@ func (s *Session) Empty() bool {
 	return s.work.held == 0 && s.running() == 0 && items == 0 && s.undurableNodes() == 0
 }
 
-// Usable returns how many slots can run spans, and how many calls can run at the same time. The remaining slots
-// and calls run code that does not return.
+// Usable returns how many slots can run spans, and how many calls can run at the same time. The
+// slots and calls that Usable does not count run code that does not return.
 func (s *Session) Usable() (slots, calls int) {
 	return s.cfg.Hello.Slots - s.work.lostSlots, s.cfg.Hello.Slots - s.work.lostCalls
 }
@@ -186,13 +185,14 @@ func (s *Session) Usable() (slots, calls int) {
 type leader struct {
 	connected bool   // true while there is a connection to NATS
 	epoch     uint64 // epoch that the worker follows; 0 before the first leader
-	gone      bool   // true if NATS has said that no process listens for reports to this leader
+	gone      bool   // NATS has reported that no process listens for reports to this leader
 	answered  bool
-	holds     bool          // true if the last leader that answered supports held nodes
-	askAt     time.Duration // time of the next request for the leader, while no leader is known
+	holds     bool          // the last leader that answered supports held nodes
+	askAt     time.Duration // time of the next request for the leader, if no leader is known
 
-	// While a report is in flight, the session asks for the lease's record at the time recordAt. recordPause is
-	// the time until recordAt from the last such request, or from the report if there was no request.
+	// recordAt is the time at which the session asks for the lease's record, if a report is in
+	// flight. recordPause is the time from the previous such request, or from the report, to
+	// recordAt.
 	recordAt    time.Duration
 	recordPause time.Duration
 }
@@ -201,7 +201,7 @@ type leader struct {
 type conversation struct {
 	id          uint64
 	sequence    uint64 // number of the last report; 0 if no report was sent
-	inFlight    bool   // true if the last report has no receipt yet
-	moreFollows bool   // true if the last report omitted items that did not fit
-	saidGoodbye bool   // true if the last report said that the worker drains and holds nothing
+	inFlight    bool   // the last report has no receipt yet
+	moreFollows bool   // the last report omitted items that did not fit
+	saidGoodbye bool   // the last report said that the worker drains and holds nothing
 }

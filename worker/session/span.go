@@ -10,33 +10,33 @@ import (
 )
 
 // HeldSpan is a span that was assigned to the worker and is not finished. A slot gets a span from
-// [Session.Take] and gives the span back with [Session.Release].
+// [Session.Take] and returns the span with [Session.Release].
 type HeldSpan struct {
 	id      wire.SpanID
 	job     *job
-	lo      uint64 // the first partition that has not been delivered
-	ran     uint64 // the first partition of the span's last claim
-	claimed uint64 // the first partition that no slot has claimed
+	lo      uint64 // first partition that was not delivered
+	ran     uint64 // first partition of the span's last claim
+	claimed uint64 // first partition that no slot has claimed
 	hi      uint64
-	arrival uint64 // sequence number of the assignment, larger for later spans
+	arrival uint64 // sequence number of the assignment; later spans have larger numbers
 	slot    int    // number of the slot that runs the span, from 0
-	dropped bool   // true if the span is no longer held, so that deliveries for it are ignored
-	yields  bool   // true if the slot was told to release this span for another span
-	lost    bool   // true if the span's slot runs code that does not return
-	stray   bool   // true if the span is lost or its job has ended, but its slot has not released the span
-	asked   bool   // true if the span's slot was asked to hand over results
+	dropped bool   // the span is no longer held, so deliveries for it are ignored
+	yields  bool   // the slot was told to release this span for another span
+	lost    bool   // the span's slot runs code that does not return
+	stray   bool   // the span is lost or its job has ended, but its slot has not released the span
+	asked   bool   // the span's slot was asked to deliver results
 }
 
 // Job returns the ID of the span's job.
 func (h *HeldSpan) Job() string { return h.job.id }
 
-// Left returns how many partitions of the span no slot has claimed.
+// Left returns the number of partitions of the span that no slot has claimed.
 func (h *HeldSpan) Left() uint64 { return h.hi - h.claimed }
 
-// Take returns the span that an idle slot should run next, or nil if no span is waiting. Among the jobs with
-// waiting spans, Take prefers the highest priority, then the job with the fewest slots, and then the job that
-// has waited longest for a slot. Among the waiting spans of that job, Take returns the span that was assigned
-// first.
+// Take returns the span that an idle slot should run next, or nil if no span is waiting. Among the
+// jobs with waiting spans, Take prefers the highest priority, then the job with the fewest slots,
+// and then the job that has waited longest for a slot. Among the waiting spans of a job, Take
+// returns the span that was assigned first.
 func (s *Session) Take() *HeldSpan {
 	if s.drain.begun || s.work.busy == s.cfg.Hello.Slots || s.Full() {
 		return nil
@@ -78,11 +78,11 @@ func insertByArrival(spans []*HeldSpan, h *HeldSpan) []*HeldSpan {
 	return slices.Insert(spans, at, h)
 }
 
-// Claim returns the next partitions of a span that the span's slot should begin, at most want. If Claim returns
-// an empty span, the slot must deliver its results and release h. Possible reasons are: h is at its end, h was
-// cut or dropped, a span with precedence needs the slot, or the kept items take too much memory. The parameter
-// long is true if h has occupied its slot for the maximum time while another job of the same priority has no
-// slot.
+// Claim returns the next partitions of a span that the span's slot should run, at most want. If
+// Claim returns an empty span, the slot must deliver its results and release h. Claim returns an
+// empty span if h is at its end, h was cut or dropped, a span with precedence needs the slot, or
+// the kept items take too much memory. The parameter long is true if h has occupied its slot for
+// the maximum time while another job of the same priority has no slot.
 func (s *Session) Claim(h *HeldSpan, want uint64, long bool) jobs.Span {
 	if h.dropped || h.yields || s.drain.begun || h.claimed == h.hi || s.Full() {
 		return jobs.Span{}
@@ -97,8 +97,8 @@ func (s *Session) Claim(h *HeldSpan, want uint64, long bool) jobs.Span {
 	return claim
 }
 
-// done returns how many of the span's partitions were run but not delivered. For a job without large partials,
-// done returns 0, because its results are delivered soon.
+// done returns the number of the span's partitions that were run but not delivered. For a job
+// without large partials, done returns 0, because results are delivered soon.
 func (h *HeldSpan) done() uint64 {
 	if !h.job.large {
 		return 0
@@ -106,8 +106,8 @@ func (h *HeldSpan) done() uint64 {
 	return max(h.ran, h.lo) - h.lo
 }
 
-// mustYield reports whether h must release its slot. h must release its slot if more spans with precedence over
-// h are waiting than slots are idle or will soon be idle.
+// mustYield reports whether h must release its slot, because more spans with precedence over h are
+// waiting than slots are idle or will soon be idle.
 func (s *Session) mustYield(h *HeldSpan, long bool) bool {
 	waiting := 0
 	for _, j := range s.work.jobs {
@@ -122,13 +122,13 @@ func (s *Session) mustYield(h *HeldSpan, long bool) bool {
 	return waiting > s.cfg.Hello.Slots-s.work.busy+s.work.yielding
 }
 
-// HandOver returns the partition up to which a slot that continues to run should deliver its results. The
-// parameter next is the first partition that the slot has not run. HandOver rounds next down to a boundary of
-// the tree, so that few nodes cover the delivered range. At most an eighth of the results remains for the next
-// delivery.
+// HandOver returns the partition up to which a slot that continues to run should deliver its
+// results. The parameter next is the first partition that the slot has not run. HandOver rounds
+// next down to a boundary of the tree, so that few nodes cover the delivered range. At most an
+// eighth of the results remains for the next delivery.
 //
-// If the job's partials are large, nothing is delivered until the span ends: an earlier delivery would split
-// nodes into smaller nodes and would not make anything durable.
+// If the job's partials are large, nothing is delivered until the span ends, because an earlier
+// delivery would split nodes and would not make anything durable.
 func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 	if next == h.hi {
 		return next
@@ -139,14 +139,14 @@ func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 	return jobs.Span{Lo: h.lo, Hi: next}.Aligned().Hi
 }
 
-// Deliver accepts a slot's results since the slot's last delivery: items, in order, that cover exactly the
-// partitions from the last delivery to hi. The slot keeps the results of the partitions from hi to next. The
-// slot has not run claimed partitions from next on, so these can be claimed again. If Deliver returns an error,
-// it has not accepted any item.
+// Deliver accepts a slot's results since its last delivery: items, in order, that cover exactly the
+// partitions from the last delivery to hi. The slot keeps the results of the partitions from hi to
+// next. Claimed partitions from next on were not run and can be claimed again. If Deliver returns
+// an error, it has not accepted any item.
 //
-// A node whose partial is large is delivered as an item with Held, together with a HeldNode in
-// held, if [Session.MayHold] allows it. The caller keeps the partial until [DropNode] or [EndJob].
-// If the span is no longer held, the caller must drop the partial.
+// A large partial is delivered as an item with Held, together with a HeldNode in held, if
+// [Session.MayHold] allows it. The caller keeps a delivered large partial until [DropNode] or
+// [EndJob]. If the span is no longer held, the caller must drop the large partial.
 func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item, held ...wire.HeldNode) error {
 	s.handedOver(h)
 	if h.dropped {
@@ -196,14 +196,16 @@ func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item, h
 	return nil
 }
 
-// runningShort reports whether, after the next slot has taken a span, the number of queued spans will be less
-// than half the number of slots. The leader should then assign more spans soon. Otherwise the end of a span is
-// not urgent, because a worker with many slots would send too many reports.
+// runningShort reports whether the number of queued spans will be less than half the number of
+// slots after the next slot has taken a span. If work is running short, the leader should soon
+// assign more spans. Otherwise the end of a span is not urgent, because a worker with many slots
+// would send too many reports.
 func (s *Session) runningShort() bool { return 2*(s.Queued()-1) < s.cfg.Hello.Slots }
 
-// Lose records that the code of a cancelled span does not return. Until the slot releases the span, the worker
-// has one slot less. The span is no longer held. If the span's job has not ended, the failure f is reported for
-// the partition that the slot runs, and the other undelivered partitions are given back.
+// Lose records that the code of a cancelled span does not return. Until the slot releases the lost
+// span, the worker has one slot less. A lost span is no longer held. If the span's job has not
+// ended, Lose reports the failure f for the running partition, and gives back the other undelivered
+// partitions.
 func (s *Session) Lose(h *HeldSpan, f wire.Failure) {
 	if h.lost {
 		return
@@ -215,8 +217,8 @@ func (s *Session) Lose(h *HeldSpan, f wire.Failure) {
 	s.hurry()
 }
 
-// strays records that code of a span that is no longer held occupies a slot. The short time between a slot's
-// last delivery and its release does not count.
+// strays records that code of a span that is no longer held occupies a slot. The short time between
+// a slot's last delivery and its release does not count.
 func (s *Session) strays(h *HeldSpan) {
 	if !h.stray {
 		h.stray = true
@@ -227,8 +229,8 @@ func (s *Session) strays(h *HeldSpan) {
 // Holds reports whether the worker still holds a span, so that results for it are accepted.
 func (s *Session) Holds(h *HeldSpan) bool { return !h.dropped }
 
-// Release gives back a span and its slot. Partitions of the span that are not
-// delivered are queued again, or dropped if the worker drains.
+// Release returns a span and its slot to the session. Undelivered partitions of a released span are
+// queued again, or dropped if the worker drains.
 func (s *Session) Release(h *HeldSpan) {
 	s.handedOver(h)
 	s.work.slots[h.slot] = nil
@@ -240,7 +242,7 @@ func (s *Session) Release(h *HeldSpan) {
 	if h.stray {
 		h.stray = false
 		s.work.straySlots--
-		s.hurry() // the leader assigns nothing to a lost slot, so it must soon learn that the slot is usable
+		s.hurry() // the leader must soon learn that the slot is usable, because it assigns nothing to a lost slot
 	}
 	if h.yields {
 		h.yields = false
@@ -262,8 +264,8 @@ func (s *Session) Release(h *HeldSpan) {
 	j.queued = insertByArrival(j.queued, h)
 }
 
-// Abandon drops the undelivered partitions of a span after the failure of one of them. The
-// slot must still release the span.
+// Abandon drops the undelivered partitions of a span after the failure of one of them. The slot
+// must still release an abandoned span.
 func (s *Session) Abandon(h *HeldSpan, f wire.Failure) {
 	s.handedOver(h)
 	if h.dropped {

@@ -11,21 +11,21 @@ import (
 // work contains the spans to run, the calls to make and the items that are not durable yet.
 type work struct {
 	jobs  []*job            // sorted by ID
-	ended map[string]uint64 // number of the last item of each ended job, by the job's ID; numbers of a job's items must never be used again
-	order []string          // IDs of the ended jobs, the oldest first
+	ended map[string]uint64 // number of the last item of each ended job, by the job's ID; the numbers must never be used again
+	order []string          // IDs of the ended jobs, oldest first
 
-	keptBytes int         // bytes of kept items
+	keptBytes int         // size in bytes of the kept items
 	held      int         // number of held spans and calls, queued and running
 	busy      int         // number of spans that slots are running
 	yielding  int         // number of busy spans that must release their slots for other spans
-	awaited   int         // number of busy spans whose slots were asked to hand over
+	awaited   int         // number of busy spans whose slots were asked to deliver results
 	calling   int         // number of calls that are running, including calls that are no longer held
 	nodes     int         // number of held nodes
 	slots     []*HeldSpan // spans that slots are running, by slot number; nil for an idle slot
 
 	// lostSlots and lostCalls are the numbers of slots and calls with code that does not return.
 	lostSlots, lostCalls int
-	paused               bool // true if memory is short
+	paused               bool // memory is short
 	straySlots           int  // number of busy spans that are lost or whose jobs have ended
 
 	alone alone
@@ -38,14 +38,14 @@ type work struct {
 type job struct {
 	id        string
 	opening   wire.Opening
-	tree      jobs.Tree // tree of the job; zero until the job is planned
+	tree      jobs.Tree // aggregation tree of the job; zero until the job is planned
 	state     jobState
 	queued    []*HeldSpan // waiting spans in the order of their assignment
 	running   []*HeldSpan // running spans in the order of their assignment
 	calls     []*HeldCall // calls in the order of their assignment
-	nodes     []*heldNode // sorted
-	large     bool        // true if the worker has held a large partial of the job
-	lastTaken uint64      // value of work.taken at the time when a slot last took a span of the job
+	nodes     []*heldNode // held nodes in tree order
+	large     bool        // the worker has held a large partial of the job
+	lastTaken uint64      // value of work.taken when a slot last took a span of the job
 
 	items    []item // kept items; the first item has the number durable+1
 	durable  uint64 // number of the last durable item
@@ -64,15 +64,15 @@ const (
 // item is a kept item.
 type item struct {
 	wire.Item
-	span wire.SpanID // ID of the span or call that the item belongs to; zero if opening the job failed
+	span wire.SpanID // ID of the span or call to which the item belongs; zero if opening the job failed
 	size int         // upper bound of the item's size in a report, in bytes; less than itemBudget
 }
 
 // last returns the number of the job's last item.
 func (j *job) last() uint64 { return j.durable + uint64(len(j.items)) }
 
-// knows reports whether the worker holds a span or call of the job, or keeps items that belong to
-// it.
+// knows reports whether the worker holds a span or call of the job, or keeps items of this span or
+// call.
 func (j *job) knows(id wire.SpanID) bool {
 	same := func(h *HeldSpan) bool { return h.id == id }
 	return slices.ContainsFunc(j.queued, same) || slices.ContainsFunc(j.running, same) ||
@@ -94,7 +94,7 @@ func (j *job) blobs() []string {
 	return list
 }
 
-// find returns the job with an ID, or nil, and the job's index in work.jobs.
+// find returns the job with an ID and the job's index in work.jobs, or nil.
 func (s *Session) find(id string) (*job, int) {
 	at, ok := slices.BinarySearchFunc(s.work.jobs, id, func(j *job, id string) int { return cmp.Compare(j.id, id) })
 	if !ok {
@@ -110,8 +110,9 @@ func (s *Session) Opened(id string) {
 	}
 }
 
-// OpenFailed tells the session that a job could not be opened. The session reports the failure and drops the
-// job's spans. With the next assignment of the job, the session opens the job again.
+// OpenFailed tells the session that a job could not be opened. The session reports the failure and
+// drops the job's spans. The session opens the job again when the leader assigns the job's work
+// again.
 func (s *Session) OpenFailed(id string, f wire.Failure) {
 	j, _ := s.find(id)
 	if j == nil {
@@ -157,8 +158,8 @@ func (s *Session) dropQueued(j *job) {
 	j.queued = nil
 }
 
-// maxEnded is the number of ended jobs that the session remembers. An ended job never begins again, but a
-// leader may not know that the job has ended.
+// maxEnded is the number of ended jobs that the session remembers. Ended jobs are remembered,
+// because a leader may not know that a job has ended.
 const maxEnded = 10_000
 
 // rememberEnded records the number of the last item of a job that has ended.

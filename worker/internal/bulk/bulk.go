@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	chunkSize = 512 << 10 // the chunk size is below the size limit of NATS messages, which is at least 1 MiB
+	chunkSize = 512 << 10 // smaller than the size limit of NATS messages, which is at least 1 MiB
 	window    = 8
 
-	// Window is the maximum number of bytes that a fetch has in flight.
+	// Window is the maximum number of bytes in flight of one fetch.
 	Window = window * chunkSize
 
-	// If nothing comes for probeAfter, one chunk is requested again: if the holder has died, requests
-	// that were on their way to it are lost, and only a later one gets the answer that nobody listens.
+	// probeAfter is the time without data after which Fetch repeats a request: if the holder has
+	// died, only a new request gets the answer that there are no responders.
 	probeAfter  = 200 * time.Millisecond
 	resendAfter = 2 * time.Second
 	stalledFor  = 10 * time.Second
@@ -39,13 +39,14 @@ var (
 	ErrDamaged    = errors.New("the bytes are damaged")
 )
 
-// Source provides the partials that a worker serves to other workers. ReadAt fills the slice to with the bytes
-// of a partial, beginning at offset. If the source does not contain the partial, the error is [ErrNotHeld].
+// Source provides the partials that a worker serves to other workers. ReadAt fills the slice to
+// with the bytes of a partial from offset on. ReadAt returns [ErrNotHeld] if the source does not
+// contain the partial.
 type Source interface {
 	ReadAt(job string, node jobs.Node, to []byte, offset int64) error
 }
 
-// status is the first byte of an answer. If the status is statusOK, the bytes of the partial follow.
+// status is the first byte of an answer. The bytes of the partial follow the status statusOK.
 const (
 	statusOK byte = iota
 	statusNotHeld
@@ -53,7 +54,7 @@ const (
 	statusMalformed
 )
 
-// A request contains the node's level, the node's index, the offset, the length, and the job's ID.
+// A request contains the node's level and index, the offset, the length, and the job's ID.
 const requestHead = 1 + 8 + 8 + 4
 
 func encodeRequest(job string, node jobs.Node, offset int64, n int) []byte {
@@ -84,7 +85,7 @@ type Server struct {
 // Serve answers requests on a subject until Close is called.
 func Serve(nc *nats.Conn, subject string, source Source) (*Server, error) {
 	s := &Server{closed: make(chan struct{})}
-	answered := make([]byte, 0, 1+chunkSize) // requests are answered one after the other and Respond copies the answer, so one buffer is enough
+	answered := make([]byte, 0, 1+chunkSize) // one buffer is enough, because requests are answered one after the other and Respond copies the answer
 	var err error
 	s.sub, err = nc.Subscribe(subject, func(m *nats.Msg) {
 		_ = m.Respond(answer(source, m.Data, answered)) // if the answer is lost, the fetcher repeats the request
@@ -103,7 +104,7 @@ func (s *Server) Close() {
 	}
 }
 
-// answer returns the answer to a request. The answer uses the memory of buffer.
+// answer returns the answer to a request. The returned answer uses the memory of buffer.
 func answer(source Source, request, buffer []byte) []byte {
 	job, node, offset, n, ok := decodeRequest(request)
 	if !ok {
@@ -120,9 +121,9 @@ func answer(source Source, request, buffer []byte) []byte {
 	return data
 }
 
-// Fetch fills data with the bytes of a partial that another worker holds. The other worker listens
-// on subject. The partial must have the length of data, and sum must be its CRC-32C. After an error
-// the content of data is undefined.
+// Fetch fills data with the bytes of a partial that another worker holds. The holder of the partial
+// listens on subject. The partial must have the length of data, and its CRC-32C must be sum. After
+// an error the content of data is undefined.
 func Fetch(ctx context.Context, nc *nats.Conn, subject, job string, node jobs.Node, data []byte, sum uint32) error {
 	f := &fetch{
 		nc: nc, subject: subject, job: job, node: node, inbox: nc.NewInbox(),
@@ -150,8 +151,8 @@ type fetch struct {
 	node    jobs.Node
 	inbox   string
 	data    []byte
-	next    int               // the first chunk that has not been requested
-	asked   map[int]time.Time // request times of the requested chunks that have not arrived
+	next    int               // first chunk that was not requested yet
+	asked   map[int]time.Time // request times of the chunks in flight
 	answers chan *nats.Msg
 }
 
@@ -196,7 +197,7 @@ func (f *fetch) run(ctx context.Context) error {
 	return nil
 }
 
-// place returns the part of the data that a chunk fills.
+// place returns the part of the data that belongs to a chunk.
 func (f *fetch) place(chunk int) []byte {
 	return f.data[chunk*chunkSize : min((chunk+1)*chunkSize, len(f.data))]
 }
@@ -206,7 +207,7 @@ func (f *fetch) ask(chunk int) error {
 	return f.nc.PublishRequest(f.subject, f.inbox+"."+strconv.Itoa(chunk), encodeRequest(f.job, f.node, int64(chunk)*chunkSize, len(f.place(chunk))))
 }
 
-// take processes an answer. take returns false if the chunk has already arrived.
+// take processes an answer. It returns false if the chunk has already arrived.
 func (f *fetch) take(m *nats.Msg) (took bool, err error) {
 	if m.Header.Get("Status") == "503" { // NATS replies with status 503 if the subject has no responders
 		return false, ErrGone

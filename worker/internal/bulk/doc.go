@@ -1,6 +1,5 @@
-// Package bulk moves large partials between workers over NATS. The package needs NATS connections
-// that are used for nothing else, so that messages of the protocol never wait behind large
-// partials.
+// Package bulk moves large partials between workers over NATS. The package needs separate NATS
+// connections, so that messages of the protocol never wait behind large partials.
 //
 //	fetcher                                       holder
 //	   │  request: job, node, offset, length         │
@@ -10,9 +9,9 @@
 //	   │  … the next request for each answer         │
 //	   │  checksum of the whole                      │
 //
-// The fetcher requests each chunk, so the holder keeps no state: if a fetch is cancelled or the
-// fetcher dies, there are simply no more requests. At most [Window] bytes of a fetch are in flight,
-// which bounds the memory of the NATS server even if the fetcher is slow.
+// The fetcher requests each chunk, so the holder keeps no state, even if a fetch is cancelled or
+// the fetcher dies. At most [Window] bytes of a fetch are in flight, which bounds the memory of the
+// NATS server even if the fetcher is slow.
 //
 // # What can fail
 //

@@ -11,25 +11,26 @@
 //	                      │
 //	                      └──▶ spare memory ──▶ Buffer
 //
-// The limit is for the sum of four amounts of memory: the held partials, the merge stacks of slots (Use), the
-// operands of merges (Reserve), and one more partial, so that a slot has room to begin. Work that needs more
-// memory waits. There are two exceptions, so that a worker with little memory still makes progress: a slot may
-// begin if nothing is in memory, and one merge may always run, because a merge frees memory. The limit is
-// therefore exceeded by at most one partial if partials are decoded in place.
+// The limit applies to the sum of four amounts of memory: the held partials, the merge stacks of
+// slots (Use), the operands of merges (Reserve), and one more partial, so that a slot can begin.
+// Work that would exceed the limit waits. So that a worker with little memory still makes progress,
+// a slot may always begin if nothing is in memory, and one merge may always run, because a merge
+// frees memory. The limit is therefore exceeded by at most one partial if partials are decoded in
+// place.
 //
-// If the job allows it, the memory of a dropped partial is kept for later partials when nobody
-// reads the dropped partial any more. This spare memory is used before new memory is allocated, and
-// is freed when memory is short.
+// The memory of a dropped partial is kept for later partials if the job allows the reuse. Spare
+// memory is used before new memory is allocated, and is freed when memory is short.
 //
 // # What can fail
 //
-//   - The folder is full or not writable: the partial stays in memory, a log line names job, node and size, and
-//     the next attempt follows 10 s later. Until then [Holdings.Stuck] is true, so that the caller writes
-//     partials to storage. [Holdings.Short] is true until memory is free again, so slots wait.
+//   - The folder is full or not writable: the partial stays in memory, a log line names job, node
+//     and size, and the write is retried after 10 s. Until the retry succeeds, [Holdings.Stuck]
+//     returns true, so that the caller writes partials to storage. [Holdings.Short] returns true
+//     until memory is free again, so slots wait.
 //   - A file cannot be read back, or the bytes are damaged: the partial is lost, and Read returns
 //     the error.
-//   - The process is killed: the names of its files were removed when the files were created, so
-//     the operating system frees the files.
+//   - The process is killed: the operating system frees the files, because their names were removed
+//     when they were created.
 package holdings
 
 import (
@@ -55,12 +56,12 @@ var ErrNotHeld = errors.New("the partial is not held")
 type Config struct {
 	// Limit is the maximum number of bytes of partials, operands and results of merges in memory.
 	Limit int64
-	// Dir is the spill folder. If Dir is empty, partials are not moved to files.
+	// Dir is the spill folder; if it is empty, partials are not moved to files.
 	Dir string
 	// Spares is the maximum number of buffers that are kept as spare memory.
 	Spares int
 	Logger *slog.Logger
-	// Changed, if not nil, is called when Short has changed. Changed must not block.
+	// Changed, if not nil, is called when Short has changed; it must not block.
 	Changed func()
 }
 
@@ -71,12 +72,12 @@ type Holdings struct {
 	mu       sync.Mutex
 	freed    *sync.Cond // signalled when memory was freed or the holdings were closed
 	parts    map[key]*part
-	order    []*part // the partials in memory, the oldest first
+	order    []*part // partials in memory, oldest first
 	inMemory int64
 	reserved int64
 	reserves int // number of reservations
 	stacks   int64
-	largest  int64 // bytes of the largest partial so far
+	largest  int64 // size in bytes of the largest partial so far
 	spares   [][]byte
 	retryAt  time.Time // time of the next attempt after a failed write to the spill folder
 	closed   bool
@@ -89,15 +90,15 @@ type key struct {
 	node jobs.Node
 }
 
-// part is a held partial. The field data is nil after the partial was spilled or taken.
+// part is a held partial. part.data is nil after the partial was spilled or taken.
 type part struct {
 	key
 	data    []byte
 	file    *os.File
 	size    int64
-	sum     uint32 // CRC-32C
-	readers int    // number of reads of the partial's data that have not ended
-	reuse   bool   // true if the memory of data may be used for other partials
+	sum     uint32 // CRC-32C of the partial
+	readers int    // number of unfinished reads of the partial's data
+	reuse   bool   // the memory of data may be used for other partials
 	taken   bool
 	dropped bool
 }
@@ -119,8 +120,8 @@ func New(cfg Config) (*Holdings, error) {
 	return h, nil
 }
 
-// newFile creates a file and removes its name, so that the system deletes the file when it is closed or the
-// process ends.
+// newFile creates a file and removes its name, so that the system deletes the file when it is
+// closed or the process ends.
 func newFile(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, "bellwether-spill-*")
 	if err != nil {
@@ -132,9 +133,10 @@ func newFile(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Put adds a partial. The caller must not change data afterwards. If the partial is already held, Put keeps one
-// of the two copies, which have the same bytes. Set reuse if nothing else refers to the memory of data, so that
-// the memory becomes spare memory when the partial is dropped. The parameter sum is the CRC-32C of data.
+// Put adds a partial. The caller must not change data after Put. If the partial is already held,
+// Put keeps one of the two equal copies. The caller sets reuse if nothing else refers to the memory
+// of data, which then becomes spare memory when the partial is dropped. The parameter sum is the
+// CRC-32C of data.
 func (h *Holdings) Put(job string, node jobs.Node, data []byte, sum uint32, reuse bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -153,9 +155,9 @@ func (h *Holdings) Put(job string, node jobs.Node, data []byte, sum uint32, reus
 	h.change(&h.inMemory, p.size)
 }
 
-// Take gives the bytes of a partial to the caller, who may change them. Take returns false unless the partial
-// is in memory and nobody is reading it. A taken partial can no longer be read, but counts against the limit
-// until it is dropped or returned.
+// Take gives the bytes of a partial to the caller, who may change them. Take returns false unless
+// the partial is in memory and nobody is reading it. A taken partial can no longer be read, but
+// counts against the limit until it is dropped or returned.
 func (h *Holdings) Take(job string, node jobs.Node) (data []byte, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -168,20 +170,19 @@ func (h *Holdings) Take(job string, node jobs.Node) (data []byte, ok bool) {
 	return data, true
 }
 
-// GiveBack returns a taken partial whose bytes the caller has not changed. The partial can be read again,
-// unless it was dropped or replaced by Put.
+// GiveBack returns a taken partial whose bytes are unchanged to the holdings. The returned partial
+// can be read again, unless it was dropped or replaced by Put.
 func (h *Holdings) GiveBack(job string, node jobs.Node, data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if p := h.parts[key{job, node}]; p != nil && p.taken {
 		p.data, p.taken = data, false
 		h.order = append(h.order, p)
-		h.change(&h.inMemory, 0) // begins to move partials to files if memory is short
+		h.change(&h.inMemory, 0) // start to move partials to files if memory is short
 	}
 }
 
-// Has reports whether a partial is held. A partial that was taken counts as held until it is
-// dropped.
+// Has reports whether a partial is held. A taken partial counts as held until it is dropped.
 func (h *Holdings) Has(job string, node jobs.Node) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -196,8 +197,8 @@ func (h *Holdings) InMemory(job string, node jobs.Node) bool {
 	return p != nil && p.data != nil
 }
 
-// DropTaken removes a partial that was taken. DropTaken returns false if the partial is not held, or if Put has
-// replaced it after the Take.
+// DropTaken removes a taken partial. DropTaken returns false if the partial is not held, or if Put
+// has replaced it after the Take.
 func (h *Holdings) DropTaken(job string, node jobs.Node) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -209,7 +210,6 @@ func (h *Holdings) DropTaken(job string, node jobs.Node) bool {
 	return true
 }
 
-// Drop removes a partial.
 func (h *Holdings) Drop(job string, node jobs.Node) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -228,7 +228,7 @@ func (h *Holdings) DropJob(job string) {
 		}
 	}
 	if len(h.parts) == 0 {
-		h.spares = nil // the sizes of the next job's partials are unknown, so spare memory would be wasted
+		h.spares = nil // the next job's partials may have other sizes
 	}
 }
 
@@ -264,7 +264,8 @@ func (h *Holdings) forget(p *part) {
 	h.change(&h.inMemory, -p.size)
 }
 
-// Reuse adds the memory of data to the spare memory. Nothing else may refer to this memory.
+// Reuse adds the memory of data to the spare memory. Nothing else may refer to the memory that
+// Reuse adds.
 func (h *Holdings) Reuse(data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -278,7 +279,7 @@ func (h *Holdings) addSpare(data []byte) {
 	}
 }
 
-// trim frees spare memory until the rest fits within the limit.
+// trim frees spare memory until the remaining memory fits within the limit.
 func (h *Holdings) trim() {
 	spare := int64(0)
 	for i, data := range h.spares {
@@ -290,7 +291,8 @@ func (h *Holdings) trim() {
 	}
 }
 
-// Spare returns n bytes of spare memory, or nil if no spare buffer has this size. The bytes may have any value.
+// Spare returns n bytes of spare memory, or nil if no spare buffer has this size. The returned
+// bytes may have any value.
 func (h *Holdings) Spare(n int64) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -303,7 +305,7 @@ func (h *Holdings) Spare(n int64) []byte {
 	return nil
 }
 
-// Buffer returns n bytes of spare memory or of new memory. The bytes may have any value.
+// Buffer returns n bytes of spare memory or of new memory. The returned bytes may have any value.
 func (h *Holdings) Buffer(n int64) []byte {
 	if data := h.Spare(n); data != nil {
 		return data
@@ -311,9 +313,9 @@ func (h *Holdings) Buffer(n int64) []byte {
 	return make([]byte, n)
 }
 
-// Read checks the checksum of a partial and returns the bytes. If own is true, nothing else uses the bytes and
-// the caller may change them. If own is false, the caller must not change the bytes, and must call done after
-// its last use of the bytes.
+// Read verifies the checksum of a partial and returns the partial's bytes. If own is true, the
+// caller may change the returned bytes, because nothing else uses them. If own is false, the caller
+// must not change the bytes, and must call done after its last use of them.
 func (h *Holdings) Read(job string, node jobs.Node) (data []byte, own bool, done func(), err error) {
 	p, data := h.begin(job, node)
 	switch {
@@ -335,7 +337,7 @@ func (h *Holdings) Read(job string, node jobs.Node) (data []byte, own bool, done
 	return data, own, done, nil
 }
 
-// ReadAt fills a buffer with the part of a partial that begins at an offset.
+// ReadAt fills the buffer to with the bytes of a partial from offset on.
 func (h *Holdings) ReadAt(job string, node jobs.Node, to []byte, offset int64) error {
 	p, data := h.begin(job, node)
 	if p == nil {
@@ -354,8 +356,8 @@ func (h *Holdings) ReadAt(job string, node jobs.Node, to []byte, offset int64) e
 	return h.readFile(p, to, offset)
 }
 
-// begin begins a read. begin returns the partial, and the partial's data if they are in memory. If begin
-// returns data, the caller must call end after the read.
+// begin starts a read of a partial. It returns the partial, and the partial's data if they are in
+// memory. If begin returns data, the caller must call end after the read.
 func (h *Holdings) begin(job string, node jobs.Node) (p *part, data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -368,8 +370,8 @@ func (h *Holdings) begin(job string, node jobs.Node) (p *part, data []byte) {
 	return p, p.data
 }
 
-// end ends a read of a partial's data. If the partial was dropped during the read and this was the
-// last read, end frees the data.
+// end finishes a read of a partial's data. If the partial was dropped during the read, the last
+// call of end frees the data.
 func (h *Holdings) end(p *part, data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -416,8 +418,7 @@ func (h *Holdings) Reserve(ctx context.Context, n int64) (release func(), err er
 	}), nil
 }
 
-// Use adds n to the number of bytes that the merge stacks of slots use. The number n may be
-// negative.
+// Use adds n, which may be negative, to the number of bytes that the merge stacks of slots use.
 func (h *Holdings) Use(n int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -431,20 +432,20 @@ func (h *Holdings) Short() bool {
 	return h.short()
 }
 
-// used returns how many bytes count against the limit, without spare memory.
+// used returns how many bytes count against the limit; spare memory does not count.
 func (h *Holdings) used() int64 { return h.inMemory + h.reserved + h.stacks }
 
 func (h *Holdings) short() bool { return h.used() > 0 && h.used()+h.largest > h.cfg.Limit }
 
-// Stuck reports whether memory is short although partials cannot be written to the spill folder.
+// Stuck reports whether memory is short and partials cannot be written to the spill folder.
 func (h *Holdings) Stuck() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.short() && !h.spilling && len(h.order) > 0 && (h.cfg.Dir == "" || time.Now().Before(h.retryAt))
 }
 
-// Bytes returns how many bytes are in memory, which includes stacks and reservations, and how many
-// bytes are in files.
+// Bytes returns how many bytes are in memory, including stacks and reservations, and how many bytes
+// are in files.
 func (h *Holdings) Bytes() (inMemory, spilled int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -456,8 +457,8 @@ func (h *Holdings) Bytes() (inMemory, spilled int64) {
 	return h.used(), spilled
 }
 
-// change adds n to one of the counters of memory in use. If more memory is now in use than the
-// limit allows, change begins to write partials to files.
+// change adds n to one of the counters of memory in use. If the memory in use exceeds the limit,
+// change starts to write partials to files.
 func (h *Holdings) change(which *int64, n int64) {
 	before := h.short()
 	*which += n
@@ -475,7 +476,7 @@ func (h *Holdings) change(which *int64, n int64) {
 	}
 }
 
-// retrySpill is the time from a failed write to the next attempt.
+// retrySpill is the time between a failed write to the spill folder and the next attempt.
 const retrySpill = 10 * time.Second
 
 // spill writes partials to the folder until memory is no longer short.
@@ -494,7 +495,7 @@ func (h *Holdings) spill() {
 		switch {
 		case err != nil:
 			h.retryAt = time.Now().Add(retrySpill)
-			h.cfg.Changed() // if the spill folder is full, the caller writes partials to storage
+			h.cfg.Changed() // the caller writes partials to storage if the spill folder is full
 			h.cfg.Logger.Error("Cannot write a partial to the spill folder, it stays in memory", "job", p.job, "node", p.node.String(), "bytes", p.size, "error", err)
 			return
 		case p.dropped || h.closed:
@@ -531,7 +532,7 @@ func (h *Holdings) Close() {
 	h.spills.Wait()
 }
 
-// List returns the job, node and size of the partials in memory, the largest first.
+// List returns the job, node and size of each partial in memory, the largest first.
 func (h *Holdings) List() []wire.HeldNode {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,9 +1,8 @@
-// Package imds asks Azure's Instance Metadata Service which events are about to
-// happen to the virtual machine that this process runs on. Every virtual machine
-// reaches the service at the same link-local address.
+// Package imds asks Azure's Instance Metadata Service for scheduled events of the virtual machine
+// on which this process runs. The service has the same link-local address on every virtual machine.
 //
-// The service announces events to all machines of a scale set's placement group. An
-// event that affects this machine lists the machine's name among its resources:
+// The service announces an event to all machines of a scale set's placement group. An announced
+// event lists the names of the affected machines as its resources:
 //
 //	Preempt    a spot machine is evicted, at least 30 s after the announcement
 //	Terminate  the machine is deleted, if its scale set has termination notices enabled
@@ -11,9 +10,9 @@
 //	Reboot     the machine restarts and loses its memory
 //	Freeze     the machine pauses for some seconds and loses nothing
 //
-// The first request that a machine sends enables the service, which can take two minutes.
-// An event starts at its announced time, or as soon as a machine approves the event.
+// The first request of a machine enables the service, which can take two minutes. An event starts
+// at its announced time, or as soon as a machine approves the event.
 //
-// What can fail: outside Azure no service, or an unrelated service, answers at the address. On
-// Azure the service may be unavailable for some time.
+// Outside Azure no service, or an unrelated service, answers at the address. On Azure the service
+// may be unavailable for some time.
 package imds

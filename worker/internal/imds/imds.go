@@ -16,7 +16,7 @@ import (
 // URL is the address of the metadata service on every virtual machine.
 const URL = "http://169.254.169.254"
 
-// Paths of the metadata service, with the API versions.
+// The paths of the metadata service contain the API versions.
 const (
 	eventsPath = "/metadata/scheduledevents?api-version=2020-07-01"
 	namePath   = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
@@ -28,11 +28,11 @@ type Event struct {
 	Type      string   `json:"EventType"` // type of the event: Preempt, Terminate, Redeploy, Reboot or Freeze
 	Resources []string `json:"Resources"` // names of the machines that the event affects
 	Status    string   `json:"EventStatus"`
-	NotBefore string   `json:"NotBefore"` // when the event may start; empty once the event has started
+	NotBefore string   `json:"NotBefore"` // time at which the event may start; empty once the event has started
 }
 
-// EndsMachine reports whether the machine loses its memory in the event. A frozen machine resumes with its
-// memory intact; until then, its process is treated as unresponsive.
+// EndsMachine reports whether the machine loses its memory in the event. A frozen machine resumes
+// with its memory intact; its process does not respond until then.
 func (e Event) EndsMachine() bool {
 	return slices.Contains([]string{"Preempt", "Terminate", "Redeploy", "Reboot"}, e.Type)
 }
@@ -48,8 +48,8 @@ type Client struct {
 	http *http.Client
 }
 
-// New returns a client of the metadata service at a URL. The client uses no proxy, because a proxy
-// would ask the metadata service of the proxy's machine.
+// New returns a client of the metadata service at a URL. The client uses no proxy, because the
+// request must come from the machine itself.
 func New(url string) *Client {
 	return &Client{url: url, http: &http.Client{Transport: &http.Transport{
 		DialContext:     (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
@@ -96,7 +96,7 @@ func (c *Client) Approve(ctx context.Context, e Event) error {
 	return err
 }
 
-// maxAnswer bounds the length of a reply in bytes, because an unrelated service may answer at the
+// maxAnswer bounds the size in bytes of a reply, because an unrelated service may answer at the
 // address.
 const maxAnswer = 1 << 20
 
@@ -105,7 +105,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]by
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
-	request.Header.Set("Metadata", "true") // the service requires this header, which proves that the request was not forwarded by a proxy
+	request.Header.Set("Metadata", "true") // the service requires this header, which proves that no proxy forwarded the request
 	answer, err := c.http.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("ask the metadata service: %w", err)

@@ -22,12 +22,12 @@ import (
 	"time"
 )
 
-// Annotation is the name of the annotation. The value of the annotation is a decimal number of 32
+// Annotation is the name of the pod's annotation. The annotation's value is a decimal number of 32
 // bits.
 const Annotation = "controller.kubernetes.io/pod-deletion-cost"
 
-// Config describes how a worker reaches the Kubernetes API and its own pod. The defaults are right for a
-// process in a pod.
+// Config describes how a worker reaches the Kubernetes API and its own pod. The defaults of Config
+// are right for a process in a pod.
 type Config struct {
 	URL       string // URL of the API server; the default comes from variables that Kubernetes sets
 	Account   string // folder with the token and the certificate of the pod's service account
@@ -35,7 +35,7 @@ type Config struct {
 	Namespace string // the pod's namespace; the default is the variable POD_NAMESPACE
 
 	Every  time.Duration  // interval between two calls of Cost; 0 means 30 s
-	Cost   func() float64 // returns the work that would be lost if the worker died now, in seconds
+	Cost   func() float64 // function that returns the work that would be lost if the worker died now, in seconds
 	Logger *slog.Logger
 }
 
@@ -51,7 +51,7 @@ type Annotator struct {
 	cfg    Config
 	pod    string // URL of the pod in the Kubernetes API
 	client *http.Client
-	told   int64  // the last value that was written; -1 if it is unknown
+	told   int64  // last value that was written; -1 if unknown
 	last   string // text of the last logged error, or empty
 }
 
@@ -88,7 +88,7 @@ func newAnnotator(cfg Config) (*Annotator, error) {
 	if !roots.AppendCertsFromPEM(authority) {
 		return nil, fmt.Errorf("%s/ca.crt: want a certificate in PEM", cfg.Account)
 	}
-	a.client = &http.Client{Timeout: callTimeout, Transport: &http.Transport{ // the client uses no proxy, because the server is in the cluster
+	a.client = &http.Client{Timeout: callTimeout, Transport: &http.Transport{ // the client uses no proxy, because the API server is in the cluster
 		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, MaxIdleConns: 1, IdleConnTimeout: time.Second,
 	}}
 	return a, nil
@@ -111,7 +111,7 @@ func (a *Annotator) Run(ctx context.Context) {
 	}
 }
 
-// valueOf converts a cost to the value of the annotation.
+// valueOf converts a cost in seconds to the value of the annotation.
 func valueOf(seconds float64) int64 { return int64(math.Ceil(min(max(seconds, 0), math.MaxInt32))) }
 
 // worthTelling reports whether the cost has changed so much since the last write that the change
@@ -121,8 +121,7 @@ func worthTelling(told, now int64) bool {
 	return told < 0 || change >= 5 && 4*change >= max(told, now)
 }
 
-// tell writes the annotation. tell logs an error, unless the last attempt failed with the same
-// error.
+// tell writes the annotation. It logs an error, unless the last attempt failed with the same error.
 func (a *Annotator) tell(ctx context.Context, value int64) {
 	err := a.patch(ctx, value)
 	switch {
@@ -135,8 +134,8 @@ func (a *Annotator) tell(ctx context.Context, value int64) {
 	}
 }
 
-// patch writes the annotation. patch reads the token file for each write, because Kubernetes
-// replaces the file from time to time.
+// patch writes the annotation. It reads the token file for each write, because Kubernetes replaces
+// the file from time to time.
 func (a *Annotator) patch(ctx context.Context, value int64) error {
 	token, err := os.ReadFile(filepath.Join(a.cfg.Account, "token"))
 	if err != nil {
