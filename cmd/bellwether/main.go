@@ -1,4 +1,4 @@
-// Bellwether runs one big computation on many workers. The program is the command line with
+// Bellwether runs a large computation on many workers. Command bellwether is the command line with
 // the built-in jobs.
 package main
 

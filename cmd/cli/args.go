@@ -8,8 +8,8 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// wantArgs returns a function that checks the number of arguments. The error contains the command's
-// usage line.
+// wantArgs returns a function that checks the number of arguments. The returned function's error
+// contains the command's usage line.
 func wantArgs(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {

@@ -10,14 +10,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// auditFlag is the share of the partitions that are computed twice.
+// auditFlag is the value of --audit: the share of the partitions that are computed twice.
 type auditFlag struct{ text string }
 
 func (f *auditFlag) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.text, "audit", "", "compute this share of the partitions twice, such as 1%, and fail the job if the results differ")
 }
 
-// share returns the share in millionths.
+// share returns the share of audited partitions in millionths.
 func (f auditFlag) share() (uint32, error) {
 	if f.text == "" {
 		return 0, nil

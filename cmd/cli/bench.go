@@ -75,8 +75,8 @@ func (b *benchmark) check() error {
 	return nil
 }
 
-// checkAlone returns an error if a flag names a cluster or an account. checkAlone is for benchmarks
-// that start a cluster of their own. Environment variables are ignored.
+// checkAlone returns an error if a flag names a cluster or an account; benchmarks that start their
+// own cluster call it. checkAlone ignores environment variables.
 func (b *benchmark) checkAlone() (err error) {
 	b.cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed && !slices.Contains([]string{"output", "reply-timeout", "storage"}, f.Name) {
@@ -94,8 +94,8 @@ func between[T cmp.Ordered](flag string, got, least, most T) error {
 	return nil
 }
 
-// Flags of benchmarks have the following upper limits. With larger values a benchmark would take days or all
-// memory.
+// The limits below apply to flags of benchmarks. With a larger value a benchmark would take days or
+// use all memory.
 const (
 	mostRounds        = 1000
 	mostProcesses     = 256
@@ -111,11 +111,11 @@ type report interface {
 	Figure() plot.Figure
 }
 
-// tell shows the current activity, and if all is above 0 also how much of the activity is done.
+// tell shows the current activity, and how much of it is done if all is above 0.
 type tell func(doing string, done, all uint64)
 
-// measure runs a benchmark with a progress line, prints the report and draws the chart. The measurement takes
-// long, so the chart is drawn even if the report cannot be printed.
+// measure runs a benchmark with a progress line, prints the report and draws the chart. The chart
+// is drawn even if the report cannot be printed, because the measurement takes long.
 func measure[R report](ctx context.Context, a *app, b *benchmark, run func(context.Context, tell) (R, error)) (R, error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()

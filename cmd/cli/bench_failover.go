@@ -137,7 +137,7 @@ func (a *app) benchFailover(ctx context.Context, flags *benchFailoverFlags, args
 	return bench.Failover(ctx, cfg)
 }
 
-// benchAttached measures a running cluster.
+// benchAttached runs the failover benchmark on a running cluster.
 func (a *app) benchAttached(ctx context.Context, cfg bench.FailoverConfig, flags *benchFailoverFlags, args []string) (bench.FailoverReport, error) {
 	var (
 		job    jobs.Job
@@ -165,9 +165,9 @@ func (a *app) benchAttached(ctx context.Context, cfg bench.FailoverConfig, flags
 	return bench.Failover(ctx, cfg)
 }
 
-// awaitTwoWorkers waits until the leader knows at least two workers, so that one can take over from the other,
-// and returns the number of workers. A new leader learns of the workers one by one, so there may be fewer
-// workers at first.
+// awaitTwoWorkers waits until the leader knows at least two workers, so that one can take over from
+// the other, and returns the number of workers. A new leader learns of the workers one by one, so
+// it may know fewer than two at first.
 func (a *app) awaitTwoWorkers(ctx context.Context, c *client.Client) (int, error) {
 	const least = 2
 	deadline := time.Now().Add(a.timeout)

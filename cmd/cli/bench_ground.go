@@ -15,8 +15,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
-// benchGround is the environment of a benchmark on this machine: a NATS server, storage, and processes of the
-// program itself.
+// benchGround is the environment of a benchmark on this machine: a NATS server, storage, and
+// processes of this program.
 type benchGround struct {
 	*localServers
 	dir     string
@@ -29,7 +29,8 @@ type benchGround struct {
 }
 
 // startBench starts a NATS server and storage. The flag --storage selects the kind of storage;
-// other flags that name a cluster or an account are rejected. Environment variables are ignored.
+// startBench rejects other flags that name a cluster or an account. startBench ignores environment
+// variables.
 func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err error) {
 	if err := b.checkAlone(); err != nil {
 		return nil, err
@@ -120,16 +121,16 @@ func (g *benchGround) startLeader(cluster string) (stop func(), err error) {
 	return func() { leader.Stop(stopTimeout, nil) }, nil
 }
 
-// close stops all processes and removes all files.
+// close stops all processes and removes all files of the benchmark.
 func (g *benchGround) close() {
 	if g.workers != nil {
 		kill := make(chan struct{})
-		close(kill) // processes are killed at once, because the results of running partitions are not needed
+		close(kill) // kill the processes at once, because the results of running partitions are not needed
 		g.workers.Stop(stopTimeout, kill)
 	}
 	if g.client != nil {
 		g.client.Close()
 	}
 	g.localServers.close(g.log)
-	_ = os.RemoveAll(g.dir) // errors are ignored, because the folder is in the folder for temporary files
+	_ = os.RemoveAll(g.dir) // errors do not matter, because the folder is a temporary folder
 }

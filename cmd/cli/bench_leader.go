@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/bench"
 )
 
-// benchLeaderCommand returns the command that leads a cluster for "bench scale". The process does
-// nothing else, so its resource usage is the cost of leading.
+// benchLeaderCommand returns the command that leads a cluster for "bench scale". The leading
+// process does nothing else, so its resource usage is the cost of leading.
 func (a *app) benchLeaderCommand() *cobra.Command {
 	var log logFlags
 	cmd := &cobra.Command{

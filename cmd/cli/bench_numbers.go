@@ -10,7 +10,7 @@ import (
 // numberList is the value of a flag: whole numbers, such as 1000 or 1e9, separated by commas.
 type numberList struct {
 	list        []uint64
-	least, most uint64 // minimum and maximum of each number
+	least, most uint64 // minimum and maximum of each number in the list
 }
 
 func (n *numberList) Set(text string) error {
@@ -29,10 +29,10 @@ func (n *numberList) Set(text string) error {
 	return nil
 }
 
-// wholeNumber parses a whole number such as 1000, 1e3 or 1.5e3. wholeNumber does not use float64,
-// which cannot represent all whole numbers above 2^53.
+// wholeNumber parses a whole number such as 1000, 1e3 or 1.5e3. It does not use float64, which
+// cannot represent all whole numbers above 2^53.
 func wholeNumber(word string) (uint64, bool) {
-	const bits = 128 // a number of 128 bits can hold every uint64 exactly
+	const bits = 128 // 128 bits can hold every uint64 exactly
 	f, _, err := big.ParseFloat(word, 10, bits, big.ToNearestEven)
 	if err != nil || !f.IsInt() {
 		return 0, false

@@ -40,7 +40,7 @@ instead of computing. All workers together report at most 500 times a second. Se
 			case a.target.storage != "" && a.target.storage != string(cluster.JetStream):
 				return usagef("--storage must be %s here, got %q: the cost of storage is given as a number of calls, which does not depend on the storage", cluster.JetStream, a.target.storage)
 			}
-			a.target.storage = string(cluster.JetStream) // the environment variables do not select the storage of a benchmark
+			a.target.storage = string(cluster.JetStream) // a benchmark ignores the storage in environment variables
 			err := cmp.Or(
 				between("viewers", cfg.Viewers, 0, 32),
 				between("slots", cfg.Slots, 1, wire.MaxSlots),

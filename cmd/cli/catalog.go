@@ -15,7 +15,7 @@ type jobKind struct {
 	Name       string           `json:"name"`
 	Version    string           `json:"version"`
 	Summary    string           `json:"summary"`
-	Restricted bool             `json:"restricted,omitempty"` // true if workers run the job only if the flag --allow names it
+	Restricted bool             `json:"restricted,omitempty"` // workers run the job only if the flag --allow names it
 	Parameters []jobs.Parameter `json:"parameters"`
 }
 
@@ -27,7 +27,7 @@ func describe(job jobs.Job) jobKind {
 	return jobKind{job.Name(), job.Version(), job.Summary(), job.Restricted(), parameters}
 }
 
-// restriction returns a text for the end of a job's summary: a note if the job is restricted, otherwise "".
+// restriction returns the end of a job's summary: a note if the job is restricted, otherwise "".
 func (k jobKind) restriction() string {
 	if !k.Restricted {
 		return ""
@@ -86,7 +86,7 @@ func (a *app) showKind(job jobs.Job) error {
 	})
 }
 
-// job returns the job with the given name.
+// job returns the program's job with the given name.
 func (a *app) job(name string) (jobs.Job, error) {
 	names := make([]string, len(a.jobs))
 	for i, job := range a.jobs {
@@ -98,7 +98,7 @@ func (a *app) job(name string) (jobs.Job, error) {
 	return jobs.Job{}, usagef("unknown job %q, this program knows: %s", name, strings.Join(names, ", "))
 }
 
-// completeJob returns completions for the first argument if it is the name of a job.
+// completeJob completes the first argument of a command with names of jobs.
 func (a *app) completeJob(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []cobra.Completion
 	if len(args) == 0 {

@@ -17,9 +17,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
-// Main runs the command line of this process with the known jobs, and exits. Several jobs may have the same
-// name, with different versions: the commands submit and run use the first of these jobs, and workers run all
-// of them.
+// Main runs the command line of this process with the known jobs, and exits. If several jobs have
+// the same name, with different versions, the commands submit and run use the first of them, and
+// workers run all of them.
 func Main(known ...jobs.Job) {
 	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	os.Exit(run(context.Background(), filepath.Base(os.Args[0]), os.Args[1:], streams, known))
@@ -28,17 +28,17 @@ func Main(known ...jobs.Job) {
 // Streams are the standard streams of a command.
 type Streams struct {
 	In  io.Reader
-	Out io.Writer // results
-	Err io.Writer // progress, notes, errors and logs
+	Out io.Writer // writer for results
+	Err io.Writer // writer for progress, notes, errors and logs
 }
 
-// Run runs one command line and returns its exit status. A long-running command ends
-// when ctx is done or at an interrupt.
+// Run runs one command line and returns the program's exit status. A long-running command ends when
+// ctx is done or at an interrupt.
 func Run(ctx context.Context, args []string, streams Streams, known ...jobs.Job) int {
 	return run(ctx, defaultName, args, streams, known)
 }
 
-// defaultName is the program's name in texts if [Run] is called.
+// defaultName is the program's name in texts that [Run] prints.
 const defaultName = "bellwether"
 
 // run is like [Run], for a program with the given name, which appears in help, hints and completion
@@ -72,7 +72,7 @@ type app struct {
 	Streams
 	name    string     // name of the program
 	jobs    []jobs.Job // jobs of the program, sorted by name
-	started bool       // true if cobra has accepted the command line
+	started bool       // cobra has accepted the command line
 
 	output  outputFormat
 	timeout time.Duration

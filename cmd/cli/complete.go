@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completeID returns completions for the first argument if it is the ID of a job.
+// completeID completes the first argument of a command with IDs of jobs.
 func (a *app) completeID(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -15,7 +15,7 @@ func (a *app) completeID(cmd *cobra.Command, args []string, prefix string) ([]co
 	return a.completeIDs(cmd, args, prefix)
 }
 
-// completeIDs returns completions for arguments that are all IDs of jobs.
+// completeIDs completes all arguments of a command with IDs of jobs.
 func (a *app) completeIDs(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp
 	c, err := a.connect(cmd.Context())
@@ -32,7 +32,7 @@ func (a *app) completeIDs(cmd *cobra.Command, args []string, prefix string) ([]c
 	}), directive
 }
 
-// completePoisoned returns completions for the name of an entry of the poison list.
+// completePoisoned completes the name of an entry of the poison list.
 func (a *app) completePoisoned(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp
 	if len(args) > 0 {

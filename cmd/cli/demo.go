@@ -24,7 +24,7 @@ const (
 	demoJob     = "primes"
 	demoLimit   = "1.2e11" // with this limit the job takes about 20 s on two cores
 	demoWorkers = 4
-	demoTimeout = 30 * time.Second // timeout of each wait except the wait for the job
+	demoTimeout = 30 * time.Second // timeout of each wait of the demo except the wait for the job
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -117,8 +117,8 @@ func (a *app) demo(ctx context.Context, job jobs.Job, params jobs.Params, log lo
 	return nil
 }
 
-// demoCluster runs the part of the demo that needs a cluster. Before it returns, demoCluster stops all
-// processes and removes all files.
+// demoCluster runs the part of the demo that needs a cluster. demoCluster stops all processes and
+// removes all files before it returns.
 func (a *app) demoCluster(ctx context.Context, n *narrator, job jobs.Job, params jobs.Params, log logFlags, report *demoReport) error {
 	dir, err := os.MkdirTemp("", "bellwether-demo-")
 	if err != nil {
@@ -129,7 +129,7 @@ func (a *app) demoCluster(ctx context.Context, n *narrator, job jobs.Job, params
 	if err != nil {
 		return err
 	}
-	// The demo must not use a cluster or an account that flags or the environment name.
+	// The demo ignores the cluster and the account in flags or in the environment.
 	cfg, err := a.target.config()
 	if err != nil {
 		return err
@@ -273,7 +273,7 @@ func awaitDemoWorkers(ctx context.Context, c *client.Client) (client.Leader, err
 	}
 }
 
-// changeAfter returns the first change of leader after the epoch.
+// changeAfter returns the first change of leader after the given epoch.
 func changeAfter(ctx context.Context, c *client.Client, epoch uint64) (change, error) {
 	terms, err := c.History(ctx)
 	if err != nil {
@@ -337,7 +337,7 @@ func (n *narrator) verdict(r demoReport) {
 	n.printf("\nThe bytes differ.\ncluster  %s\nrun      %s\n", r.Cluster.Result, r.Run.Result)
 }
 
-// known returns a pointer to ms, or nil if ms is 0, which means that the duration is unknown.
+// known returns a pointer to ms, or nil if ms is 0, which stands for an unknown duration.
 func known(ms float64) *float64 {
 	if ms == 0 {
 		return nil

@@ -77,11 +77,12 @@ are computed again later.`,
 	return cmd
 }
 
-// defaultData returns the default folder for the data of the command dev, inside the folder state.
+// defaultData returns the default folder for the data of the command dev, inside the user's state
+// folder.
 func defaultData(state string) string { return filepath.Join(state, "bellwether", "dev") }
 
-// dataDir returns the folder for the data of the command dev: the folder given, or, if given is
-// empty, a folder inside the user's state folder.
+// dataDir returns the folder for the data of the command dev: the parameter given, or the default
+// folder if given is empty.
 func dataDir(given string) (string, error) {
 	if given != "" {
 		return filepath.Abs(given)
@@ -96,8 +97,8 @@ func dataDir(given string) (string, error) {
 	return defaultData(filepath.Join(home, ".local", "state")), nil
 }
 
-// stopTimeout is how long worker processes may take to stop. The timeout is longer than the
-// drain timeout of the workers.
+// stopTimeout is how long worker processes may take to stop. stopTimeout is longer than the drain
+// timeout of the workers.
 const stopTimeout = 30 * time.Second
 
 func (a *app) dev(ctx context.Context, flags devFlags) error {
@@ -183,8 +184,8 @@ func memoryEach(workers int) string {
 	return fmt.Sprint(max(minMemory, worker.DefaultMemory()/int64(max(1, workers))))
 }
 
-// newWorkers returns a supervisor for worker processes of this program. newWorkers does not start
-// any process.
+// newWorkers returns a supervisor for worker processes of this program. It does not start any
+// process.
 func (a *app) newWorkers(servers *localServers, slots int, memory string, log logFlags, allow allowFlag, restart bool) (*procs.Supervisor, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -204,7 +205,7 @@ func (a *app) newWorkers(servers *localServers, slots int, memory string, log lo
 	}), nil
 }
 
-// greet shows how to use the cluster.
+// greet prints how to use the cluster.
 func (a *app) greet(servers *localServers, data, page string, workers, slots int) error {
 	answer := struct {
 		NATS    string `json:"nats"`
@@ -214,7 +215,7 @@ func (a *app) greet(servers *localServers, data, page string, workers, slots int
 		Data    string `json:"data"`
 		Workers int    `json:"workers"`
 		Slots   int    `json:"slots"`
-		Page    string `json:"page,omitempty"` // URL
+		Page    string `json:"page,omitempty"` // URL of the page
 	}{NATS: servers.nats.URL(), Cluster: servers.cfg.Name, Storage: string(servers.cfg.Storage), Data: data, Workers: workers, Slots: slots, Page: page}
 	if servers.azurite != nil {
 		answer.Azurite = servers.azurite.ConnectionString()

@@ -3,14 +3,14 @@
 //
 //	func main() { cli.Main(jobs.MustNew(mine.Definition)) }
 //
-// The package holds flags, tables, progress and hints. The work is done by packages
-// that a Go program can use without it:
+// The package holds flags, tables, progress and hints. A Go program can use the packages below cli
+// directly, without the command line:
 //
 //	                 cli
 //	    /        /     |      \         \
 //	client   worker   bench   jobs   deploy/local
 //
-// What each command uses:
+// The commands use the following parts of a cluster:
 //
 //	run, catalog        jobs, in this process
 //	submit              storage: the spec, then a message in the queue
@@ -26,7 +26,7 @@
 //	                    simulates workers, and bench failover --attach uses a cluster
 //	                    that runs already
 //
-// Commands that only read storage also work while there is no leader.
+// Commands that only read storage also work if there is no leader.
 //
 // # Exit status
 //
@@ -39,8 +39,8 @@
 // # Logs
 //
 // Long-running processes (worker, dev) log to standard error: lines of key=value on a terminal, and
-// JSON otherwise. As long as nothing changes in a cluster, nothing is logged. A key means the same
-// in every package:
+// JSON otherwise. Nothing is logged while nothing changes in a cluster. A key in a log line has the
+// same meaning in every package:
 //
 //	address     where this process serves health and metrics
 //	attachment  name of the attachment of a job's result

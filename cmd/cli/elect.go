@@ -80,8 +80,8 @@ same --lease. A holder that dies is replaced when its lease has expired.`,
 	return cmd
 }
 
-// electWatchdogCommand returns the command for the watchdog process. The command elect starts this
-// process, which runs the user's command.
+// electWatchdogCommand returns the hidden command that the watchdog process runs. The command elect
+// starts the watchdog process, which runs the user's command.
 func (a *app) electWatchdogCommand() *cobra.Command {
 	var grace time.Duration
 	cmd := &cobra.Command{
@@ -95,13 +95,13 @@ func (a *app) electWatchdogCommand() *cobra.Command {
 	return cmd
 }
 
-// commandStatus is the exit status of the user's command. The command elect exits with the
-// same status and prints no error.
+// commandStatus is the exit status of the user's command. The command elect exits with the status
+// of the user's command and prints no error.
 type commandStatus int
 
 func (s commandStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// errLeaseAtRisk means that the command was stopped because the lease was about to expire.
+// errLeaseAtRisk means that the user's command was stopped because the lease was about to expire.
 var errLeaseAtRisk = errors.New("the lease could not be renewed in time")
 
 // elector runs a command whenever its process holds the lease.
@@ -111,7 +111,7 @@ type elector struct {
 	cfg     election.Config
 	command command.Config
 	log     *slog.Logger
-	status  int // exit status of the command; valid after the command has ended
+	status  int // exit status of the user's command; valid after the command has ended
 }
 
 func (a *app) elect(ctx context.Context, flags electFlags, args []string) error {
@@ -153,8 +153,8 @@ func (a *app) elect(ctx context.Context, flags electFlags, args []string) error 
 	return err
 }
 
-// newElector checks the flags. It chooses the durations so that one renewal may fail and another may succeed
-// before the command would have to be stopped.
+// newElector validates the flags of the command elect. newElector chooses the durations so that one
+// renewal may fail and another may succeed before the user's command must be stopped.
 func (a *app) newElector(flags electFlags, args []string) (*elector, wire.Subjects, error) {
 	fail := func(err error) (*elector, wire.Subjects, error) { return nil, wire.Subjects{}, err }
 	grace := cmp.Or(flags.grace, flags.lease/3)
@@ -207,7 +207,7 @@ func (a *app) newElector(flags electFlags, args []string) (*elector, wire.Subjec
 	}, subjects, nil
 }
 
-// connect returns a NATS connection, which connects in the background and retries for ever.
+// connect returns a NATS connection that connects in the background and retries without a limit.
 func (e *elector) connect() (*nats.Conn, error) {
 	return e.cluster.ConnectNATS("elect "+e.name+" "+e.cfg.ID,
 		nats.RetryOnFailedConnect(true),

@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// The program exits with one of the following statuses.
+// The program exits with one of these statuses.
 const (
 	statusOK     = 0
 	statusFailed = 1 // the job failed or was cancelled, or an unexpected error occurred
-	statusUsage  = 2 // bad usage
+	statusUsage  = 2 // a flag, a parameter, a job's name or an ID is wrong
 	statusAbsent = 3 // no cluster was found, there was no answer in time, or the job has not ended
-	statusStuck  = 4 // a worker has ended because code of jobs does not return, so a supervisor should start the worker again
+	statusStuck  = 4 // a worker has ended because code of jobs does not return; a supervisor should restart it
 )
 
-// statusError is an error with the exit status of the program. Any other error causes the exit status
-// statusFailed.
+// statusError is an error with the exit status of the program. An error without an exit status
+// causes statusFailed.
 type statusError struct {
 	status int
 	err    error

@@ -20,7 +20,7 @@ const defaultHTTP = ":9464"
 // healthAnswer is the part of a worker's answer on /healthz that the command health shows.
 type healthAnswer struct {
 	OK      bool     `json:"ok"`
-	Reasons []string `json:"reasons"` // if OK is true, these are the reasons why the worker is not ready
+	Reasons []string `json:"reasons"` // reasons why the worker is not healthy, or not ready if OK is true
 	Leads   bool     `json:"leads"`
 }
 

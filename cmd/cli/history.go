@@ -11,18 +11,19 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// change is the JSON that the command history prints for one change of leader. Detect is 0 if the duration is
-// unknown. Until the step has ended, Resume is 0, and FirstAssignment and FirstResult are null.
+// change is the JSON that the command history prints for one change of leader. change.Detect is 0
+// if the duration is unknown. Before its step has ended, Resume is 0, and FirstAssignment or
+// FirstResult is null.
 type change struct {
 	Epoch           uint64    `json:"epoch"`
 	Worker          string    `json:"worker"`
 	Cause           string    `json:"cause"`
 	At              time.Time `json:"at"`                  // time at which the lease was acquired
-	Detect          float64   `json:"detect_ms"`           // time from the predecessor's last sign of life to the decision to replace the predecessor
-	Elect           float64   `json:"elect_ms"`            // time from the decision to the acquisition of the lease
-	Fence           float64   `json:"fence_ms"`            // time from the acquisition of the lease until no earlier leader could write
+	Detect          float64   `json:"detect_ms"`           // time from the predecessor's last sign of life to the decision to replace it
+	Elect           float64   `json:"elect_ms"`            // time from the decision to replace the predecessor to the acquisition of the lease
+	Fence           float64   `json:"fence_ms"`            // time from the acquisition of the lease until earlier leaders could no longer write
 	Resume          float64   `json:"resume_ms"`           // time from the end of fencing until work could be assigned
-	FirstAssignment *float64  `json:"first_assignment_ms"` // time from the end of the step resume until work was assigned to a worker
+	FirstAssignment *float64  `json:"first_assignment_ms"` // time from the end of resuming until work was assigned to a worker
 	FirstResult     *float64  `json:"first_result_ms"`     // time from the first assignment until a worker reported a new result
 }
 

@@ -21,7 +21,7 @@ func (f *httpFlags) register(cmd *cobra.Command) {
 	completeFiles(cmd, "http-actions")
 }
 
-// token returns the token in the file, or "" if no file is named.
+// token returns the token in the file, or "" if the flags name no file.
 func (f httpFlags) token() (string, error) {
 	if f.actions == "" {
 		return "", nil

@@ -51,7 +51,7 @@ func (a *app) list(ctx context.Context, c *client.Client) error {
 	return list.end()
 }
 
-// noteDamaged prints a note for each damaged job, because the list does not contain it.
+// noteDamaged prints a note for each damaged job, because the list omits damaged jobs.
 func (a *app) noteDamaged(damaged []client.DamagedJob) {
 	for _, d := range damaged {
 		if errors.Is(d.Err, client.ErrNewer) {
@@ -64,6 +64,6 @@ func (a *app) noteDamaged(damaged []client.DamagedJob) {
 
 const noLeader = "nobody leads at the moment"
 
-// isOutdated reports whether no leader answered, so that the job may have advanced beyond the checkpoint that
-// the status shows.
+// isOutdated reports whether no leader answered, so that the job may have advanced beyond the
+// checkpoint in the status.
 func isOutdated(s client.Status) bool { return s.Epoch == 0 && !s.State.Final() }

@@ -20,11 +20,11 @@ import (
 type localServers struct {
 	cfg     cluster.Config // configuration for processes that join the cluster
 	nats    *natsserver.Server
-	azurite *azurite.Server // the Azurite server; nil if it is not needed
+	azurite *azurite.Server // Azurite server; nil if it is not needed
 }
 
-// startLocal starts the servers, which keep their data below dir. If withAzurite is true,
-// startLocal also starts Azurite, which then is the cluster's storage account.
+// startLocal starts the servers of a local cluster, which keep their data below dir. If withAzurite
+// is true, startLocal also starts Azurite as the cluster's storage account.
 func (a *app) startLocal(ctx context.Context, cfg cluster.Config, dir string, port int, withAzurite bool, log *slog.Logger) (*localServers, error) {
 	server, err := startServer(dir, port, log)
 	if err != nil {
@@ -62,7 +62,7 @@ func (l *localServers) env() []string { return l.cfg.Environ() }
 
 var errAzuriteEnded = errors.New("the Azurite process has ended")
 
-// failed returns a channel that is closed if Azurite ends before close is called.
+// failed returns a channel that is closed if Azurite ends unexpectedly.
 func (l *localServers) failed() <-chan struct{} {
 	if l.azurite == nil {
 		return nil

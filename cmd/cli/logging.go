@@ -28,8 +28,8 @@ func (f *logFlags) args() []string {
 	return []string{"--log-level", f.level, "--log-format", f.format}
 }
 
-// durationsWithUnit formats durations with a unit, such as "1.5s". By default, durations in JSON
-// would be numbers without a unit.
+// durationsWithUnit formats durations with a unit, such as "1.5s". Without durationsWithUnit,
+// durations in JSON would be numbers without a unit.
 func durationsWithUnit(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.String())
@@ -37,8 +37,8 @@ func durationsWithUnit(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// logger returns a logger that writes to standard error. logger replaces the format auto by text or JSON, so
-// that args passes the actual format to child processes.
+// logger returns a logger that writes to standard error. It replaces the format auto with text or
+// JSON, so that args passes the actual format to child processes.
 func (f *logFlags) logger(a *app) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {

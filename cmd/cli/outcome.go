@@ -26,7 +26,7 @@ type outcome struct {
 	Epochs     []uint64        `json:"epochs"`   // epochs of the job's leaders
 	Executed   uint64          `json:"executed"` // number of reported executions of partitions, including repeated executions
 	Repeated   uint64          `json:"repeated"` // number of repeated executions of partitions
-	Skipped    []uint64        `json:"skipped"`  // partitions that the result omits
+	Skipped    []uint64        `json:"skipped"`  // partitions that are not in the result, because they were skipped
 	Error      string          `json:"error"`
 	Submitted  *time.Time      `json:"submitted"`
 	Started    *time.Time      `json:"started"`
@@ -42,8 +42,7 @@ func newOutcome(o client.Outcome) outcome {
 	}
 }
 
-// listed returns a copy of numbers that is never nil, so that JSON prints an empty list as
-// [] and not as null.
+// listed returns a copy of numbers that is never nil, so that JSON prints an empty list as [].
 func listed(numbers []uint64) []uint64 { return append([]uint64{}, numbers...) }
 
 // showOutcome prints the outcome of a job that has ended, and returns an error unless the
@@ -115,8 +114,8 @@ func (o outcome) table(w io.Writer) {
 
 type field struct{ name, value string }
 
-// fields returns the members of a JSON object in the order of the text. For a result that is not an
-// object, fields returns one field.
+// fields returns the members of a JSON object in the order of the text. fields returns a single
+// field if the result is not an object.
 func fields(result json.RawMessage) []field {
 	dec := json.NewDecoder(bytes.NewReader(result))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -137,12 +136,12 @@ func fields(result json.RawMessage) []field {
 	return list
 }
 
-// mixed returns a warning for a job that workers of several builds computed.
+// mixed returns a warning if workers of several builds computed the job.
 func mixed(builds []string) string {
 	return strings.Join(builds, "; ") + ": floats may differ in their last bits from those of another run"
 }
 
-// numbers formats a list of numbers. If the list is long, only the first numbers are included.
+// numbers formats a list of numbers; it shortens a long list.
 func numbers(list []uint64) string {
 	const most = 20
 	var words []string
@@ -156,7 +155,7 @@ func numbers(list []uint64) string {
 	return strings.Join(words, " ")
 }
 
-// firstLine returns the first line of s. For the error of a panic, the first line omits the stack trace.
+// firstLine returns the first line of s. The first line of a panic's error omits the stack trace.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line

@@ -15,7 +15,7 @@ type outputFormat string
 const (
 	outputTable outputFormat = "table"
 	outputJSON  outputFormat = "json"
-	outputCSV   outputFormat = "csv" // only for results that are tables
+	outputCSV   outputFormat = "csv" // format for results that are tables
 )
 
 func (f *outputFormat) String() string {
@@ -60,13 +60,13 @@ func (a *app) show(v any, table func(w io.Writer)) error {
 	return nil
 }
 
-// stream prints a list as a table, or as one line with a JSON array. stream gets the items one at a
+// stream prints a list as a table, or as one line with a JSON array. It gets the items one at a
 // time, so that a long list takes little memory.
 type stream struct {
 	json  bool
 	out   io.Writer
 	table *tabwriter.Writer
-	begun bool // true if the JSON array already has an item
+	begun bool // the JSON array already has an item
 }
 
 func (a *app) newStream(header ...any) *stream {
@@ -75,7 +75,7 @@ func (a *app) newStream(header ...any) *stream {
 	return s
 }
 
-// add adds an item to the list: v as JSON, or cells as a row of the table.
+// add adds an item to the list: v in JSON output, or cells as a row of the table.
 func (s *stream) add(v any, cells ...any) error {
 	if !s.json {
 		row(s.table, cells...)
@@ -99,8 +99,8 @@ func (s *stream) add(v any, cells ...any) error {
 	return nil
 }
 
-// end prints the end of the list. The caller must call end, because otherwise no table is printed and the JSON
-// is incomplete.
+// end prints the end of the list. The caller must call end, because it prints the table or
+// completes the JSON.
 func (s *stream) end() (err error) {
 	switch {
 	case !s.json:
@@ -132,7 +132,7 @@ func row(w io.Writer, cells ...any) {
 	fmt.Fprintln(w)
 }
 
-// duration formats a duration with few digits: 1.234s, 2m5s, 3h20m0s.
+// duration formats a duration with few digits, such as 1.234s, 2m5s or 3h20m0s.
 func duration(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:

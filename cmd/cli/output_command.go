@@ -78,7 +78,7 @@ azblob:// or https:// URL.`,
 	return cmd
 }
 
-// outputFolder returns the folder of a job's output.
+// outputFolder returns the folder in storage that contains a job's output.
 func (a *app) outputFolder(ctx context.Context, cfg cluster.Config, id string) (string, error) {
 	c, err := a.connectTo(ctx, cfg, a.timeout)
 	if err != nil {
@@ -102,7 +102,8 @@ func (a *app) outputFolder(ctx context.Context, cfg cluster.Config, id string) (
 	return manifest, nil
 }
 
-// copyOutput copies the objects of an output to a folder. A file that an earlier copy has written is kept.
+// copyOutput copies the objects of a job's output to a folder. copyOutput keeps files that an
+// earlier copy has written.
 func (a *app) copyOutput(ctx context.Context, from source.Driver, m output.Manifest, folder string) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
@@ -120,9 +121,9 @@ func (a *app) copyOutput(ctx context.Context, from source.Driver, m output.Manif
 	return nil
 }
 
-// createFile creates a file that has its whole content from the beginning. createFile accepts a file of this
-// name with this content, and fails if there is a file with another content. If the process is killed, a file
-// .copy-* may be left.
+// createFile creates a file with its complete content in one step. It accepts an existing file with
+// the same content, and fails if the content differs. If the process is killed, createFile may
+// leave a file .copy-* behind.
 func createFile(name string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".copy-*")
 	if err != nil {
@@ -142,7 +143,7 @@ func createFile(name string, content []byte) error {
 	return err
 }
 
-// printOutput prints the objects of an output one after the other.
+// printOutput prints the objects of a job's output one after the other.
 func (a *app) printOutput(ctx context.Context, from source.Driver, m output.Manifest) error {
 	if !m.Format.Text() {
 		return usagef("--print: the output is %s: want --copy", m.Format)

@@ -26,8 +26,8 @@ func (p *paramFlags) register(a *app, cmd *cobra.Command) {
 	completeFlag(cmd, "param", a.completeParam)
 }
 
-// read returns the parameters in the form in which they are stored. The strings in more are further
-// parameters, in the form NAME=VALUE.
+// read returns the parameters in the form in which they are stored. The parameter more contains
+// further parameters in the form NAME=VALUE.
 func (p *paramFlags) read(a *app, job jobs.Job, more ...string) (jobs.Params, error) {
 	base, err := p.readFile(a.In)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *paramFlags) readFile(stdin io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(from, maxParamsFile+1))
 }
 
-// completeParam completes names of parameters; the first argument of the command is the name of the job.
+// completeParam completes names of parameters of the job that the command's first argument names.
 func (a *app) completeParam(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	if len(args) == 0 {

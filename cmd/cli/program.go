@@ -44,11 +44,11 @@ func (a *app) execGuardCommand() *cobra.Command {
 
 const wasmHostCommand = "wasm-host"
 
-// WasmHost returns the command line of the processes in which the job wasm runs modules, which a
-// program that calls [Main] passes to [wasm.Define].
+// WasmHost returns the command line of the processes in which the job wasm runs modules. A program
+// that calls [Main] passes it to [wasm.Define].
 func WasmHost() []string { return []string{thisProgram(), wasmHostCommand} }
 
-// wasmHostCommand returns the hidden command that the processes for modules run.
+// wasmHostCommand returns the hidden command that the processes of WasmHost run.
 func (a *app) wasmHostCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                wasmHostCommand,
@@ -59,12 +59,12 @@ func (a *app) wasmHostCommand() *cobra.Command {
 }
 
 const (
-	commandParameter = "command" // its value can be given as arguments after "--"
-	filesParameter   = "files"   // name of the parameter that describes the files of the flag --send
+	commandParameter = "command" // parameter whose value can be given as arguments after "--"
+	filesParameter   = "files"   // parameter that describes the files of the flag --send
 )
 
-// wantJob checks the arguments of a command that takes the name of a job. The name may be followed
-// by "--" and the command line of the program that the job runs.
+// wantJob checks the arguments of a command whose first argument is the name of a job. After the
+// name, "--" and the command line of the program that the job runs may follow.
 func wantJob(cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		args = args[:dash]
@@ -72,7 +72,7 @@ func wantJob(cmd *cobra.Command, args []string) error {
 	return wantArgs(1, 1)(cmd, args)
 }
 
-// programFlags are flags that only jobs that run a program accept.
+// programFlags are the flags for jobs that run a program.
 type programFlags struct{ send []string }
 
 func (f *programFlags) register(cmd *cobra.Command) {
@@ -107,7 +107,7 @@ func (f *programFlags) read(job jobs.Job, command []string) (pairs []string, fil
 	return append(pairs, pair(filesParameter, list)), files, nil
 }
 
-// maxFile is the size in bytes of the largest file that --send accepts. The size is limited because
+// maxFile is the maximum size in bytes of a file for --send. The size of a file is limited because
 // the whole file is in memory while it is sent.
 const maxFile = 256 << 20
 

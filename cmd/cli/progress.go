@@ -14,26 +14,27 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// snapshot is the progress of a job at one moment.
+// snapshot is the progress of a job at one time.
 type snapshot struct {
 	State   client.State
-	Doing   string // description of the activity whose progress is shown; empty if it is a job
+	Doing   string // description of the current activity; empty for a job
 	Stage   string // stage of the job; empty while workers run its partitions
 	Done    uint64
 	All     uint64  // number of partitions; 0 if the job is not planned yet
 	Rate    float64 // partitions per second; 0 if unknown
 	Workers int     // number of workers that hold spans of the job; 0 if unknown
 	Epoch   uint64  // epoch of the leader; 0 if there is no leader
-	Cluster bool    // true if the job runs on a cluster, so that Workers and Epoch are shown
+	Cluster bool    // the job runs on a cluster, so Workers and Epoch are shown
 	Trouble string  // reason why the job does not advance
 }
 
-// left estimates the time until the job is done at the current rate. left returns false if the time is unknown.
+// left estimates the time until the job is done at the current rate. It returns false if the time
+// is unknown.
 func (s snapshot) left() (time.Duration, bool) {
 	return client.Remaining(s.Done, s.All, s.Rate)
 }
 
-// line returns the snapshot in words.
+// line returns the snapshot as a line of text.
 func (s snapshot) line() string {
 	var parts []string
 	if s.All == 0 {
@@ -66,8 +67,8 @@ func (s snapshot) line() string {
 	return strings.Join(parts, "  ")
 }
 
-// bar formats the snapshot as one line of a terminal. In a narrow terminal the bar is shortened or omitted, but
-// the text remains.
+// bar formats the snapshot as one line of a terminal. In a narrow terminal the progress bar is
+// shortened or omitted, but the text remains.
 func (s snapshot) bar(columns int) string {
 	const widest, narrowest = 24, 6
 	line := s.line()
@@ -83,7 +84,7 @@ func (s snapshot) bar(columns int) string {
 }
 
 func percent(done, all uint64) int {
-	return int(100 * float64(done) / float64(all)) // the result is rounded down, so it is 100 only at the end
+	return int(100 * float64(done) / float64(all)) // round down, so that the result is 100 only at the end
 }
 
 // rate formats a rate with at most three digits.
@@ -98,8 +99,8 @@ func rate(perSecond float64) string {
 // quietFor is the interval between progress lines if the output is not a terminal.
 const quietFor = 5 * time.Second
 
-// progress displays snapshots of the progress. On a terminal, progress redraws a bar; otherwise it prints a
-// line at the interval quietFor.
+// progress displays snapshots of a job's progress. On a terminal, progress redraws a bar; otherwise
+// it prints a line at the interval quietFor.
 type progress struct {
 	out     io.Writer
 	columns func() int // function that returns the terminal's width; nil if the output is not a terminal
@@ -125,7 +126,7 @@ func isTerminal(f *os.File) bool {
 	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// every returns the interval between snapshots.
+// every returns the interval between two snapshots.
 func (p *progress) every() time.Duration {
 	if p.columns != nil {
 		return 100 * time.Millisecond

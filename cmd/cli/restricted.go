@@ -31,7 +31,8 @@ func (f allowFlag) args() []string {
 	return []string{"--" + allowFlagName, strings.Join(f.names, ",")}
 }
 
-// filter removes the restricted jobs that neither the flag nor the environment variable names.
+// filter removes the restricted jobs that neither the flag --allow nor the environment variable
+// names.
 func (f allowFlag) filter(known []jobs.Job) ([]jobs.Job, error) {
 	source, names := "--"+allowFlagName, f.names
 	if len(names) == 0 && os.Getenv(envAllow) != "" {

@@ -148,11 +148,12 @@ func (a *app) runPartition(ctx context.Context, job jobs.Job, params jobs.Params
 	})
 }
 
-// localID is shown instead of a job ID for a job that ran only in this process.
+// localID is shown as the job ID of a job that ran only in this process.
 const localID = "local"
 
 // runLocal runs a job in this process and shows progress. If check is true, runLocal runs the job
-// several times and compares the runs. The second result is the attachment of the job's result.
+// several times and compares the runs. The second result of runLocal is the attachment of the job's
+// result.
 func (a *app) runLocal(ctx context.Context, job jobs.Job, params jobs.Params, local jobs.Local, check bool) (outcome, jobs.Attachment) {
 	var done, all atomic.Uint64
 	local.Progress = func(d, n uint64) {
@@ -203,7 +204,7 @@ func runOrCheck(ctx context.Context, job jobs.Job, params jobs.Params, local job
 	return checked.LocalResult, checked.Runs, err
 }
 
-// follow shows snapshots in the background until stop is called.
+// follow shows snapshots in the background until the returned function stop is called.
 func (a *app) follow(look func() snapshot) (stop func()) {
 	p := newProgress(a.Err)
 	ended, stopped := make(chan struct{}), make(chan struct{})

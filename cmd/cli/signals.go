@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// duplicateWindow is the time after a signal within which further signals count as duplicates. The
+// duplicateWindow is the time after a signal during which further signals count as duplicates. The
 // program timeout and some supervisors send a signal to a process and then to its process group, so
 // the process receives the signal twice.
 const duplicateWindow = 250 * time.Millisecond
 
 // interruptible returns a context that ends when ctx ends, or at the first SIGINT or SIGTERM. A
-// second signal that is not a duplicate ends the process.
+// second signal ends the process, unless it is a duplicate.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() { time.AfterFunc(duplicateWindow, stop) })
 	return ctx, stop
 }
 
-// stopSignals returns a channel that receives SIGINT and SIGTERM without duplicates. The
-// channel holds up to two signals; further signals are dropped. The function stop ends the
+// stopSignals returns a channel that receives SIGINT and SIGTERM without duplicates. The returned
+// channel holds up to two signals; further signals are dropped. The returned function stop ends the
 // delivery of signals.
 func stopSignals() (received <-chan os.Signal, stop func()) {
 	signals := make(chan os.Signal, 1)
@@ -47,7 +47,7 @@ func dropDuplicates(ctx context.Context, signals <-chan os.Signal) <-chan os.Sig
 					last = now
 					select {
 					case received <- s:
-					default: // further signals are dropped if the channel is full
+					default: // the channel is full, so drop the signal
 					}
 				}
 			case <-ctx.Done():

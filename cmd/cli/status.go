@@ -23,7 +23,7 @@ type jobStatus struct {
 	Priority    int             `json:"priority"`
 	MaxAttempts int             `json:"max_attempts"`
 	MaxSkipped  uint64          `json:"max_skipped"`
-	Strict      bool            `json:"strict_builds"`     // true if only workers of one build run the job
+	Strict      bool            `json:"strict_builds"`     // only workers of one build run the job
 	Timeout     float64         `json:"timeout"`           // time limit of the job in seconds; 0 means no limit
 	Partition   float64         `json:"partition_timeout"` // time limit of a partition in seconds; 0 means the limit in the job's definition
 	State       client.State    `json:"state"`
@@ -35,16 +35,16 @@ type jobStatus struct {
 	Skipped     []uint64        `json:"skipped"` // skipped partitions; only the first thousand for a running job and in a list
 	Epochs      []uint64        `json:"epochs"`
 	Builds      []string        `json:"builds"`       // builds of the workers that computed parts of the result
-	Live        bool            `json:"live"`         // true if the status comes from the leader, false if it comes from the last checkpoint
+	Live        bool            `json:"live"`         // the status comes from the leader; false if it comes from the last checkpoint
 	Epoch       uint64          `json:"epoch"`        // epoch of the leader that answered; 0 if no leader answered
 	Workers     int             `json:"workers"`      // number of workers that hold spans of the job
-	Rate        float64         `json:"rate"`         // partitions per second, over the last seconds
-	SecondsLeft float64         `json:"seconds_left"` // until all partitions are done at the rate above, or all merges at the merge rate; -1: unknown
-	HeldBytes   uint64          `json:"held_bytes"`   // large partials that workers hold
-	MergedBytes uint64          `json:"merged_bytes"` // results of merges of large partials since the present leader began
-	MergeRate   float64         `json:"merge_rate"`   // bytes of such results per second, over the last seconds
-	Merges      []merge         `json:"merges"`       // merges that run, at most twenty
-	Trouble     string          `json:"trouble"`      // the reason why the job does not advance, or the last failure
+	Rate        float64         `json:"rate"`         // finished partitions per second, over the last seconds
+	SecondsLeft float64         `json:"seconds_left"` // estimated seconds until all partitions are finished, or until all merges are finished; -1 if unknown
+	HeldBytes   uint64          `json:"held_bytes"`   // size in bytes of the large partials that workers hold
+	MergedBytes uint64          `json:"merged_bytes"` // size in bytes of the merged large partials since the current leader began
+	MergeRate   float64         `json:"merge_rate"`   // bytes of merged large partials per second, over the last seconds
+	Merges      []merge         `json:"merges"`       // running merges, at most twenty
+	Trouble     string          `json:"trouble"`      // reason why the job does not advance, or the last failure
 	Error       string          `json:"error"`
 	Errors      []errorText     `json:"errors"`       // the most frequent errors of failed attempts to run partitions
 	OtherErrors uint64          `json:"other_errors"` // number of failed attempts with other errors
@@ -65,7 +65,7 @@ type errorText struct {
 type merge struct {
 	Node    string  `json:"node"`
 	Worker  string  `json:"worker"`
-	Bytes   uint64  `json:"bytes"` // size of the operands that workers hold
+	Bytes   uint64  `json:"bytes"` // size in bytes of the operands that workers hold
 	Seconds float64 `json:"seconds"`
 }
 
@@ -117,8 +117,8 @@ the last checkpoint.`,
 	}
 }
 
-// stageWords describes the stage of a running job. For the stage mapping it returns an empty text, because the
-// number of finished partitions is shown then.
+// stageWords describes the stage of a running job. stageWords returns "" for the stage mapping,
+// because the number of finished partitions is shown instead.
 func stageWords(s client.Status) string {
 	switch s.Stage() {
 	case client.Mapping:

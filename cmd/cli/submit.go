@@ -107,7 +107,7 @@ does not have. --dry-run shows the columns, the partitions and the bytes of the 
 	return cmd
 }
 
-// submit submits the job. If wait is true, it then shows progress until the job has ended.
+// submit submits the job; if wait is true, it then shows progress until the job has ended.
 func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, wait bool) error {
 	a.useTarget()
 	c, err := a.connect(ctx)
@@ -142,7 +142,7 @@ type submission struct {
 	Params     json.RawMessage `json:"params"`
 	Partitions uint64          `json:"partitions"`
 
-	Priority    *int    `json:"priority,omitempty"` // this and the next three only for the command submit
+	Priority    *int    `json:"priority,omitempty"` // priority of the job; only for the command submit, like the next three fields
 	MaxAttempts *int    `json:"max_attempts,omitempty"`
 	MaxSkipped  *uint64 `json:"max_skipped,omitempty"`
 	Strict      bool    `json:"strict_builds,omitempty"`
@@ -150,8 +150,8 @@ type submission struct {
 	Input *jobs.Preview `json:"input,omitempty"`
 }
 
-// dryRun plans the job in this process and shows what would be run. The flags are those of the command submit,
-// or nil.
+// dryRun plans the job in this process and prints what would be run. The parameter flags contains
+// the flags of the command submit, or is nil.
 func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flags *submitFlags) error {
 	a.useTarget()
 	plan, err := job.Plan(ctx, params)

@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// resultTable is a result that is a table, such as that of job scan: a JSON object with the members
-// columns and rows.
+// resultTable is a result in the form of a table, such as that of the job scan: a JSON object with
+// the members columns and rows.
 type resultTable struct {
 	Columns []struct {
 		Name *string `json:"name"`
@@ -20,7 +20,7 @@ type resultTable struct {
 	Rows [][]json.RawMessage `json:"rows"`
 }
 
-// tableOf returns the table of a result. tableOf reports false if the result is no table.
+// tableOf returns the table of a result. It returns false if the result is not a table.
 func tableOf(result json.RawMessage) (t resultTable, ok bool) {
 	if json.Unmarshal(result, &t) != nil || t.Columns == nil || t.Rows == nil {
 		return t, false
@@ -46,7 +46,7 @@ func (t resultTable) header() (names []string) {
 	return names
 }
 
-// cells returns the values of a row. A null becomes an empty cell.
+// cells returns the values of a row. A null value becomes an empty cell.
 func (t resultTable) cells(row []json.RawMessage) (cells []string) {
 	for _, value := range row {
 		var text string
@@ -58,7 +58,7 @@ func (t resultTable) cells(row []json.RawMessage) (cells []string) {
 	return cells
 }
 
-// writeCSV writes the table in the form of RFC 4180.
+// writeCSV writes the table as CSV (RFC 4180).
 func (t resultTable) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	if err := out.Write(t.header()); err != nil {

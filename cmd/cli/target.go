@@ -16,8 +16,9 @@ import (
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
-// targetFlags are the flags that select a cluster and set how to connect to it. The flags override the
-// environment variables. The flags for the connection have the same names as flags of the program nats.
+// targetFlags are the flags that select a cluster and configure the connection to it. The flags of
+// targetFlags override the environment variables. The flags for the connection have the same names
+// as flags of the program nats.
 type targetFlags struct {
 	cluster  string
 	storage  string
@@ -45,8 +46,8 @@ func (f *targetFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.nats.TLSCA, "tlsca", "", "TLS certificate authority file (env NATS_CA)")
 }
 
-// config returns the configuration from the flags. A value whose flag is not set comes from the
-// environment.
+// config returns the cluster's configuration from the flags. If a flag is not set, its value comes
+// from the environment.
 func (f targetFlags) config() (cluster.Config, error) {
 	cfg := cluster.Config{
 		Name: f.cluster, NATS: f.nats, Storage: cluster.StorageKind(f.storage), Replicas: f.replicas,
@@ -63,17 +64,16 @@ func (f targetFlags) config() (cluster.Config, error) {
 	return cfg, usage(err)
 }
 
-// useTarget lets the jobs that run in this process read from the storage account and the earlier jobs of the
-// cluster that the flags name. If the flags are not valid, useTarget does nothing, because most jobs do not
-// need a cluster.
+// useTarget lets jobs in this process read from the storage account, and the results of earlier
+// jobs, of the cluster that the flags name. If the flags are not valid, useTarget does nothing,
+// because most jobs do not need a cluster.
 func (a *app) useTarget() {
 	if cfg, err := a.target.config(); err == nil {
 		cluster.SetOfProcess(cfg)
 	}
 }
 
-// pollInterval is the interval of requests that wait for a change in a cluster. Such changes take
-// seconds.
+// pollInterval is the interval between requests while a command waits for a change in a cluster.
 const pollInterval = 100 * time.Millisecond
 
 // connect connects to the cluster that the flags and the environment name.
@@ -85,8 +85,7 @@ func (a *app) connect(ctx context.Context) (*client.Client, error) {
 	return a.connectTo(ctx, cfg, a.timeout)
 }
 
-// connectTo connects to a cluster. The client waits for each reply of the cluster for at most
-// timeout.
+// connectTo connects to a cluster. The client waits at most timeout for each reply of the cluster.
 func (a *app) connectTo(ctx context.Context, cfg cluster.Config, timeout time.Duration) (*client.Client, error) {
 	if timeout <= 0 {
 		return nil, usagef("--reply-timeout must be more than 0, got %v", timeout)
@@ -94,7 +93,7 @@ func (a *app) connectTo(ctx context.Context, cfg cluster.Config, timeout time.Du
 	return client.Connect(ctx, client.Config{Cluster: cfg, Name: a.name, Timeout: timeout})
 }
 
-// onCluster turns a function that needs a cluster into the RunE function of a cobra command.
+// onCluster converts a function that needs a cluster to the RunE function of a cobra command.
 func (a *app) onCluster(do func(ctx context.Context, c *client.Client) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		c, err := a.connect(cmd.Context())
@@ -106,8 +105,8 @@ func (a *app) onCluster(do func(ctx context.Context, c *client.Client) error) fu
 	}
 }
 
-// onJob turns a function that needs a job of a cluster into the RunE function of a cobra command.
-// The command's first argument is the job's ID.
+// onJob converts a function that needs a job of a cluster to the RunE function of a cobra command.
+// The first argument of the cobra command is the job's ID.
 func (a *app) onJob(do func(ctx context.Context, c *client.Client, id string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return a.onCluster(func(ctx context.Context, c *client.Client) error {

@@ -38,7 +38,7 @@ Everybody who can reach the address can read the page, so it is on 127.0.0.1 by 
 			if err != nil {
 				return err
 			}
-			c, err := a.connectTo(cmd.Context(), cfg, a.timeout) // a first connection reports a wrong configuration at the start
+			c, err := a.connectTo(cmd.Context(), cfg, a.timeout) // connect once, to report a wrong configuration at the start
 			if err != nil {
 				return err
 			}

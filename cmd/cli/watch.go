@@ -42,11 +42,11 @@ func (a *app) watch(ctx context.Context, c *client.Client, id string) error {
 }
 
 // absenceNoted is the time without a leader after which watch prints a note that no worker answers.
-// absenceNoted is longer than an election takes.
+// It is longer than an election takes.
 const absenceNoted = 3 * time.Second
 
-// noteAbsence returns a function for watchUntil, which prints a note once if no worker answers. The
-// function always returns false, so that watchUntil continues.
+// noteAbsence returns a function for watchUntil that prints a note once if no worker answers. The
+// returned function always returns false, so that watchUntil continues.
 func (a *app) noteAbsence(c *client.Client, p *progress) func(client.Status) bool {
 	led, noted := time.Now(), false
 	return func(s client.Status) bool {
@@ -91,7 +91,7 @@ func clusterSnapshot(s client.Status) snapshot {
 	return shown
 }
 
-// unreported returns the number of partitions that have run but do not count as done yet.
+// unreported returns the number of partitions that have run but do not count as finished yet.
 func unreported(s client.Status) uint64 {
 	if s.Live == nil {
 		return 0

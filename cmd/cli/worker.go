@@ -126,7 +126,7 @@ only if --allow names it; 'catalog' shows which jobs are restricted.`,
 	cmd.Flags().StringVar(&flags.metadataURL, "metadata-url", "", "URL of Azure's metadata service")
 	for _, hidden := range []string{"with-parent", "metadata-url"} {
 		if err := cmd.Flags().MarkHidden(hidden); err != nil {
-			panic(err) // cannot happen, because the flag was registered above
+			panic(err) // the flag was registered above, so there is no error
 		}
 	}
 	flags.allow.register(a, cmd)
@@ -134,9 +134,9 @@ only if --allow names it; 'catalog' shows which jobs are restricted.`,
 	return cmd
 }
 
-// limitFiles limits which files jobs can read, since clients that may submit jobs could otherwise
-// read all files of the worker, such as those with credentials. The workers of the command dev run
-// on the user's machine and are not limited by default.
+// limitFiles limits which files jobs can read, because clients that may submit jobs could otherwise
+// read all files of the worker, such as credentials. Workers of the command dev run on the user's
+// machine and may read all files by default.
 func (f workerFlags) limitFiles() error {
 	folders, set := os.LookupEnv(local.EnvFolders)
 	if f.files != "" {
@@ -147,7 +147,7 @@ func (f workerFlags) limitFiles() error {
 	return os.Setenv(local.EnvFolders, folders)
 }
 
-// parseMemory parses the value of --memory. The result 0 means the default.
+// parseMemory parses the value of --memory. parseMemory returns 0 for the default.
 func parseMemory(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -159,8 +159,8 @@ func parseMemory(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// worker runs a worker until ctx ends or a signal stops it gracefully. On a second signal, or when
-// the parent process ends, worker returns at once. The process must then exit, because goroutines
+// worker runs a worker until ctx ends or a signal stops it gracefully. worker returns at once after
+// a second signal, or when the parent process ends. The process must then exit, because goroutines
 // of the worker may still run.
 func (a *app) worker(ctx context.Context, flags workerFlags, memory int64) error {
 	log, err := flags.log.logger(a)

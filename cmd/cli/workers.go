@@ -24,7 +24,7 @@ func (a *app) workersCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			workers := append([]client.Worker{}, answer.Workers...) // an empty list must be [] in JSON, and not null
+			workers := append([]client.Worker{}, answer.Workers...) // JSON prints an empty list as [], but nil as null
 			a.warnOfBuilds(workers)
 			return a.show(workers, func(w io.Writer) {
 				row(w, "ID", "HOST", "PID", "SLOTS", "LOST", "LEADER", "STATE", "UP", "BUILD", "VERSION")
@@ -44,7 +44,7 @@ func (a *app) workersCommand() *cobra.Command {
 	}
 }
 
-// If the workers have different builds, warnOfBuilds prints the number of workers of each build.
+// warnOfBuilds prints the number of workers of each build if the workers have different builds.
 func (a *app) warnOfBuilds(workers []client.Worker) {
 	count := map[string]int{}
 	for _, k := range workers {

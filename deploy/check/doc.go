@@ -1,6 +1,6 @@
-// Package check contains only tests. The tests check the files in deploy, without a container
-// engine, a Kubernetes cluster or a virtual machine. The package is a module of its own, so its
-// dependencies do not become dependencies of Bellwether.
+// Package check contains only tests. The tests check the files in deploy without a container
+// engine, a Kubernetes cluster or a virtual machine. Package check is a separate module, so its
+// dependencies are not dependencies of Bellwether.
 //
 //	Dockerfile    parsed by BuildKit; its go build command runs twice, and both programs are equal
 //	compose.yaml  loaded by Compose; its NATS configuration and worker command run as processes
@@ -11,9 +11,9 @@
 //	queries       parsed by Prometheus, and compared with the metrics of a running leader
 //	commands      of all these files and of the documents: parsed by the program
 //
-// The tests use the libraries of these projects instead of command line tools, because kubeconform
-// downloads its schemas, promtool can read neither dashboards nor KEDA's queries, and docker
-// compose needs an installed plugin.
+// The tests use Go libraries instead of command line tools, because kubeconform downloads its
+// schemas, promtool can read neither dashboards nor KEDA's queries, and docker compose needs an
+// installed plugin.
 //
 // The shell script in the folder containers runs compose.yaml on a container engine.
 //

@@ -26,8 +26,8 @@ var sources embed.FS
 var sourceNames = []string{"package.json", "package-lock.json", entry}
 
 // install returns the directory in which Azurite is installed, and installs Azurite if needed. The
-// directory's name contains a digest of the source files. The installation gets this name by a
-// rename when it is complete, so an incomplete installation is never used.
+// name of the installation's directory contains a digest of the source files. A complete
+// installation is renamed to its final name, so an incomplete installation is never used.
 func install(ctx context.Context, log *slog.Logger) (string, error) {
 	for _, tool := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -36,8 +36,8 @@ func install(ctx context.Context, log *slog.Logger) (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		// Without a home directory, Azurite is installed in the temporary directory. Each user then has a
-		// separate directory there.
+		// Without a home directory, Azurite is installed in the temporary directory. Each user has
+		// a separate directory inside the temporary directory.
 		cache = filepath.Join(os.TempDir(), fmt.Sprintf("cache-%d", os.Getuid()))
 	}
 	cache = filepath.Join(cache, "bellwether")

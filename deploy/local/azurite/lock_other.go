@@ -4,6 +4,6 @@ package azurite
 
 import "context"
 
-// lock does nothing. If two processes install Azurite at once, both run npm, and the directory of
-// the process that renames it first is used.
+// lock does nothing on systems without file locks. If two processes install Azurite at the same
+// time, both run npm, and the directory that is renamed first is used.
 func lock(context.Context, string) (unlock func(), err error) { return func() {}, nil }

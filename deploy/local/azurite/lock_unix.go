@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// lock waits until no other process has locked the file, and locks it. The lock lasts until
-// unlock is called or the process ends.
+// lock waits until no other process has locked the file, and locks it. The lock lasts until the
+// function unlock is called or the process ends.
 func lock(ctx context.Context, name string) (unlock func(), err error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Every Azurite has the same account name and the same public account key.
+// All Azurite servers have this account name and this public account key.
 const (
 	AccountName = "devstoreaccount1"
 	AccountKey  = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -37,10 +37,10 @@ type Config struct {
 	// BlobPort, QueuePort and TablePort are ports on 127.0.0.1; 0 means any free port. Azurite
 	// always serves tables too, although Bellwether does not use them.
 	BlobPort, QueuePort, TablePort int
-	// CertFile and KeyFile, if given, make Azurite serve HTTPS and accept bearer tokens.
-	// Azurite checks the claims of a token but not the signature.
+	// CertFile and KeyFile, if set, make Azurite serve HTTPS and accept bearer tokens. Azurite
+	// checks the claims of a bearer token but not its signature.
 	CertFile, KeyFile string
-	// Logger logs that Azurite is being installed. If Logger is nil, nothing is logged.
+	// Logger logs the installation of Azurite; nothing is logged if Logger is nil.
 	Logger *slog.Logger
 }
 
@@ -50,14 +50,14 @@ type Server struct {
 	stdin   io.Closer
 	address map[string]string // URL of each service: Blob, Queue, Table
 
-	done   chan struct{} // the channel is closed when the process has ended
+	done   chan struct{} // closed when the process has ended
 	err    error         // error of the process; set before done is closed
 	stop   sync.Once
 	output tail
 }
 
-// Start installs Azurite if needed and runs it until Stop is called or this process ends.
-// The context bounds only the start.
+// Start installs Azurite if needed and runs it until Stop is called or this process ends. The
+// context limits only the start, not the run of the server.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -74,7 +74,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 }
 
 func start(ctx context.Context, dir string, cfg Config) (*Server, error) {
-	// The command does not use ctx, because the process must continue when Start has returned.
+	// The command does not use ctx, because the process must continue after Start has returned.
 	cmd := exec.Command("node", append([]string{filepath.Join(dir, entry)}, arguments(cfg)...)...)
 	cmd.Dir = os.TempDir()
 	stdin, err := cmd.StdinPipe()
@@ -113,7 +113,7 @@ func start(ctx context.Context, dir string, cfg Config) (*Server, error) {
 }
 
 func arguments(cfg Config) []string {
-	const keepAlive = "600" // idle connections of tests stay open for this number of seconds
+	const keepAlive = "600" // number of seconds for which idle connections of tests stay open
 	args := []string{"--silent", "--skipApiVersionCheck", "--disableTelemetry"}
 	for _, service := range []struct {
 		name string
@@ -160,7 +160,7 @@ func (s *Server) BlobURL() string { return s.address["Blob"] + "/" + AccountName
 // QueueURL returns the account's queue endpoint.
 func (s *Server) QueueURL() string { return s.address["Queue"] + "/" + AccountName }
 
-// ConnectionString returns the connection string for both endpoints.
+// ConnectionString returns the connection string for the server's blob and queue endpoints.
 func (s *Server) ConnectionString() string { return ConnectionString(s.BlobURL(), s.QueueURL()) }
 
 // ConnectionString returns the connection string for other endpoints of the account, such
@@ -174,13 +174,13 @@ func ConnectionString(blobURL, queueURL string) string {
 		protocol, AccountName, AccountKey, blobURL, queueURL)
 }
 
-// PID returns the process ID.
+// PID returns the process ID of the Azurite server.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
 // Done returns a channel that is closed when the process has ended for any reason.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Stop stops the process and waits until it has ended. Stop may be called more than once.
+// Stop stops the Azurite process and waits until it has ended. Stop may be called more than once.
 func (s *Server) Stop() error {
 	s.stop.Do(func() { _ = s.stdin.Close() }) // Close fails only if the process has ended
 	select {

@@ -12,15 +12,15 @@ import (
 	"sync"
 )
 
-// Endpoint is a storage endpoint at which every request fails. If the endpoint answers at all, its
-// answer contains the whole request.
+// Endpoint is a storage endpoint at which every request fails. The error answer of an Endpoint, if
+// there is one, contains the whole request.
 type Endpoint struct {
 	Name string
 	URL  string // URL of the endpoint without a path
 }
 
-// BadEndpoints starts an [Endpoint] for each kind of failure. The caller must call the function
-// stop, which ends all requests.
+// BadEndpoints starts an [Endpoint] for each kind of failure. The caller must call the returned
+// function stop, which ends all requests.
 func BadEndpoints() (list []Endpoint, stop func(), err error) {
 	var stops []func()
 	stop = func() {
@@ -68,15 +68,15 @@ func BadEndpoints() (list []Endpoint, stop func(), err error) {
 	}
 	list = append(list,
 		Endpoint{"unreachable", "http://127.0.0.1:1"},
-		// A label of 64 bytes is not valid in a host name (RFC 1035, section 2.3.4), so no name server is asked
-		// for it.
+		// A label of 64 bytes is not valid in a host name (RFC 1035, section 2.3.4), so no name
+		// server is asked for the name.
 		Endpoint{"unknown host", "http://" + strings.Repeat("x", 64)},
 		Endpoint{"no TLS", strings.Replace(list[0].URL, "http://", "https://", 1)},
 	)
 	return list, stop, nil
 }
 
-// echo answers with an error in Azure's form that contains the whole request.
+// echo answers with an error in Azure's format that contains the whole request.
 func echo(w http.ResponseWriter, r *http.Request, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.Header().Set("x-ms-error-code", code)
@@ -88,8 +88,8 @@ func requestText(r *http.Request) string {
 	return fmt.Sprintf("%s http://%s%s %v", r.Method, r.Host, r.URL, r.Header)
 }
 
-// listen accepts connections, and passes each one to the function handle. The function stop closes the
-// connections and waits until handle has returned.
+// listen accepts connections, and passes each one to the function handle. The returned function
+// stop closes the connections and waits until handle has returned.
 func listen(handle func(net.Conn)) (url string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// Times injects a fault into the first n requests of the kinds, or of any kind if kinds
-// is empty.
+// Times injects a fault into the first n requests of the given kinds, or of any kind if kinds is
+// empty.
 func Times(n int, fault Fault, kinds ...account.Kind) Decide {
 	var mu sync.Mutex
 	return func(kind account.Kind, _ *http.Request) Fault {
@@ -23,6 +23,5 @@ func Times(n int, fault Fault, kinds ...account.Kind) Decide {
 	}
 }
 
-// Always injects a fault into every request of the kinds, or of any kind if kinds is
-// empty.
+// Always injects a fault into every request of the given kinds, or of any kind if kinds is empty.
 func Always(fault Fault, kinds ...account.Kind) Decide { return Times(-1, fault, kinds...) }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TCPProxy forwards TCP connections to a server and injects faults into all of these connections.
-// To inject faults into single requests, use a [Transport].
+// TCPProxy forwards TCP connections to a server and injects faults into all of them. A [Transport]
+// injects faults into single requests instead.
 type TCPProxy struct {
 	target   string
 	listener net.Listener
@@ -17,13 +17,13 @@ type TCPProxy struct {
 
 	mu      sync.Mutex
 	delay   time.Duration
-	flowing chan struct{} // the channel is closed while bytes are forwarded
+	flowing chan struct{} // closed while bytes are forwarded
 	closed  bool
 	conns   map[net.Conn]bool
 }
 
-// NewTCPProxy listens on 127.0.0.1 for connections to a server. The caller must close
-// the proxy.
+// NewTCPProxy listens on 127.0.0.1 for connections to a server. The caller must close the returned
+// proxy.
 func NewTCPProxy(target string) (*TCPProxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -35,7 +35,7 @@ func NewTCPProxy(target string) (*TCPProxy, error) {
 	return p, nil
 }
 
-// Address returns the host and port to connect to.
+// Address returns the host and port of the proxy.
 func (p *TCPProxy) Address() string { return p.listener.Addr().String() }
 
 // Delay delays all bytes that are sent after this call, in each direction.
@@ -45,19 +45,19 @@ func (p *TCPProxy) Delay(d time.Duration) {
 	p.delay = d
 }
 
-// Stall holds back all bytes in both directions. Connections stay open, and new
-// connections can be opened. Resume forwards the bytes that were held back.
+// Stall stops forwarding bytes in both directions. During a stall, connections stay open, and new
+// connections can be opened. Resume forwards the bytes that arrived during the stall.
 func (p *TCPProxy) Stall() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
 	case <-p.flowing:
 		p.flowing = make(chan struct{})
-	default: // already stalled
+	default: // the proxy is already stalled
 	}
 }
 
-// Resume ends a stall.
+// Resume ends a stall of the proxy.
 func (p *TCPProxy) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func (p *TCPProxy) Resume() {
 	}
 }
 
-// Reset resets all open connections.
+// Reset resets all open connections of the proxy.
 func (p *TCPProxy) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +80,7 @@ func (p *TCPProxy) reset() {
 		if tcp, ok := conn.(*net.TCPConn); ok {
 			_ = tcp.SetLinger(0) // without lingering, Close sends a reset
 		}
-		_ = conn.Close() // errors are ignored, because the connection may be closed already
+		_ = conn.Close() // errors do not matter, because the connection may be closed already
 	}
 	clear(p.conns)
 }

@@ -1,4 +1,4 @@
-// Package faults injects faults for tests, such as those of networks and of Azure Storage.
+// Package faults injects network faults and storage faults for tests.
 //
 //	Transport   into single HTTP requests: delays, resets, error answers, and answers
 //	            lost after the request took effect. It is the transport of an account
@@ -28,7 +28,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// Fault describes a fault in one request. The zero Fault does nothing.
+// Fault describes a fault in one request. The zero Fault changes nothing.
 type Fault struct {
 	Delay time.Duration // time before the request is forwarded
 	Late  time.Duration // time before the answer is delivered
@@ -39,16 +39,15 @@ type Fault struct {
 	Code       string
 	RetryAfter int
 
-	Reset      bool // if true, the connection is reset, and the request has no effect
-	LoseAnswer bool // if true, the request takes effect, and then the connection is reset
-	CutAnswer  bool // if true, the request takes effect, but only half of the answer's body is delivered
+	Reset      bool // the connection is reset, and the request has no effect
+	LoseAnswer bool // the request takes effect, and then the connection is reset
+	CutAnswer  bool // the request takes effect, but only half of the answer's body is delivered
 }
 
-// Decide returns the fault for a request. A Decide may be called from several
-// goroutines.
+// Decide returns the fault for a request. A Decide function may be called from several goroutines.
 type Decide func(kind account.Kind, r *http.Request) Fault
 
-// Transport forwards requests and injects the faults that its Decide returns.
+// Transport forwards requests and injects the faults that its Decide function returns.
 type Transport struct {
 	queueHost string
 	base      *http.Transport
@@ -60,11 +59,11 @@ type Transport struct {
 }
 
 // Observe is called with each request that storage has answered, even if the answer is not
-// delivered. An Observe may be called from several goroutines.
+// delivered. An Observe function may be called from several goroutines.
 type Observe func(kind account.Kind, r *http.Request, body []byte, answer *http.Response)
 
-// New returns a transport that does not inject faults until Set is called. The transport recognizes
-// requests to the account's queues by queueURL.
+// New returns a transport that does not inject faults until Set is called. The parameter queueURL
+// identifies requests to the account's queues.
 func New(queueURL string) (*Transport, error) {
 	u, err := url.Parse(queueURL)
 	if err != nil {
@@ -85,15 +84,15 @@ func (t *Transport) Set(decide Decide) {
 	t.decide = decide
 }
 
-// SetObserver replaces the observer; nil removes the observer.
+// SetObserver replaces the observer, or removes it if observe is nil.
 func (t *Transport) SetObserver(observe Observe) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.observe = observe
 }
 
-// Requests returns the number of requests of the kinds so far, or of all kinds if kinds
-// is empty. Each retry and each request with a fault counts as a request.
+// Requests returns the number of requests of the given kinds so far, or of all kinds if kinds is
+// empty. Each retry and each request with a fault counts as a request.
 func (t *Transport) Requests(kinds ...account.Kind) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +106,7 @@ func (t *Transport) Requests(kinds ...account.Kind) int {
 	return n
 }
 
-// Close closes idle connections.
+// Close closes the idle connections of the transport.
 func (t *Transport) Close() { t.base.CloseIdleConnections() }
 
 // Do implements the transport interface of the Azure SDK.
@@ -246,7 +245,7 @@ func (t *Transport) Handler(endpoint string) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a faulty proxy: %w", err)
 	}
-	target.Path = "" // paths of requests already contain the account, so remove the account from the target
+	target.Path = "" // paths of requests already contain the account, so remove it from the target
 	return &httputil.ReverseProxy{
 		Transport:    t,
 		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(target) },

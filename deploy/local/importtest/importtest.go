@@ -1,11 +1,11 @@
-// Package importtest contains a test helper that checks the source files of a package: which
-// packages they import, which names of these packages they use, and that they do not start
-// goroutines. The helper is used for the state machines of Bellwether (ledger, term, session,
-// election), which may not use clocks or sockets: without the import they cannot use them.
+// Package importtest contains a test helper that checks the source files of a package: their
+// imports, the imported names that they use, and that they start no goroutines. The helper checks
+// the state machines of Bellwether (ledger, term, session, election), which may not use clocks or
+// sockets.
 //
-// The package is for Bellwether's own tests. The package is in deploy/local, together with other
-// test helpers that all packages share. The package is not in an internal folder, because that
-// folder would have to be at the top level so that every package can import it.
+// Package importtest is only for Bellwether's own tests. The package is in deploy/local, beside
+// other test helpers that all packages share. It is not in an internal folder, because only a
+// folder at the top level would allow every package to import it.
 package importtest
 
 import (
@@ -24,11 +24,12 @@ import (
 // Module is the path of this module, followed by a slash.
 const Module = "github.com/bellwether-compute/bellwether/"
 
-// Rules list what the files of a package may use. Goroutines, channels and select are never
-// allowed.
+// Rules lists what the files of a package may use. The rules always forbid goroutines, channels and
+// select.
 type Rules struct {
-	// Allowed contains each import path that is allowed. The map's value lists the names of the
-	// imported package that may be used; nil allows all names. Imports may not be renamed.
+	// Allowed contains each import path that is allowed. The value for an import path lists the
+	// names of the imported package that may be used; nil allows all names. Imports may not be
+	// renamed in the checked files.
 	Allowed map[string][]string
 
 	// Exempt lists files to which the rules do not apply, such as the file with a state machine's
@@ -38,13 +39,13 @@ type Rules struct {
 	// NoMaps forbids map types, because their iteration order is random.
 	NoMaps bool
 
-	// Files is the minimum number of files to check. So if the package's files are moved, the check fails
-	// instead of passing because there is nothing to check.
+	// Files is the minimum number of files to check. Without this minimum, the check would pass if
+	// the package's files were moved.
 	Files int
 }
 
-// Check fails the test for each violation of the rules by the files, other than tests,
-// in the current directory. The current directory of a test is its package's directory.
+// Check fails the test for each violation of the rules in the current directory's files, except
+// test files. The current directory of a test is its package's directory.
 func Check(t testing.TB, rules Rules) {
 	t.Helper()
 	violations, err := check(".", rules)
@@ -105,7 +106,7 @@ func (c *checker) violation(at ast.Node, format string, args ...any) {
 }
 
 func (c *checker) file(file *ast.File) {
-	uses := map[string][]string{} // for each imported package, the allowed names
+	uses := map[string][]string{} // allowed names of each imported package
 	for _, spec := range file.Imports {
 		path, _ := strconv.Unquote(spec.Path.Value) // the parser has already checked the literal
 		names, ok := c.rules.Allowed[path]

@@ -1,5 +1,5 @@
-// Package logtest captures the log of the code under test, so that a test can wait for
-// a line and read the line. The package is for Bellwether's own tests.
+// Package logtest captures the log of the code under test, so that a test can wait for a log line
+// and read it. Package logtest is only for Bellwether's own tests.
 package logtest
 
 import (
@@ -30,14 +30,14 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// String returns the text written so far.
+// String returns the text that was written so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-// Reset discards the text written so far.
+// Reset discards the text that was written so far.
 func (l *Log) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *Log) Reset() {
 // Count returns how many times a text occurs in the log.
 func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }
 
-// Await waits until a text occurs in the log at least n times. If this takes longer than 20 s, the test fails.
+// Await waits until a text occurs in the log at least n times, and fails the test after 20 s.
 func (l *Log) Await(t testing.TB, n int, text string) {
 	t.Helper()
 	for end := time.Now().Add(timeout); l.Count(text) < n; time.Sleep(5 * time.Millisecond) {

@@ -20,7 +20,7 @@ func (l *logger) Noticef(format string, v ...any) { l.log.Debug("NATS: " + fmt.S
 func (l *logger) Warnf(format string, v ...any) { l.log.Warn("NATS: " + fmt.Sprintf(format, v...)) }
 
 func (l *logger) Errorf(format string, v ...any) { l.log.Error("NATS: " + fmt.Sprintf(format, v...)) }
-func (l *logger) Debugf(string, ...any)          {} // not enabled
+func (l *logger) Debugf(string, ...any)          {} // debug output is not enabled
 func (l *logger) Tracef(string, ...any)          {}
 
 func (l *logger) Fatalf(format string, v ...any) {

@@ -17,15 +17,16 @@ var ErrInUse = errors.New("in use by another server")
 
 // Config is the configuration of a [Server].
 type Config struct {
-	// Dir is the data directory. Start creates a missing directory. Only one server at a
-	// time can use a directory.
+	// Dir is the data directory, which Start creates if it is missing. Only one server at a time
+	// can use a data directory.
 	Dir string
 
-	// Port is the TCP port on 127.0.0.1. 0 or -1 means any free port.
+	// Port is the TCP port on 127.0.0.1; 0 or -1 means any free port.
 	Port int
 
-	// MaxStore is the server's storage limit in bytes. 0 means three quarters of the disk space
-	// that is free, or already used by the server, when it starts. Clients can read the limit.
+	// MaxStore is the server's storage limit in bytes. The default 0 means three quarters of the
+	// disk space that is free, or already used by the server, when it starts. Clients can read the
+	// storage limit.
 	MaxStore int64
 
 	// Logger receives the server's log, with the server's notices at the debug level. If Logger is
@@ -44,13 +45,13 @@ const (
 
 // Server is a running NATS server.
 type Server struct {
-	cfg  Config // configuration; Port is the actual port of the server
+	cfg  Config // configuration of the server; Port is the actual port
 	url  string
 	lock *os.File
 	stop chan struct{}
-	done chan struct{} // the channel is closed when watch has returned
+	done chan struct{} // closed when watch has returned
 
-	nats *server.Server // only watch uses the field until done is closed
+	nats *server.Server // the running server; used only by watch until done is closed
 }
 
 // Start starts a server and returns once clients can connect and use JetStream.
@@ -147,11 +148,11 @@ func stop(s *server.Server) {
 	s.WaitForShutdown()
 }
 
-// URL returns the URL for clients.
+// URL returns the URL of the server for clients.
 func (s *Server) URL() string { return s.url }
 
 // Shutdown stops the server and releases its data directory before it returns. Shutdown may be
-// called more than once, but not from several goroutines.
+// called more than once, but not from several goroutines at the same time.
 func (s *Server) Shutdown() {
 	select {
 	case <-s.done:
@@ -163,5 +164,5 @@ func (s *Server) Shutdown() {
 	if s.nats != nil {
 		stop(s.nats)
 	}
-	_ = s.lock.Close() // errors are ignored, because the file has no data
+	_ = s.lock.Close() // errors do not matter, because the file has no data
 }

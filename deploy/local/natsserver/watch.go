@@ -9,13 +9,14 @@ import (
 
 const (
 	watchEvery = time.Second
-	// After a failed write, the server is restarted when this number of bytes is free on the disk.
+	// enoughRoom is the number of free bytes on the disk at which the server is restarted after a
+	// failed write.
 	enoughRoom = 4 << 20
 )
 
 // watch restarts the server after a failed write, as soon as there is space on the disk. The
 // restart is necessary because a stream with a failed write refuses all further writes. Clients
-// reconnect, because the server keeps its port.
+// reconnect to the restarted server, because it keeps its port.
 func (s *Server) watch() {
 	defer close(s.done)
 	ticker := time.NewTicker(watchEvery)
@@ -51,8 +52,7 @@ func (s *Server) watch() {
 	}
 }
 
-// problem returns the error of a write that has failed since the server was started, or an empty
-// string.
+// problem returns the error of a write that has failed since the server was started, or "".
 func (s *Server) problem() string {
 	if health := s.nats.Healthz(nil); strings.Contains(health.Error, "write error") {
 		return health.Error

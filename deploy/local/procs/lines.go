@@ -20,11 +20,12 @@ func (l *lines) from(name string) io.Writer {
 	return &lineWriter{lines: l, prefix: []byte(name + " | ")}
 }
 
-// lineWriter receives the output of one process. Only the goroutine that copies the output uses it.
+// lineWriter receives the output of one process. Only the goroutine that copies the output uses a
+// lineWriter.
 type lineWriter struct {
 	lines  *lines
 	prefix []byte
-	rest   []byte // beginning of a line that is not complete yet
+	rest   []byte // beginning of an incomplete line
 }
 
 // Write never returns an error, because a process must not end when its log cannot be written.

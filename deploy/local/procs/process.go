@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Process is a process that a [Supervisor] started. The process may have ended.
+// Process is a process that a [Supervisor] started. A Process may have ended.
 type Process struct {
 	name  string
 	cmd   *exec.Cmd
 	since time.Time
 	ended chan struct{}
-	err   error // describes how the process ended; set before the channel ended is closed
+	err   error // error that describes how the process ended; set before ended is closed
 }
 
-// A process may leave children that have inherited its output. outputDelay is how long to wait for
-// them to close the output after the process has ended.
+// outputDelay is how long to wait, after a process has ended, for its children to close the output
+// that they have inherited.
 const outputDelay = time.Second
 
 func start(cfg Config, name string, output *lines) (*Process, error) {
@@ -27,7 +27,7 @@ func start(cfg Config, name string, output *lines) (*Process, error) {
 	cmd.Stdout, cmd.Stderr = out, out // if both are the same writer, os/exec uses only one pipe
 	cmd.SysProcAttr = ownGroup()
 	cmd.WaitDelay = outputDelay
-	if _, err := cmd.StdinPipe(); err != nil { // Wait closes the pipe, and so does the end of this process
+	if _, err := cmd.StdinPipe(); err != nil { // the pipe is closed by Wait, or when this process ends
 		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
@@ -36,7 +36,7 @@ func start(cfg Config, name string, output *lines) (*Process, error) {
 	return &Process{name: name, cmd: cmd, since: time.Now(), ended: make(chan struct{})}, nil
 }
 
-// wait waits until the process has ended. wait must be called once.
+// wait waits until the process has ended. It must be called exactly once.
 func (p *Process) wait() error {
 	defer close(p.ended)
 	p.err = p.cmd.Wait()
@@ -46,13 +46,13 @@ func (p *Process) wait() error {
 func (p *Process) age() time.Duration { return time.Since(p.since) }
 
 // Name returns the process's name. Each running process of a supervisor has a different name, and a
-// process that is restarted keeps its name.
+// restarted process keeps its name.
 func (p *Process) Name() string { return p.name }
 
 // PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.ended }
 
 func (p *Process) hasEnded() bool {
@@ -85,5 +85,5 @@ func (p *Process) killUnlessEnded() {
 	}
 }
 
-// Kill kills the process (SIGKILL), unless it has ended.
+// Kill sends SIGKILL to the process, unless it has ended.
 func (p *Process) Kill() { _ = p.cmd.Process.Kill() }

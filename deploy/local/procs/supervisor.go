@@ -13,11 +13,11 @@ import (
 
 // Config is the configuration of a [Supervisor].
 type Config struct {
-	Program string       // path of the program
-	Args    []string     // arguments of the program
-	Env     []string     // variables in the form name=value, which are added to this process's environment
+	Program string       // path of the program to run
+	Args    []string     // arguments of each process
+	Env     []string     // environment variables (name=value) that are added to those of this process
 	Output  io.Writer    // writer for the output of all processes, each line prefixed with the process's name; if nil, the output is discarded
-	Restart bool         // true if a process that ends before Stop is restarted
+	Restart bool         // a process that ends before Stop is restarted
 	Logger  *slog.Logger // logger for the ends of processes; if nil, nothing is logged
 }
 
@@ -29,16 +29,17 @@ const (
 	healthyAge = 10 * time.Second
 )
 
-// Supervisor runs processes. The methods may be called from any goroutine.
+// Supervisor starts processes of one program, restarts them and stops them. The methods of
+// Supervisor may be called from any goroutine.
 type Supervisor struct {
 	cfg    Config
 	output *lines
-	stop   chan struct{} // the channel is closed by Stop
+	stop   chan struct{} // closed by Stop
 	wg     sync.WaitGroup
 
 	mu      sync.Mutex
 	stopped bool
-	started int // number of names that were given to processes so far
+	started int // number of processes that were started so far, without restarts
 	running []*Process
 }
 
@@ -72,7 +73,7 @@ func (s *Supervisor) Start() (*Process, error) {
 	return p, nil
 }
 
-// spawn starts a process. The caller must hold s.mu.
+// spawn starts a process. The caller of spawn must hold s.mu.
 func (s *Supervisor) spawn(name string) (*Process, error) {
 	p, err := start(s.cfg, name, s.output)
 	if err != nil {
@@ -82,8 +83,8 @@ func (s *Supervisor) spawn(name string) (*Process, error) {
 	return p, nil
 }
 
-// watch waits until a process has ended, and restarts it if Config.Restart is set. watch returns
-// when the process has ended and is not restarted.
+// watch waits until a process has ended, and restarts it if Config.Restart is set. It returns when
+// the process has ended and is not restarted.
 func (s *Supervisor) watch(p *Process) {
 	pause := minPause
 	for p != nil {
@@ -106,8 +107,8 @@ func (s *Supervisor) watch(p *Process) {
 	}
 }
 
-// restart tries to start a process until an attempt succeeds. If the supervisor is stopped before
-// that, restart returns nil.
+// restart tries to start a process until an attempt succeeds. restart returns nil if the supervisor
+// is stopped first.
 func (s *Supervisor) restart(name string) *Process {
 	for {
 		s.mu.Lock()
@@ -141,15 +142,15 @@ func (s *Supervisor) isStopped() bool {
 	return s.stopped
 }
 
-// Running returns the processes that have not ended, in the order in which they
-// started. The list does not contain processes whose Done is closed.
+// Running returns the processes that have not ended, in the order in which they started. Running
+// omits processes whose Done channel is closed.
 func (s *Supervisor) Running() []*Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(s.running), (*Process).hasEnded)
 }
 
-// Find returns the running process with the process ID, or nil.
+// Find returns the running process with the given process ID, or nil.
 func (s *Supervisor) Find(pid int) *Process {
 	for _, p := range s.Running() {
 		if p.PID() == pid {
@@ -159,8 +160,9 @@ func (s *Supervisor) Find(pid int) *Process {
 	return nil
 }
 
-// Stop sends SIGTERM to every process and returns when all have ended. If processes still run after
-// the time grace, or when kill is closed, Stop kills them. The channel kill may be nil.
+// Stop sends SIGTERM to every process and returns when all processes have ended. Stop kills the
+// processes that still run after the time grace, or when kill is closed. The channel kill may be
+// nil.
 func (s *Supervisor) Stop(grace time.Duration, kill <-chan struct{}) {
 	s.mu.Lock()
 	if !s.stopped {

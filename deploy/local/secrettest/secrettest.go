@@ -1,5 +1,5 @@
-// Package secrettest contains marked secrets. Tests use the marked secrets, and then search all output for
-// them.
+// Package secrettest contains marked secrets for tests. Tests use the marked secrets, and then
+// search all output for them.
 package secrettest
 
 import (
@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	AccountKey = "bWFya2VkLWFjY291bnQta2V5LW9mLXRlc3Rz" // base64
-	Signature  = "bWFya2VkLXNpZ25hdHVyZQ/+0"            // signature of a SAS, before it is escaped
+	AccountKey = "bWFya2VkLWFjY291bnQta2V5LW9mLXRlc3Rz" // account key in base64
+	Signature  = "bWFya2VkLXNpZ25hdHVyZQ/+0"            // signature of a SAS, before escaping
 	Password   = "marked-password-of-tests"             // password of a NATS user
-	Token      = "marked-token-of-tests"                // of NATS
+	Token      = "marked-token-of-tests"                // token of a NATS user
 )
 
 // SAS returns an account SAS that contains Signature.
@@ -39,7 +39,7 @@ func Find(text string) string {
 // Account is a configuration of a storage account at an endpoint.
 type Account struct {
 	Name                  string
-	ConnectionString, URL string // exactly one of these fields is set
+	ConnectionString, URL string // exactly one of the two fields is set
 }
 
 // Accounts returns each way to configure an account with a marked secret at an endpoint.
@@ -77,9 +77,8 @@ func Endpoints(t testing.TB) []faults.Endpoint {
 	return list
 }
 
-// EachAccount runs a parallel subtest for each pair of a bad endpoint and a way to
-// configure an account with that endpoint. The account is closed at the end of the
-// subtest.
+// EachAccount runs a parallel subtest for each pair of a bad endpoint and a way to configure an
+// account with it. The account is closed at the end of the subtest.
 func EachAccount(t *testing.T, test func(t *testing.T, a *account.Account)) {
 	for _, endpoint := range Endpoints(t) {
 		for _, configured := range Accounts(endpoint) {

@@ -1,6 +1,6 @@
 // Package azuritetest provides one Azurite for all tests of a package. If Node.js is not installed,
-// the tests are skipped with a message that says what to install. If the environment variable CI is
-// set, the tests fail instead.
+// tests that use Azurite are skipped with a message that says what to install. If the environment
+// variable CI is set, tests without Node.js fail instead.
 package azuritetest
 
 import (
@@ -30,8 +30,8 @@ var shared struct {
 	err    error
 }
 
-// Server returns the package's Azurite. The first call of Server starts Azurite. If TestMain calls [Main],
-// Azurite runs until the tests of the package have ended.
+// Server returns the Azurite that all tests of the package share. The first call of Server starts
+// Azurite. If TestMain calls [Main], Azurite runs until the tests of the package have ended.
 func Server(t testing.TB) *azurite.Server {
 	t.Helper()
 	shared.once.Do(func() {
@@ -61,7 +61,7 @@ func Wanted() bool {
 	return noNode == nil && noNPM == nil || os.Getenv("CI") != ""
 }
 
-// Start starts an Azurite for one test. The test may stop the server.
+// Start starts an Azurite for one test. The test may stop the Azurite that Start returns.
 func Start(t testing.TB, cfg azurite.Config) *azurite.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
@@ -76,8 +76,8 @@ func Start(t testing.TB, cfg azurite.Config) *azurite.Server {
 	return server
 }
 
-// Account opens the account that cfg identifies, or the account of the package's Azurite if cfg
-// does not identify one.
+// Account opens the account that cfg identifies, or the account of the shared Azurite if cfg does
+// not identify one.
 func Account(t testing.TB, cfg account.Config) *account.Account {
 	t.Helper()
 	if cfg.ConnectionString == "" && cfg.URL == "" {
@@ -95,8 +95,8 @@ func Account(t testing.TB, cfg account.Config) *account.Account {
 	return a
 }
 
-// Faulty opens the account of the package's Azurite through a transport that
-// injects faults and counts requests.
+// Faulty opens the account of the shared Azurite through a transport that injects faults and counts
+// requests.
 func Faulty(t testing.TB) (*account.Account, *faults.Transport) {
 	t.Helper()
 	transport, err := faults.New(Server(t).QueueURL())
@@ -107,8 +107,9 @@ func Faulty(t testing.TB) (*account.Account, *faults.Transport) {
 	return Account(t, account.Config{Transport: transport}), transport
 }
 
-// atOnce is the number of parallel tests of a storage driver that run at the same time. The tests
-// spend most of their time waiting for leases and messages to expire.
+// atOnce is the number of parallel tests of a storage driver that run at the same time. The number
+// may be high, because the tests spend most of their time waiting for leases and messages to
+// expire.
 const atOnce = 16
 
 // AtOnce sets how many parallel tests run at the same time, unless the command line sets this
@@ -121,7 +122,7 @@ func AtOnce(n int) error {
 	return nil
 }
 
-// Stop stops the package's Azurite if it is running: see [Main].
+// Stop stops the shared Azurite if it is running (see [Main]).
 func Stop() error {
 	if shared.server == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package natstest starts NATS servers for tests and connects to them. The package
-// is for Bellwether's own tests.
+// Package natstest starts NATS servers for tests and connects to them. Package natstest is only for
+// Bellwether's own tests.
 package natstest
 
 import (
@@ -16,8 +16,8 @@ import (
 // startTimeout bounds the start of a server.
 const startTimeout = 10 * time.Second
 
-// Start starts the server that Bellwether embeds and stops it when the test ends. If Dir is empty,
-// the server gets a temporary directory.
+// Start starts the NATS server that Bellwether embeds and stops it when the test ends. If Dir is
+// empty, the server uses a temporary directory.
 func Start(t testing.TB, cfg natsserver.Config) *natsserver.Server {
 	t.Helper()
 	if cfg.Dir == "" {
@@ -32,7 +32,7 @@ func Start(t testing.TB, cfg natsserver.Config) *natsserver.Server {
 }
 
 // StartOptions starts a plain NATS server on 127.0.0.1 and stops it when the test ends. Port 0
-// means any free port. If JetStream is on and StoreDir is empty, the server gets a temporary
+// means any free port. If JetStream is enabled and StoreDir is empty, the server uses a temporary
 // directory.
 func StartOptions(t testing.TB, options server.Options) *server.Server {
 	t.Helper()
@@ -55,13 +55,13 @@ func StartOptions(t testing.TB, options server.Options) *server.Server {
 	return s
 }
 
-// Stop stops a server and returns when it has stopped. Stop may be called twice.
+// Stop stops a NATS server and returns when it has stopped. Stop may be called twice.
 func Stop(s *server.Server) {
 	s.Shutdown()
 	s.WaitForShutdown()
 }
 
-// Port returns the port of a server's URL.
+// Port returns the port in a server's URL.
 func Port(t testing.TB, url string) (port int) {
 	t.Helper()
 	if _, err := fmt.Sscanf(url, "nats://127.0.0.1:%d", &port); err != nil {
@@ -70,8 +70,8 @@ func Port(t testing.TB, url string) (port int) {
 	return port
 }
 
-// Connect connects to a server, reconnects within 20 ms whenever the connection is
-// lost, and closes the connection when the test ends.
+// Connect connects to a server, reconnects within 20 ms after the connection is lost, and closes
+// the connection when the test ends.
 func Connect(t testing.TB, url string, options ...nats.Option) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(url, append([]nats.Option{
