@@ -12,10 +12,10 @@
 //	                                        │
 //	                                     storage, jobs' merges
 //
-// Package coordinator is the process around a term. It receives, decodes and validates messages
-// outside the loop. The loop calls the term, one call at a time. Package term describes the states
-// of a job, what can fail at each step, and why each failure is safe. Package ledger describes the
-// states of a partition.
+// Package coordinator is the process around a term. Package coordinator receives, decodes and
+// validates messages outside the loop. The loop calls the term, one call at a time. Package term
+// describes the states of a job, what can fail at each step, and why each failure is safe. Package
+// ledger describes the states of a partition.
 //
 // The loop never blocks: merges of users' values and storage calls run in tasks on other
 // goroutines, and pass their outcomes to the loop. An answer to a ping therefore proves that the

@@ -118,14 +118,14 @@
 //   - No responders: NATS reports that no process listens on the subject, so the leader's process
 //     is gone. The follower that got "no responders" tells the other followers, which then ping the
 //     leader too. Each follower waits for a random time, pings again, and then claims the lease in
-//     place of the dead holder's lease ID. Only one claim of the followers succeeds. The other
-//     claims are refused, and their processes follow the new leader when they hear its beacon.
+//     place of the dead holder's lease ID. Only one claim of the followers succeeds. The refused
+//     followers follow the new leader when they hear its beacon.
 //   - Silence: the leader's process is alive but has not answered for [Config.SilentAfter], so it
 //     is stalled or cut off. Followers treat a silent leader like a leader without responders.
 //   - Expiry: the leader is silent and this follower has never heard from it, so the follower
-//     itself may be cut off. Such a follower claims the lease only after the lease has expired.
-//     Without the rule of expiry, two processes that cannot hear each other would depose each other
-//     repeatedly.
+//     itself may be cut off. A follower that has never heard from its leader claims the lease only
+//     after the lease has expired. Without the rule of expiry, two processes that cannot hear each
+//     other would depose each other repeatedly.
 //
 // With [Config.Exclusive] the lease is a mutex. With Exclusive, a follower claims the lease only
 // after an offer, after a release or after the lease's expiry. With Exclusive, a holder that is cut

@@ -45,8 +45,8 @@ func (m *Machine) nextRead() time.Duration {
 }
 
 // deferRead postpones this process's read of the record once, if another process is about to read
-// it. The other process either finds a leader, whose beacon all processes will hear, or becomes the
-// leader. Most processes therefore need not call storage.
+// it. The process that reads the record either finds a leader, whose beacon all processes will
+// hear, or becomes the leader. Most processes therefore need not call storage.
 func (m *Machine) deferRead() {
 	if m.search.othersRead && !m.search.deferred {
 		m.search.deferred = true

@@ -48,8 +48,8 @@ type connection struct {
 	stableFrom time.Duration // time before which a missing message is no evidence of a death
 }
 
-// search is the state of a process without a known leader. It decides when the process reads the
-// record.
+// search is the state of a process without a known leader. search decides when the process reads
+// the record.
 type search struct {
 	othersRead bool // another process is about to read the record
 	deferred   bool // this process has deferred its read because of othersRead

@@ -216,8 +216,8 @@ func connectNATS(cfg Config, refuse func(error), log *slog.Logger) (*nats.Conn, 
 	)
 }
 
-// connectBulk returns a connection for the bytes of large partials. It logs nothing, because the
-// connection of connectNATS logs problems with NATS.
+// connectBulk returns a connection for the bytes of large partials. connectBulk logs nothing,
+// because the connection of connectNATS logs problems with NATS.
 func connectBulk(cfg Config) (*nats.Conn, error) {
 	return cfg.Cluster.ConnectNATS(cfg.Name+" worker "+cfg.ID+" bulk",
 		nats.RetryOnFailedConnect(true),

@@ -29,8 +29,8 @@ func (n *numberList) Set(text string) error {
 	return nil
 }
 
-// wholeNumber parses a whole number such as 1000, 1e3 or 1.5e3. It does not use float64, which
-// cannot represent all whole numbers above 2^53.
+// wholeNumber parses a whole number such as 1000, 1e3 or 1.5e3. wholeNumber does not use float64,
+// which cannot represent all whole numbers above 2^53.
 func wholeNumber(word string) (uint64, bool) {
 	const bits = 128 // 128 bits can hold every uint64 exactly
 	f, _, err := big.ParseFloat(word, 10, bits, big.ToNearestEven)

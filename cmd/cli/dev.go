@@ -184,8 +184,8 @@ func memoryEach(workers int) string {
 	return fmt.Sprint(max(minMemory, worker.DefaultMemory()/int64(max(1, workers))))
 }
 
-// newWorkers returns a supervisor for worker processes of this program. It does not start any
-// process.
+// newWorkers returns a supervisor for worker processes of this program. newWorkers does not start
+// any process.
 func (a *app) newWorkers(servers *localServers, slots int, memory string, log logFlags, allow allowFlag, restart bool) (*procs.Supervisor, error) {
 	program, err := os.Executable()
 	if err != nil {

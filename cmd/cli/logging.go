@@ -37,8 +37,8 @@ func durationsWithUnit(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// logger returns a logger that writes to standard error. It replaces the format auto with text or
-// JSON, so that args passes the actual format to child processes.
+// logger returns a logger that writes to standard error. logger replaces the format auto with text
+// or JSON, so that args passes the actual format to child processes.
 func (f *logFlags) logger(a *app) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {

@@ -60,7 +60,7 @@ func (a *app) show(v any, table func(w io.Writer)) error {
 	return nil
 }
 
-// stream prints a list as a table, or as one line with a JSON array. It gets the items one at a
+// stream prints a list as a table, or as one line with a JSON array. stream gets the items one at a
 // time, so that a long list takes little memory.
 type stream struct {
 	json  bool

@@ -121,9 +121,9 @@ func (a *app) copyOutput(ctx context.Context, from source.Driver, m output.Manif
 	return nil
 }
 
-// createFile creates a file with its complete content in one step. It accepts an existing file with
-// the same content, and fails if the content differs. If the process is killed, createFile may
-// leave a file .copy-* behind.
+// createFile creates a file with its complete content in one step. createFile accepts an existing
+// file with the same content, and fails if the content differs. If the process is killed,
+// createFile may leave a file .copy-* behind.
 func createFile(name string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".copy-*")
 	if err != nil {

@@ -28,7 +28,7 @@ type snapshot struct {
 	Trouble string  // reason why the job does not advance
 }
 
-// left estimates the time until the job is done at the current rate. It returns false if the time
+// left estimates the time until the job is done at the current rate. left returns false if the time
 // is unknown.
 func (s snapshot) left() (time.Duration, bool) {
 	return client.Remaining(s.Done, s.All, s.Rate)

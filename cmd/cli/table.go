@@ -20,7 +20,7 @@ type resultTable struct {
 	Rows [][]json.RawMessage `json:"rows"`
 }
 
-// tableOf returns the table of a result. It returns false if the result is not a table.
+// tableOf returns the table of a result. tableOf returns false if the result is not a table.
 func tableOf(result json.RawMessage) (t resultTable, ok bool) {
 	if json.Unmarshal(result, &t) != nil || t.Columns == nil || t.Rows == nil {
 		return t, false

@@ -42,7 +42,7 @@ func (a *app) watch(ctx context.Context, c *client.Client, id string) error {
 }
 
 // absenceNoted is the time without a leader after which watch prints a note that no worker answers.
-// It is longer than an election takes.
+// absenceNoted is longer than an election takes.
 const absenceNoted = 3 * time.Second
 
 // noteAbsence returns a function for watchUntil that prints a note once if no worker answers. The

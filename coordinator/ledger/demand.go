@@ -10,8 +10,8 @@ import (
 //
 //	Demand = ceil(min(Σ partitions / rate / within, Σ unfinished partitions) / slots per worker)
 //
-// Both sums are over the active jobs. Demand is 0 if no job is active; otherwise it is between 1
-// and Config.MaxWorkers. The rate of a job is the number of partitions that one slot finishes per
+// Demand's sums are over the active jobs. Demand is 0 if no job is active; otherwise it is between
+// 1 and Config.MaxWorkers. The rate of a job is the number of partitions that one slot finishes per
 // second. A job with an unknown rate adds 0 to the first sum. The number of slots per worker is the
 // mean over all workers, or 1 if there are no workers.
 //

@@ -50,7 +50,7 @@
 //     calls. A quarantined partition is blamed after at most three more deaths: it is skipped, or
 //     the job fails.
 //
-// The other two of the five states are:
+// The remaining two states of a partition are:
 //
 //   - assigned: a worker has an assignment that contains the partition. A second worker runs a
 //     speculative copy of a partition that is late. The first result of a partition is used, and a

@@ -63,9 +63,9 @@ func (e *errorTexts) sorted() []store.ErrorText {
 	return list
 }
 
-// firstLine returns the first line of an error, by which errors are distinguished. The other lines
-// may differ for the same error, because stacks of the same panic contain different addresses and
-// goroutine numbers.
+// firstLine returns the first line of an error, by which errors are distinguished. Further lines of
+// an error may differ, because stacks of the same panic contain different addresses and goroutine
+// numbers.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line

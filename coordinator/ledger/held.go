@@ -335,7 +335,7 @@ func (l *Ledger) place(j *job, c *call) *worker {
 }
 
 // finishesStray reports whether a worker is busy only with calls that an earlier leader assigned.
-// Such calls end soon, so waiting is cheaper than moving the worker's partials.
+// Calls of an earlier leader end soon, so waiting is cheaper than moving the worker's partials.
 func (w *worker) finishesStray(j *job) bool {
 	return w.callSlots == 0 && w.strayCalls > 0 && !w.draining && !w.reserved && w.knows(j)
 }

@@ -253,8 +253,7 @@ func (c *cells) total() (t wire.Cell) {
 	return t
 }
 
-// runs joins adjacent cells with equal counts into one run. The result reuses the memory of the
-// cells.
+// runs joins adjacent cells with equal counts into one run. The runs reuse the memory of the cells.
 func (c *cells) runs() []wire.CellRun {
 	runs := c.list[:0]
 	for _, r := range c.list {

@@ -128,8 +128,8 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 	return refs
 }
 
-// onPartial handles a finished node in a worker's report. The result of a merge that an earlier
-// leader assigned is dropped, because that leader may have skipped other partitions.
+// onPartial handles a finished node in a worker's report. If an earlier leader assigned a merge,
+// its result is dropped, because the earlier leader may have skipped other partitions.
 func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
 	node := FinishedNode{Node: p.Node, Ref: ref, Size: len(p.Data), Large: p.Blob != ""}
 	switch {

@@ -93,7 +93,7 @@ var (
 	errRemoved = errors.New("job was removed")
 )
 
-// load takes over a job for this leader. It fences the job and resumes it from its manifest, or
+// load takes over a job for this leader. load fences the job and resumes it from its manifest, or
 // begins the job if no leader has begun it. After the fence the writes of earlier leaders fail.
 // load runs none of the job's code. The parameter submission is nil if this leader has not received
 // the job's submission.

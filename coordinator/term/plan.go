@@ -13,7 +13,8 @@ import (
 // from storage.
 const maxPlanData = 8 << 10
 
-// setPlan stores a job's plan in the job. It returns the parts of the plan that the ledger needs.
+// setPlan stores a job's plan in the job. setPlan returns the parts of the plan that the ledger
+// needs.
 func (j *activeJob) setPlan(plan jobs.Plan) (partitions uint64, data []byte, inStore bool) {
 	if tree, err := jobs.NewTree(plan.Partitions); err == nil {
 		j.tree = tree

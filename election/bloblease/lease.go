@@ -227,7 +227,7 @@ func (l *Lease) transfer(ctx context.Context, held election.Record, leaseID stri
 	}
 }
 
-// pass changes the lease's ID. It also succeeds if an earlier try has already changed the ID.
+// pass changes the lease's ID. pass also succeeds if an earlier try has already changed the ID.
 func (l *Lease) pass(ctx context.Context, held election.Record, leaseID string) error {
 	err := l.change(ctx, held.LeaseID, leaseID)
 	if isCode(err, notHolder) {
@@ -267,8 +267,8 @@ func (l *Lease) had(leaseID string) bool {
 	return l.mine == leaseID
 }
 
-// firstRefusal records that a claim to replace the lease ID over was refused. It reports whether
-// the previous refused claim was for another ID.
+// firstRefusal records that a claim to replace the lease ID over was refused. firstRefusal reports
+// whether the previous refused claim was for another ID.
 func (l *Lease) firstRefusal(over string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -136,7 +136,7 @@ func (g *group) signal(s syscall.Signal) {
 	_ = syscall.Kill(-g.id, s) // Kill fails only if the group has no process
 }
 
-// killGroup kills a process group and waits until the group is empty. It gives up after
+// killGroup kills a process group and waits until the group is empty. killGroup gives up after
 // groupTimeout, because a killed process stays in the group until its parent has called wait.
 func killGroup(id int) {
 	for start := time.Now(); syscall.Kill(-id, syscall.SIGKILL) == nil && time.Since(start) < groupTimeout; {

@@ -122,7 +122,7 @@ func (l *Lease) Transfer(ctx context.Context, held election.Record, leaseID stri
 	return nil
 }
 
-// swap replaces the record held with the record next. It reads the record first only if the
+// swap replaces the record held with the record next. swap reads the record first only if the
 // revision is unknown, or after a conflict.
 func (l *Lease) swap(ctx context.Context, held, next election.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)

@@ -60,7 +60,7 @@ func (c *call) run() {
 	}
 }
 
-// end tells the session that the call has ended. It reports whether the job has ended.
+// end tells the session that the call has ended. end reports whether the job has ended.
 func (c *call) end(item wire.Item, err error) (jobEnded bool) {
 	w := c.w
 	w.mu.Lock()
@@ -167,9 +167,9 @@ type operand struct {
 	done   func() // function to call after the last use of an operand that the worker holds; otherwise nil
 }
 
-// readOperands returns the bytes of the call's operands. It fetches operands from other workers
-// first, because the merge may take over the memory of partials on this worker, which would be lost
-// if a fetch failed later.
+// readOperands returns the bytes of the call's operands. readOperands fetches operands from other
+// workers first, because the merge may take over the memory of partials on this worker, which would
+// be lost if a fetch failed later.
 func (c *call) readOperands() (list [][]byte, err error) {
 	made := c.held.Call()
 	c.operands = make([]operand, len(made.Operands))

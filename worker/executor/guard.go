@@ -37,12 +37,12 @@ type guard struct {
 	w     *Worker
 	limit time.Duration // time limit of the code; 0 means no limit
 
-	// late, if not nil, is called when the limit has passed. It returns false if the job's code has
-	// begun another function since the last check; the limit then starts again.
+	// late, if not nil, is called when the limit has passed. The function late returns false if the
+	// job's code has begun another function since the last check; the limit then starts again.
 	late func() bool
 }
 
-// run calls code with a context that is done when parent is done or the limit has passed. It waits
+// run calls code with a context that is done when parent is done or the limit has passed. run waits
 // for the code to return, at most timing.stopTimeout after the end of the context. If the code has
 // not returned by then, run returns a channel that receives a value when the code returns;
 // otherwise gone is nil. Until gone receives a value, the caller must not use data that the code

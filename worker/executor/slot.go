@@ -35,7 +35,7 @@ func (s *slot) loop() {
 	}
 }
 
-// take waits for a span, and returns the span with its task. It returns nil when the slot should
+// take waits for a span, and returns the span with its task. take returns nil when the slot should
 // end.
 func (s *slot) take() (*session.HeldSpan, *task) {
 	w := s.w
@@ -211,8 +211,8 @@ func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan
 }
 
 // nextClaim returns how many partitions a slot should claim so that they take about the time
-// target. It assumes that each partition takes as long as a partition of the last claim. nextClaim
-// increases the number only gradually, because partitions may take different times.
+// target. nextClaim assumes that each partition takes as long as a partition of the last claim.
+// nextClaim increases the number only gradually, because partitions may take different times.
 func nextClaim(last uint64, took, target time.Duration) uint64 {
 	const step = 8
 	ideal := float64(last) * step
@@ -230,7 +230,7 @@ type done struct {
 }
 
 // deliver passes the results of the partitions before d.hi and, if d.err is not nil, the failure of
-// partition d.next to the session. It reports whether the slot may continue with the span.
+// partition d.next to the session. deliver reports whether the slot may continue with the span.
 func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	items, held, err := s.items(span, t, d.hi)
 	defer func() { t.dropUndelivered(items) }()

@@ -26,7 +26,7 @@ const (
 	maxStoreBackoff = 5 * time.Second
 )
 
-// params returns the parameters in a job's opening. It reads large parameters from storage.
+// params returns the parameters in a job's opening. params reads large parameters from storage.
 func (s jobStorage) params(o wire.Opening) (jobs.Params, error) {
 	if len(o.ParamsSHA256) == 0 {
 		return o.Params, nil
@@ -42,10 +42,10 @@ func (s jobStorage) params(o wire.Opening) (jobs.Params, error) {
 	return spec.Params, err
 }
 
-// writePartial writes a partial to storage. It retries until the context is done. If the context
-// ends, writePartial returns the blob's name with the error, because the write may have taken
-// effect. For a partial that is too large for storage, writePartial returns a permanent error of
-// the job.
+// writePartial writes a partial to storage. writePartial retries until the context is done. If the
+// context ends, writePartial returns the blob's name with the error, because the write may have
+// taken effect. For a partial that is too large for storage, writePartial returns a permanent error
+// of the job.
 func (s jobStorage) writePartial(node jobs.Node, data []byte) (blob string, err error) {
 	err = s.retry("write partial", func() (err error) {
 		blob, err = s.w.store.PutPartial(s.ctx, s.job, node, data)

@@ -163,8 +163,8 @@ func (t *task) open() (*jobs.Task, error) {
 	return opened, t.fork(opened)
 }
 
-// fork creates the first merge stack and calls the job's Fork for it. This happens before any slot
-// runs the job, so that a Fork that does not return does not block a slot. If Fork fails, fork
+// fork creates the first merge stack and calls the job's Fork for it. Fork is called before any
+// slot runs the job, so that a Fork that does not return does not block a slot. If Fork fails, fork
 // closes the job.
 func (t *task) fork(opened *jobs.Task) error {
 	t.before(t.alone(), "Fork")
@@ -221,7 +221,7 @@ func (t *task) before(span *session.HeldSpan, function string) {
 	}
 }
 
-// readPlan reads the job's plan. It retries while storage is unavailable.
+// readPlan reads the job's plan. readPlan retries while storage is unavailable.
 func (t *task) readPlan() (jobs.Plan, error) {
 	var plan jobs.Plan
 	err := t.storage.retry("read plan", func() (err error) {

@@ -52,8 +52,8 @@ func statusOf(err error) int {
 	return http.StatusServiceUnavailable
 }
 
-// textOf returns the text of an error for viewers of the page. It hides configuration errors, which
-// may contain names of files, from viewers who are not operators of the machine.
+// textOf returns the text of an error for viewers of the page. textOf hides configuration errors,
+// which may contain names of files, from viewers who are not operators of the machine.
 func textOf(err error) string {
 	if errors.Is(err, cluster.ErrConfig) {
 		return "the worker's configuration does not allow this: see its log"

@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// poisonedAnswer is the answer to /api/v1/poisoned. It lists the submissions that leaders have
-// given up, sorted by name.
+// poisonedAnswer is the answer to /api/v1/poisoned. poisonedAnswer lists the submissions that
+// leaders have given up, sorted by name.
 type poisonedAnswer struct {
 	Poisoned []poisonedEntry `json:"poisoned"`
 	Next     string          `json:"next"` // value of the query parameter after for the next page; empty on the last page

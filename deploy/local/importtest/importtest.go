@@ -4,8 +4,8 @@
 // sockets.
 //
 // Package importtest is only for Bellwether's own tests. The package is in deploy/local, beside
-// other test helpers that all packages share. It is not in an internal folder, because only a
-// folder at the top level would allow every package to import it.
+// other test helpers that all packages share. Package importtest is not in an internal folder,
+// because only a folder at the top level would allow every package to import it.
 package importtest
 
 import (

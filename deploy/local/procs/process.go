@@ -36,7 +36,7 @@ func start(cfg Config, name string, output *lines) (*Process, error) {
 	return &Process{name: name, cmd: cmd, since: time.Now(), ended: make(chan struct{})}, nil
 }
 
-// wait waits until the process has ended. It must be called exactly once.
+// wait waits until the process has ended. wait must be called exactly once.
 func (p *Process) wait() error {
 	defer close(p.ended)
 	p.err = p.cmd.Wait()

@@ -83,8 +83,8 @@ func (s *Supervisor) spawn(name string) (*Process, error) {
 	return p, nil
 }
 
-// watch waits until a process has ended, and restarts it if Config.Restart is set. It returns when
-// the process has ended and is not restarted.
+// watch waits until a process has ended, and restarts it if Config.Restart is set. watch returns
+// when the process has ended and is not restarted.
 func (s *Supervisor) watch(p *Process) {
 	pause := minPause
 	for p != nil {

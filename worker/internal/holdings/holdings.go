@@ -11,12 +11,11 @@
 //	                      │
 //	                      └──▶ spare memory ──▶ Buffer
 //
-// The limit applies to the sum of four amounts of memory: the held partials, the merge stacks of
-// slots (Use), the operands of merges (Reserve), and one more partial, so that a slot can begin.
-// Work that would exceed the limit waits. So that a worker with little memory still makes progress,
-// a slot may always begin if nothing is in memory, and one merge may always run, because a merge
-// frees memory. The limit is therefore exceeded by at most one partial if partials are decoded in
-// place.
+// The memory limit applies to the sum of four amounts: the held partials, the merge stacks of slots
+// (Use), the operands of merges (Reserve), and one more partial, so that a slot can begin. Work
+// that would exceed the limit waits. A slot may always begin if nothing is in memory, and one merge
+// may always run, so that a worker with little memory still makes progress. The memory limit is
+// therefore exceeded by at most one partial if partials are decoded in place.
 //
 // The memory of a dropped partial is kept for later partials if the job allows the reuse. Spare
 // memory is used before new memory is allocated, and is freed when memory is short.
@@ -356,8 +355,8 @@ func (h *Holdings) ReadAt(job string, node jobs.Node, to []byte, offset int64) e
 	return h.readFile(p, to, offset)
 }
 
-// begin starts a read of a partial. It returns the partial, and the partial's data if they are in
-// memory. If begin returns data, the caller must call end after the read.
+// begin starts a read of a partial. begin returns the partial, and the partial's data if they are
+// in memory. If begin returns data, the caller must call end after the read.
 func (h *Holdings) begin(job string, node jobs.Node) (p *part, data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
