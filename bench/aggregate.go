@@ -26,7 +26,7 @@ type AggregateConfig struct {
 	Rounds int // number of rounds, each of which measures every shape as a plain loop, as a job in this process and as a job in the cluster
 	Kill   Victim
 
-	Progress func(doing string, done, all uint64) // called with the current activity; may be called from several goroutines
+	Progress func(doing string, done, all uint64) // function that is called with the current activity; may be called from several goroutines
 }
 
 // AggregateShape is a number of vectors, and the size of each vector in bytes, which is a multiple
@@ -203,7 +203,7 @@ func (a *aggregation) runCluster(ctx context.Context, params jobs.Params, want [
 
 // askLeader sends a request to the leader every few milliseconds. The returned function ends the
 // requests and returns the leader's response times in seconds. The loop of the leader that answers
-// these requests also answers pings.
+// state requests also answers pings.
 func (a *aggregation) askLeader(ctx context.Context) (stop func() []float64) {
 	ctx, cancel := context.WithCancel(ctx)
 	result := make(chan []float64, 1)

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// patience is the maximum time for each change of a cluster's state. A working cluster needs a
-	// few seconds.
+	// patience is the maximum time for each change of a cluster's state. A working cluster changes
+	// its state within a few seconds.
 	patience = time.Minute
 	// glance is the polling interval for state that changes within milliseconds, and look is the
 	// polling interval for other state.

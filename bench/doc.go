@@ -10,8 +10,8 @@
 //	Scale        the cost of leading, by numbers of workers and of partitions
 //
 // Each benchmark except Scale gets a client of the cluster. A benchmark that measures or kills
-// worker processes also gets the supervisor of these processes. The example of Overhead shows how
-// to set up both.
+// worker processes also gets the supervisor of the worker processes. The example of Overhead shows
+// how to set up both.
 //
 // Values that are compared are measured in turns within one run, because machines differ and because the speed
 // of a machine changes from one minute to the next.

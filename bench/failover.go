@@ -46,8 +46,9 @@ type FailoverConfig struct {
 	Failovers int           // number of failovers, 1 to MaxFailovers
 	Watch     time.Duration // time after each failover during which throughput is measured; 1 s to MaxWatch
 
-	// Job is the job that runs during the failovers. It must last until the last failover is over.
-	// If Job is the zero Job, Failover uses the job primes with parameters that last long enough.
+	// Job is the job that runs during the failovers. The job must last until the last failover is
+	// over. If Job is the zero Job, Failover uses the job primes with parameters that last long
+	// enough.
 	Job    jobs.Job
 	Params jobs.Params
 

@@ -51,14 +51,14 @@ func (r FailoverReport) closeUp() plot.Panel {
 		p.Marks = append(p.Marks, plot.Mark{At: at, Label: label, Color: s.color})
 		end = max(end, at)
 	}
-	// The range leaves a quarter of its length for the last label. It ends with the last window at
-	// the latest, because data ends there.
+	// The range leaves a quarter of its length for the last label. The range does not exceed the
+	// last window, because data ends there.
 	p.X.Min, p.X.Max = -before, min(end+(end+before)/4+2*fine.Seconds(), float64(len(r.Windows))*window.Seconds())
 	p.Height = 180
 	return p
 }
 
-// plotSteps are the steps of a failover in order. Each label describes the event that ends the
+// plotSteps lists the steps of a failover in order. Each label describes the event that ends the
 // step.
 var plotSteps = []struct {
 	name, label string

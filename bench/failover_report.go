@@ -30,8 +30,8 @@ type FailoverReport struct {
 	// window begins with the loss of the leader.
 	Windows []Summary `json:"windows,omitempty"`
 
-	// The fields from Partitions on describe the whole job. They are omitted if the job did not run
-	// to its end.
+	// The fields from Partitions on describe the whole job. Figures of the whole job are omitted if
+	// the job did not run to its end.
 	Partitions uint64 `json:"partitions,omitempty"`
 	Executed   uint64 `json:"executed,omitempty"` // number of reported executions of partitions
 	SHA256     string `json:"sha256,omitempty"`
@@ -50,9 +50,9 @@ type Total struct {
 	Total float64 `json:"total"`
 }
 
-// These lists describe the rows of the report's tables. A row shows one value of an Outage, and the
-// field name is the value's JSON name. A row with a column is a step, which is also shown for each
-// failover. A row of stepRows without a column is a sum of steps.
+// stepRows and the other lists of rows describe the rows of the report's tables. A row shows one
+// value of an Outage, and the field name is the value's JSON name. A row with a column is a step,
+// which is also shown for each failover. A row of stepRows without a column is a sum of steps.
 var (
 	stepRows = []struct{ name, label, column string }{
 		{"detect", "the leader is believed dead", "DETECT"},

@@ -22,7 +22,7 @@ import (
 )
 
 // askUsage is the name of the request for a leader's resource usage. Only a leader that [Lead]
-// started replies to this request.
+// started replies to the request askUsage.
 const askUsage = "usage"
 
 // usage contains the resources that a leader's process has used since its start.

@@ -24,10 +24,10 @@ type Outage struct {
 	At    time.Time `json:"at"`
 
 	// The fields from Detect to FirstResult are the durations of the steps of the failover in
-	// milliseconds. They come from the cluster's history and are in the order of the steps. A step
-	// is omitted if its duration is unknown, or if the step did not happen before the next
-	// failover. For example, a leader that hands over is never detected as dead, and workers that
-	// hold enough work do not request more.
+	// milliseconds. The durations come from the cluster's history and are in the order of the
+	// steps. A step is omitted if its duration is unknown, or if the step did not happen before the
+	// next failover. For example, a leader that hands over is never detected as dead, and workers
+	// that hold enough work do not request more.
 	Detect          *float64 `json:"detect_ms,omitempty"`
 	Elect           float64  `json:"elect_ms"`
 	Fence           float64  `json:"fence_ms"`
@@ -80,7 +80,7 @@ type completed func(from, to time.Time) float64
 
 // newOutage computes the figures of a failover. The parameter calm is the length of the interval
 // before the failover, watch the length of the interval after the failover, and steady the length
-// of the interval after watch. No other failover affects these intervals.
+// of the interval after watch. No other failover affects calm, watch and steady.
 func newOutage(f takeover, done completed, calm, watch, steady time.Duration) Outage {
 	t := f.term
 	ready := t.At.Add(t.Fence + t.Resume)

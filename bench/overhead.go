@@ -33,7 +33,7 @@ type OverheadConfig struct {
 	Work       time.Duration // approximate duration of the plain loop
 	Rounds     int           // number of rounds; each round measures the loop, and the cluster for every number of partitions
 
-	Progress func(doing string, done, all uint64) // called with the current activity; may be called from several goroutines
+	Progress func(doing string, done, all uint64) // function that is called with the current activity; may be called from several goroutines
 }
 
 func (c OverheadConfig) validate() error {
@@ -276,8 +276,8 @@ func (r OverheadReport) Figure() plot.Figure {
 	return plot.Figure{Title: fmt.Sprintf("A cluster of %d workers against a plain loop", r.Workers), Panels: []plot.Panel{panel}}
 }
 
-// bounds returns the bounds of the efficiency axis. They are multiples of 0.1 and enclose 1 and all
-// efficiencies. An axis from 0 would hide the differences between the efficiencies.
+// bounds returns the bounds of the efficiency axis. The bounds are multiples of 0.1 and enclose 1
+// and all efficiencies. An axis from 0 would hide the differences between the efficiencies.
 func (r OverheadReport) bounds() (least, most float64) {
 	least, most = 1, 1
 	for _, p := range r.Points {

@@ -45,7 +45,7 @@ type ScaleConfig struct {
 	// workers), because the number of reports fluctuates within an interval.
 	Lasts time.Duration
 
-	Progress func(doing string, done, all uint64) // called with the current activity; may be called from several goroutines
+	Progress func(doing string, done, all uint64) // function that is called with the current activity; may be called from several goroutines
 }
 
 // validate returns all configuration errors, joined.

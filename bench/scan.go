@@ -26,7 +26,7 @@ type ScanConfig struct {
 	Slots  int
 	Rounds int
 
-	Progress func(doing string, done, all uint64) // called with the current activity; may be called from several goroutines
+	Progress func(doing string, done, all uint64) // function that is called with the current activity; may be called from several goroutines
 }
 
 func (c ScanConfig) validate() error {
@@ -55,7 +55,7 @@ type ScanReport struct {
 // ScanTime contains the medians of the times of all rounds.
 type ScanTime struct {
 	Wall float64 `json:"wall_s"`
-	CPU  float64 `json:"cpu_s"` // processor time, user and system
+	CPU  float64 `json:"cpu_s"` // processor time in user mode and in system mode
 }
 
 // stations is the number of different keys in the file.
@@ -63,9 +63,9 @@ const stations = 413
 
 // Scan compares the job scan with a loop that is written by hand for one query and one file format.
 // The query is the minimum, mean and maximum of a column by key. The job and the loop run in this
-// process with the same number of goroutines and must compute the same result. Both read the file
-// in pieces. The report contains processor times, because they depend less on other load of the
-// machine than elapsed time.
+// process with the same number of goroutines and must compute the same result. The job and the loop
+// read the file in pieces. The report contains processor times, because they depend less on other
+// load of the machine than elapsed time.
 func Scan(ctx context.Context, c ScanConfig) (r ScanReport, err error) {
 	if c.Progress == nil {
 		c.Progress = func(string, uint64, uint64) {}

@@ -17,13 +17,13 @@ type handRow struct {
 	min, max int64
 }
 
-// handTable is a hash table with open addressing. Its size is fixed, because the number of stations
-// is known.
+// handTable is a hash table with open addressing. The size of the table is fixed, because the
+// number of stations is known.
 type handTable [4 * 1024]handRow
 
 // scanByHand reads a file whose lines are KEY;NUMBER, with one digit after the point, and computes
-// the minimum, mean and maximum by key. scanByHand does not check its input and works only for such
-// files.
+// the minimum, mean and maximum by key. scanByHand does not check its input and works only for
+// files of this form.
 func scanByHand(name string, size int64, slots int) (map[string]measured, error) {
 	tables := make([]handTable, slots)
 	group := errgroup.Group{}

@@ -29,7 +29,7 @@ type ThroughputConfig struct {
 	Jobs   int   // number of small jobs in each measurement
 	Small  int   // number of partitions of a small job
 
-	Progress func(doing string, done, all uint64) // called with the current activity; may be called from several goroutines
+	Progress func(doing string, done, all uint64) // function that is called with the current activity; may be called from several goroutines
 }
 
 func (c ThroughputConfig) validate() error {

@@ -20,8 +20,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/page"
 )
 
-// viewers are simulated browsers that show the same job. This process serves the web page, so the
-// leader's process only has to answer the page's requests.
+// viewers is a group of simulated browsers that show the same job. This process serves the web
+// page, so the leader's process only has to answer the page's requests.
 type viewers struct {
 	stop  func()
 	bytes atomic.Uint64 // compressed bytes that the web page has sent to all viewers
@@ -30,8 +30,8 @@ type viewers struct {
 }
 
 // view starts n viewers of a job with the given number of partitions. Each viewer requests maps of
-// different windows. This case is the most expensive, because viewers with the same windows share
-// one answer.
+// different windows. Different windows are the most expensive case, because viewers with the same
+// windows share one answer.
 func view(where cluster.Config, n int, job string, partitions uint64) (*viewers, error) {
 	p, err := page.New(page.Config{Cluster: where, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -277,9 +277,9 @@ func (k *checker) check(n Node, data []byte) error {
 	return nil
 }
 
-// explain finds the cause of a difference at node n. It looks for the lowest node, n or a
-// descendant of n, that still differs from the reference when this run computes only that node and
-// encodes no partial below the node.
+// explain finds the cause of a difference at node n. explain computes node n and its descendants
+// separately, without encoding partials below the computed node, and looks for the lowest node that
+// still differs from the reference.
 func (k *checker) explain(ctx context.Context, task *Task, r checkRun, n Node) error {
 	runs := k.reference + " and " + r.name
 	differs, err := k.differsAlone(ctx, task, n)

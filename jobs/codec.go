@@ -12,8 +12,8 @@ import (
 // Codec encodes and decodes a job's partials. The encoded bytes must depend on the value alone.
 // Merge must give the same result for Decode(Encode(v)) as for v, because runs differ in which
 // partials are encoded. The methods may not keep a reference to their argument, or return memory
-// that the argument shares, except those of an [InPlaceCodec]. Both methods are called from several
-// goroutines at once.
+// that the argument shares, except those of an [InPlaceCodec]. Encode and Decode are called from
+// several goroutines at once.
 //
 // [Vector] and [Raw] encode large slices of numbers and bytes many times faster than CBOR.
 type Codec[T any] interface {

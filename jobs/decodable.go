@@ -20,8 +20,8 @@ const maxDepth = 1000
 // errCyclic is the error for a value deeper than maxDepth.
 var errCyclic = errors.New("value is cyclic, or nested too deep: want a value that ends")
 
-// checkAcyclic returns an error for a cyclic value. The encoder would recurse without end on such a
-// value and overflow the stack, which ends the process.
+// checkAcyclic returns an error for a cyclic value. The encoder would recurse without end on a
+// cyclic value and overflow the stack, which ends the process.
 func (s shape) checkAcyclic(v reflect.Value, depth int) error {
 	if depth > maxDepth {
 		return errCyclic
@@ -110,7 +110,8 @@ type scanner struct {
 }
 
 // errNotScanned is the error for an item that the scanner does not understand, such as an item of
-// indefinite length. Only types with an encoding method of their own produce such items.
+// indefinite length. Only types that have an encoding method produce items that the scanner does
+// not understand.
 var errNotScanned = errors.New("item is not scanned")
 
 // The first three bits of a CBOR item are its major type (RFC 8949, section 3.1).

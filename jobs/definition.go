@@ -34,10 +34,10 @@ type Forker[T any] interface {
 	Fork() func(ctx context.Context, partition uint64) (T, error)
 }
 
-// Cleaner is an optional interface of a [Mapper] whose Map writes to storage of its own. If a job ends,
-// each process that has opened the job calls CleanUp after Close. The job may have completed, failed or
-// been cancelled, so CleanUp must find out whether the job's result names what Map has written.
-// CleanUp is not called if the process ends before the job.
+// Cleaner is an optional interface of a [Mapper] whose Map writes to other storage than the
+// cluster's storage. If a job ends, each process that has opened the job calls CleanUp after Close.
+// The job may have completed, failed or been cancelled, so CleanUp must check whether the job's
+// result refers to the written data. CleanUp is not called if the process ends before the job.
 type Cleaner interface {
 	CleanUp(ctx context.Context) error
 }
@@ -78,10 +78,10 @@ type Definition[P, T, R any] struct {
 	Plan func(ctx context.Context, p P) (Plan, error)
 	// Open prepares a worker for the job. Each worker calls Open once per job.
 	Open func(ctx context.Context, p P, plan Plan) (Mapper[T], error)
-	// Merge merges two partials. The partial left covers the lower partitions. Merge may change both operands
-	// and return either. Usually Merge changes left and returns it. With such a Merge, large partials need no
-	// new memory, and a [Filler] can reuse the memory of right. An error or a panic fails the job, because a
-	// retry with the same operands would fail too.
+	// Merge merges two partials. The partial left covers the lower partitions. Merge may change
+	// both operands and return either. Usually Merge changes left and returns it. If Merge returns
+	// left, large partials need no new memory, and a [Filler] can reuse the memory of right. An
+	// error or a panic fails the job, because a retry with the same operands would fail too.
 	Merge func(left, right T) (T, error)
 	// Merger, if not nil, returns a function that merges the partials of a job with the parameters p. If the
 	// returned function is nil, the job uses the field Merge. The function may call other programs and take
@@ -103,10 +103,11 @@ type Definition[P, T, R any] struct {
 	// the flag --allow names the job.
 	Restricted bool
 
-	// Preview, if not nil, describes the input of a job from the job's plan. A job with a Preview is also
-	// planned by the process that submits it: if Plan returns a permanent error there, the submission
-	// is refused. So the Plan of such a job must return a permanent error only if the parameters are
-	// wrong for every process, and not if this process cannot read the input.
+	// Preview, if not nil, describes the input of a job from the job's plan. A job with a Preview
+	// is also planned by the process that submits it: if Plan returns a permanent error there, the
+	// submission is refused. The Plan of a job with a Preview must therefore return a permanent
+	// error only if the parameters are wrong for every process, and not if this process cannot read
+	// the input.
 	Preview func(ctx context.Context, p P, plan Plan) (Preview, error)
 
 	// NoAudit returns why a job with parameters p cannot be audited ([Audit]), for example because

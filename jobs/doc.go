@@ -45,8 +45,8 @@
 //
 //	0/0          1/0          1/0 0/2         2/0
 //
-// For each report the worker removes all nodes from the stack and reports them. The leader merges these nodes
-// with their siblings from other reports.
+// For each report the worker removes all nodes from the stack and reports them. The leader merges
+// the reported nodes with their siblings from other reports.
 //
 // # Bit identity
 //
@@ -66,12 +66,12 @@
 //     codec set in the definition loses nothing and that times are UTC. No two pointers in a
 //     partial may lead to the same value, because decoding makes two values of that value.
 //   - The programs of the workers may be compiled for different architectures, for different levels
-//     of one architecture, such as GOAMD64=v1 and v3, or by different versions of Go. In that case
-//     Map, Merge and Finish round each product before it is added, as in float64(x*y) + z, because
-//     Go's compiler fuses multiplication and addition on some architectures. The three functions
-//     also avoid functions of package math that are written in assembly for some architectures,
-//     such as math.Exp and math.Log. math.Sqrt is exact everywhere. A job's status and outcome name
-//     the builds that computed it.
+//     of one architecture, such as GOAMD64=v1 and v3, or by different versions of Go. For mixed
+//     architectures, levels or versions, Map, Merge and Finish must round each product before it is
+//     added, as in float64(x*y) + z, because Go's compiler fuses multiplication and addition on
+//     some architectures. Map, Merge and Finish must also avoid functions of package math that are
+//     written in assembly for some architectures, such as math.Exp and math.Log. math.Sqrt is exact
+//     everywhere. A job's status and outcome name the builds that computed it.
 //
 // An [Audit], or the flag --audit of the commands run and submit, computes a share of the partitions
 // twice. [Check], or the command "bellwether run --check", tests a job for those conditions that can be
@@ -100,5 +100,5 @@
 //     refuses strings that are not UTF-8, values that are cyclic or nested deeper than 32 levels,
 //     and maps in which two keys have the same encoding, such as two NaNs.
 //   - Finish: an error if the result cannot be expressed in JSON, such as NaN.
-//   - Panics in any of these functions are errors with a stack: a [*PanicError].
+//   - Panics in functions of the definition are errors with a stack: a [*PanicError].
 package jobs

@@ -115,7 +115,7 @@ func ExampleCheck() {
 }
 
 // ExampleTree_Cover lists the nodes of a span of six partitions. Merges happen only between
-// siblings, so this span needs three nodes.
+// siblings, so a span of six partitions may need three nodes.
 func ExampleTree_Cover() {
 	tree, err := jobs.NewTree(10)
 	if err != nil {

@@ -161,17 +161,17 @@ func (j Job) Open(ctx context.Context, p Params, plan Plan) (*Task, error) {
 }
 
 // OwnOperands returns a copy of the job whose Merge and Finish may change their operands and return
-// their memory. With an [InPlaceCodec] this saves a copy of each operand. The parameter left
-// applies to the left operand of Merge and to the operand of Finish, and right to the right operand
-// of Merge. The caller must be the only owner of an operand that is given away, and must not use
-// that operand again. After an error the operand may have been changed.
+// their memory. With an [InPlaceCodec], OwnOperands saves a copy of each operand. The parameter
+// left applies to the left operand of Merge and to the operand of Finish, and right to the right
+// operand of Merge. The caller must be the only owner of an operand that is given away, and must
+// not use that operand again. After an error the operand may have been changed.
 func (j Job) OwnOperands(left, right bool) Job {
 	j.own = owned{left, right}
 	return j
 }
 
 // HasMerger reports whether the partials of a job with these parameters are merged by a function
-// that the definition's Merger returned. Only workers may call Merge of such a job.
+// that the definition's Merger returned. Only workers may call Merge of a job with a merger.
 func (j Job) HasMerger(p Params) bool { return j.merges(p) }
 
 // Merge returns the encoded merge of two encoded partials of sibling nodes. An error is

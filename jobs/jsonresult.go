@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// resultIsJSON returns an error if some values of the result type t cannot be encoded as JSON, or if package
-// json would silently drop a field. Without this check, Finish would report the error only after the whole
-// computation. resultIsJSON does not detect single values, such as NaN, that JSON cannot express.
+// resultIsJSON returns an error if some values of the result type t cannot be encoded as JSON, or
+// if package json would silently drop a field. Without resultIsJSON, Finish would report the error
+// only after the whole computation. resultIsJSON does not detect single values, such as NaN, that
+// JSON cannot express.
 func resultIsJSON(t reflect.Type) error {
 	if err := jsonKeeps(typePath(t), t, make(map[reflect.Type]bool)); err != nil {
 		return err

@@ -116,7 +116,7 @@ func (c paramsCodec[P]) parseJSON(v reflect.Value, data []byte) error {
 			return err
 		}
 	}
-	if _, err := dec.Token(); err != nil { // read the closing brace
+	if _, err := dec.Token(); err != nil { // reads the closing brace of the object
 		return fmt.Errorf("parameters are not a JSON object: %w", err)
 	}
 	if _, err := dec.Token(); err != io.EOF {

@@ -31,7 +31,7 @@ const (
 	strange // all floats are NaN
 )
 
-// fills are the kinds of test values that roundTrips encodes and decodes.
+// fills lists the kinds of test values that roundTrips encodes and decodes.
 var fills = []fill{
 	{},
 	{pointers: true},

@@ -9,9 +9,9 @@ import (
 )
 
 // Filler is an optional interface of a [Mapper] whose partials are large. Fill is called instead of
-// Map and does the same, but it may use the memory of spare for the value that it returns. This
-// avoids most allocations: allocating the memory of a vector takes about as much time as adding a
-// vector to it.
+// Map and does the same, but it may use the memory of spare for the value that it returns. Reusing
+// memory avoids most allocations: allocating the memory of a vector takes about as much time as
+// adding a vector to it.
 //
 // The parameter spare is a value that Merge no longer needs, or the zero value of T if Merge has
 // freed no value. The old content of spare must not affect the result. A value is freed if it was

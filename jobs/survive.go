@@ -215,8 +215,8 @@ var (
 )
 
 // encodesItself reports whether the library encodes values of type t with a method of the type, or
-// has a special encoding for the type. Such values are checked when they are encoded. An error
-// means that the encoding and the decoding method do not match.
+// has a special encoding for the type. Values that are encoded by a method are checked when they
+// are encoded. An error means that the encoding and the decoding method do not match.
 func encodesItself(path string, t reflect.Type) (bool, error) {
 	if t == timeType || t == bigIntType {
 		return true, nil
@@ -245,7 +245,7 @@ func encodesItself(path string, t reflect.Type) (bool, error) {
 }
 
 // promoted returns an error for a struct that inherits an encoding method from an embedded field.
-// That method would encode only the embedded field and lose the other fields.
+// The inherited method would encode only the embedded field and lose the other fields.
 func promoted(path string, t reflect.Type) error {
 	if t.Kind() != reflect.Struct || t.NumField() == 1 {
 		return nil

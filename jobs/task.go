@@ -78,8 +78,8 @@ type Stack interface {
 	// called [runtime.Goexit], which ends the goroutine.
 	Interrupted() error
 
-	// Watch makes later calls of Run record in p what they are doing. This costs some nanoseconds
-	// for each partition.
+	// Watch makes later calls of Run record in p what they are doing. A watched stack needs some
+	// additional nanoseconds for each partition.
 	Watch(p *Progress)
 }
 

@@ -25,9 +25,9 @@ func (s Span) Empty() bool { return s.Lo >= s.Hi }
 // Contains reports whether every partition of o is in s.
 func (s Span) Contains(o Span) bool { return s.Lo <= o.Lo && o.Hi <= s.Hi }
 
-// Aligned returns the span with Hi rounded down to a multiple of a power of two. This removes at
-// most an eighth of the span. A span whose bounds are multiples of a large power of two is covered
-// by few nodes.
+// Aligned returns the span with Hi rounded down to a multiple of a power of two. Rounding removes
+// at most an eighth of the span. A span whose bounds are multiples of a large power of two is
+// covered by few nodes.
 func (s Span) Aligned() Span {
 	step := uint64(1) << max(0, bits.Len64(s.Len())-4)
 	s.Hi &^= step - 1

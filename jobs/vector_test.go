@@ -80,7 +80,7 @@ func TestVectorMemory(t *testing.T) {
 }
 
 // fuzzRecode checks that data that can be decoded does not change when it is decoded and encoded.
-// It also checks the codec's methods EncodeInPlace and DecodeInPlace.
+// fuzzRecode also checks the codec's methods EncodeInPlace and DecodeInPlace.
 func fuzzRecode[T any](t *testing.T, codec InPlaceCodec[T], data []byte) {
 	value, err := codec.Decode(data)
 	if err != nil {

@@ -64,8 +64,8 @@ func (c *cluster) ask(answer any, args ...string) error {
 	return nil
 }
 
-// runClient runs operations sequentially. It starts no operation after the end of the faults, but
-// the last operation may end later.
+// runClient runs operations sequentially. runClient starts no operation after the end of the
+// faults, but the last operation may end later.
 func (c *cluster) runClient(number int, until time.Time, settleCtx context.Context) {
 	generator := newGenerator(c.seed, number)
 	for n := 1; c.ctx.Err() == nil; n++ {

@@ -36,8 +36,8 @@ type Config struct {
 	Seed    uint64
 	For     time.Duration // time for which faults are injected
 	Storage Storage
-	// Program is the path of a program with two commands. The command worker is the command worker
-	// of package cli, and the command nats calls ServeNATS.
+	// Program is the path of a program with two commands. The command worker runs a worker as in
+	// package cli, and the command nats calls ServeNATS.
 	Program string
 	// Command runs a command line of package cli in this process and returns the exit status.
 	// Program and Command know the jobs primes, montecarlo and probe.
@@ -74,14 +74,14 @@ type cluster struct {
 	busy  map[target]bool // targets of active faults
 }
 
-// target identifies the part of the cluster that a fault affects. It consists of a scope and, if
-// the scope belongs to a node, the node's number.
+// target identifies the part of the cluster that a fault affects. A target consists of a scope and,
+// if the scope belongs to a node, the node's number.
 type target struct {
 	scope scope
 	node  int
 }
 
-// folders are the folders of a run.
+// folders contains the paths of the folders of a run.
 type folders struct{ top, logs, nats, azurite, once, temporary string }
 
 func newFolders(parent string) (f folders, err error) {

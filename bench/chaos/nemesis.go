@@ -152,7 +152,7 @@ func dropPackets(rule string) func(*cluster, *node) func() {
 	}
 }
 
-// onRequests returns a fault that applies f to every third storage request on average.
+// onRequests returns a fault that applies f to a random third of all storage requests.
 func onRequests(f faults.Fault) func(*cluster, *node) func() {
 	return func(c *cluster, _ *node) func() {
 		c.azurite.transport.Set(func(azureaccount.Kind, *http.Request) faults.Fault {

@@ -28,7 +28,7 @@ type node struct {
 	supervisor *procs.Supervisor
 	log        *os.File
 	history    *history
-	abort      <-chan struct{} // closed when processes must be killed
+	abort      <-chan struct{} // channel that is closed when processes must be killed
 
 	watches sync.WaitGroup
 	mu      sync.Mutex
@@ -178,8 +178,8 @@ func (m *node) watch(l *instance) {
 	}
 }
 
-// killedAtStart reports whether SIGTERM killed a process soon after its start. Such an end is allowed, because
-// the process may not have installed its signal handler yet.
+// killedAtStart reports whether SIGTERM killed a process soon after its start. SIGTERM may kill a
+// new process, because the process may not have installed its signal handler yet.
 func (l *instance) killedAtStart() bool {
 	const soon = 10 * time.Second
 	var exit *exec.ExitError

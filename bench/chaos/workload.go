@@ -26,8 +26,8 @@ type op struct {
 	reason string // text that the expected error must contain
 }
 
-// workload has one function for each kind of operation. Without faults, each job takes a few seconds. The last
-// kind of operation submits a job that would take very long, and cancels the job.
+// workload contains one function for each kind of operation. Without faults, each job takes a few
+// seconds. The last kind of operation submits a job that would take very long, and cancels the job.
 var workload = []func(*rand.Rand) op{
 	func(r *rand.Rand) op {
 		return probeOp("even", 100+r.IntN(200), "sleep=20ms")

@@ -29,8 +29,8 @@ const (
 	workers = 3
 	slots   = 4
 	// drainTimeout is the drain timeout of the workers. stopWithin is the time within which a
-	// worker must end. It is longer than the drain timeout, the handover and the return of user
-	// code together, even on a loaded machine.
+	// worker must end. stopWithin allows for the drain, the handover and the return of user code on
+	// a loaded machine.
 	drainTimeout = 3 * time.Second
 	stopWithin   = drainTimeout + 12*time.Second
 	// restartPause is the time between the end of a worker and its restart by the supervisor.

@@ -116,8 +116,8 @@ const (
 	maxMemory = 1 << 30
 )
 
-// allocateAll allocates until the process dies. Either the limit of limitMemory ends the process,
-// or the kernel's signal to processes above their memory limit.
+// allocateAll allocates until the process dies. The process ends at the limit that limitMemory has
+// set, or by a signal of the kernel.
 func allocateAll() {
 	const block = 16 << 20
 	var all [][]byte
@@ -236,8 +236,8 @@ var (
 	patient = define("patient", jobs.Limits{}) // job with the default limits, for slow functions and for hangs that only a signal or a cancellation ends
 )
 
-// steady is the job that must make progress while a hostile job runs. Its partitions wait until a
-// file exists.
+// steady is the job that must make progress while a hostile job runs. The partitions of the steady
+// job wait until a file exists.
 var steady = jobs.MustNew(jobs.Definition[steadyParams, uint64, uint64]{
 	Name: "steady", Version: "1", Summary: "goes on",
 	Plan: func(_ context.Context, p steadyParams) (jobs.Plan, error) {

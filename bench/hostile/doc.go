@@ -1,6 +1,6 @@
 // Package hostile tests a cluster of real processes with jobs that misbehave on purpose. The
 // functions are Plan, Open, Fork, Map, Merge and Finish of a definition, Encode and Decode of its
-// codec, and Close of its mapper. Each function misbehaves in each of these ways:
+// codec, and Close of its mapper. Each function misbehaves in each of eight ways:
 //
 //	exit       end the process
 //	panic      panic in another goroutine, which ends the process

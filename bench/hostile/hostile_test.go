@@ -48,7 +48,7 @@ func (c testCase) kills() bool {
 	return slices.Contains([]string{exit, crash, overflow, allocate}, c.misdeed)
 }
 
-// completes reports whether the job completesalthough a function misbehaves. A slow function does
+// completes reports whether the job completes although a function misbehaves. A slow function does
 // not fail, and Close runs after the job's end.
 func (c testCase) completes() bool { return c.misdeed == slow || c.function == closed }
 

@@ -36,7 +36,7 @@ type Axis struct {
 
 // Line is a sequence of points that are joined by a line.
 type Line struct {
-	Name   string // name in the legend; lines of the same color must have the same name
+	Name   string // name of the line in the legend; lines of the same color must have the same name
 	Color  Color
 	Faint  bool // true for a pale line, for example one of many similar lines
 	Dots   bool // true if a dot is drawn at each point

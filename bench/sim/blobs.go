@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// blobs simulates a process's driver for the blobs of its storage. blobs implements store.Blobs.
+// blobs simulates the storage driver of a process for blobs, and implements store.Blobs.
 type blobs struct{ process *process }
 
 var _ store.Blobs = (*blobs)(nil)
@@ -125,8 +125,8 @@ func (st *storage) remainder(id string) string {
 }
 
 // cancelledAgain reports whether a value is the first manifest of a removed job whose spec was
-// stored again by a late write. A new leader considers the job of such a spec as queued, and a late
-// request may cancel the job. The user can remove the job again.
+// stored again by a late write. After the late write of a spec, a new leader considers the spec's
+// job as queued, and a late request may cancel the job. The user can remove the job again.
 func (st *storage) cancelledAgain(key, id string) bool {
 	if key != "manifest/"+id || !st.origins["spec/"+id].late {
 		return false

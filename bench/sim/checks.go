@@ -55,8 +55,8 @@ type observedTerm struct {
 	changed bool          // true if another process took the lease before it had expired
 }
 
-// keptItems are the items of a job that a worker's slots and calls have delivered to the worker's
-// session. The first item has number 1.
+// keptItems contains the items of a job that a worker's slots and calls have delivered to the
+// worker's session. The first item has number 1.
 type keptItems struct {
 	items   []keptItem
 	durable uint64

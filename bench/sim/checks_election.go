@@ -62,7 +62,7 @@ type followedEpoch struct {
 }
 
 // followed is called when a worker may have begun to follow an epoch. followed checks that a worker
-// that follows an epoch granted by storage never follows a lower epoch. It also checks that a
+// that follows an epoch granted by storage never follows a lower epoch. followed also checks that a
 // worker follows only epochs of leaders that use the worker's storage. After an epoch that only a
 // made-up beacon had, a worker may follow a lower epoch.
 func (c *checks) followed(p *process, epoch uint64) {

@@ -59,9 +59,9 @@ func (c *checks) written(by, key string) {
 	}
 }
 
-// read is called when a process has read a blob. read checks the contract of a driver for storage: a read
-// returns the result of the last write that had returned when the read began, or of a later write. The
-// parameter writes is the number of writes of this blob that had returned when the read began.
+// read is called when a process has read a blob. read checks that the read has returned the last
+// write that had returned when the read began, or a later write. The parameter writes is the number
+// of writes of this blob that had returned when the read began.
 func (c *checks) read(p *process, st *storage, key string, version store.Version, writes int) {
 	history := st.history[key]
 	if writes > 0 && !slices.Contains(history[writes-1:], version) {

@@ -30,8 +30,8 @@ func (c *checks) conversation(p *process) *observedConversation {
 }
 
 // reports is called when a worker sends a new report. reports checks that the worker has waited
-// long enough since its last report to the same leader: at least 5 ms, and after refused reports a
-// time that doubles with each refusal from 10 ms to 1 s.
+// long enough since its last report to the same leader. The minimum is 5 ms. After refused reports
+// it doubles with each refusal, from 10 ms to 1 s.
 func (c *checks) reports(p *process) {
 	seen, now := c.conversation(p), p.clock()
 	if since := now - seen.reportedAt; seen.reportedAt >= 0 && since < 5*time.Millisecond {

@@ -61,9 +61,8 @@ func (c *checks) delivered(p *process, j *job, items []wire.Item) {
 }
 
 // computes is called when a worker begins to compute partitions. In calm scenarios computes checks
-// that no living worker had finished one of these partitions before the current leader's term
-// began. A living worker reports such a partition to the new leader, which must not assign the
-// partition again.
+// that no living worker had finished a computed partition before the current leader's term began. A
+// living worker reports its finished partitions to a new leader, which must not assign them again.
 func (c *checks) computes(p *process, j *job, span jobs.Span) {
 	if !c.sim.scenario.calm {
 		return

@@ -73,6 +73,6 @@
 // # Limits
 //
 // Goroutines, sockets, the storage drivers and their SDKs are not simulated. The tests of their
-// packages, and bench/chaos, test this code with real processes. Jobs have at most some dozens of
-// partitions.
+// packages, and bench/chaos, test the code that is not simulated with real processes. Jobs have at
+// most some dozens of partitions.
 package sim

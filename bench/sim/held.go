@@ -11,8 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// holdings are the large partials that a worker holds instead of storing them, by job ID and node.
-// The type replaces the holdings of package worker/executor.
+// holdings contains the large partials that a worker holds instead of storing them, by job ID and
+// node. The type replaces the holdings of package worker/executor.
 type holdings map[string]map[jobs.Node]heldPartial
 
 type heldPartial struct {
@@ -95,7 +95,7 @@ func (w *worker) emptiesFolder() {
 }
 
 // freeMemory drops partials that are durable, and writes the other partials to storage, at most two
-// at a time. Package worker/executor does the same if partials cannot be spilled.
+// at a time. Package worker/executor frees memory in the same way if partials cannot be spilled.
 func (w *worker) freeMemory() {
 	if !w.stuck || w.left {
 		return

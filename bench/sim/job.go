@@ -17,7 +17,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// job is one simulated job. It contains the behaviour of the job's code and the job's history.
+// job is one simulated job. The fields of job contain the behaviour of the job's code and the job's
+// history.
 type job struct {
 	sim   *Sim
 	index uint64 // index of the job in Sim.list
@@ -64,7 +65,7 @@ type jobBehaviour struct {
 
 const noPartition = math.MaxUint64
 
-// params are the parameters of every simulated job.
+// params is the type of the parameters of simulated jobs.
 type params struct {
 	Job string `json:"job"`
 }
@@ -123,7 +124,7 @@ type result struct {
 }
 
 // kind is the name of the job definition that all simulated jobs use. The definition has two
-// versionswith the same behaviour.
+// versions with the same behaviour.
 const kind = "simulated"
 
 var (

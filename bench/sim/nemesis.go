@@ -143,7 +143,7 @@ func (s *Sim) faultDuration() time.Duration {
 	return s.rng.logBetween(50*time.Millisecond, 2*s.scenario.lease)
 }
 
-// kill ends a process, as SIGKILL does. A new process may replace the killed one.
+// kill ends a process, as SIGKILL does. A new process may replace the killed process.
 func (s *Sim) kill(p *process) {
 	if !p.alive {
 		return
@@ -294,7 +294,7 @@ func (s *Sim) joinOther() {
 }
 
 // highBeacon sends all processes a beacon with an epoch that no leader has yet. The next leader may
-// get this epoch.
+// get the epoch of the false beacon.
 func (s *Sim) highBeacon() {
 	record, _ := s.storage.lease.read()
 	b := wire.Beacon{Epoch: record.Epoch + 1, Worker: "nobody", LeaseID: "none", Next: time.Second}

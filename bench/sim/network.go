@@ -90,9 +90,9 @@ func (n *network) broadcast(from *process, deliver func(to *process)) {
 	}
 }
 
-// request carries a request to the processes for which subscribes returns true. For each of these
-// processes it calls deliver with a function that sends a reply. If NATS knows no subscriber,
-// request calls noResponders.
+// request carries a request to the processes for which subscribes returns true. For each subscribed
+// process it calls deliver with a function that sends a reply. If NATS knows no subscriber, request
+// calls noResponders.
 func (n *network) request(from *process, subscribes func(*process) bool, deliver func(to *process, reply func(func())), noResponders func()) {
 	if !n.connected(from) {
 		return

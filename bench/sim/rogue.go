@@ -20,9 +20,9 @@ type misdeed int
 
 const (
 	behaves misdeed = iota
-	kills           // a misdeed: the process dies
-	hangs           // a misdeed: the call does not return for a long time, even after its context is cancelled
-	lies            // a misdeed: the call returns a damaged result
+	kills           // kills is a misdeed: the process dies
+	hangs           // hangs is a misdeed: the call does not return for a long time, even after its context is cancelled
+	lies            // lies is a misdeed: the call returns a damaged result
 )
 
 const (
@@ -62,8 +62,8 @@ func (j *job) mustFail(m store.Manifest) bool {
 	return r.left > always/2
 }
 
-// misbehaves is called when a function of the job runs. It returns the function's misdeed for this
-// call.
+// misbehaves is called when a function of the job runs. misbehaves returns the function's misdeed
+// for this call.
 func (j *job) misbehaves(function wire.Function) misdeed {
 	r := &j.rogue
 	if r.function != function || r.left == 0 {

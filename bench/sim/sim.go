@@ -132,7 +132,7 @@ func (s *Sim) describe() {
 }
 
 // over reports whether every job has ended and all blobs and messages that had to be removed are
-// gone. If so, over also checks the results.
+// gone. If everything is over, the method over also checks the results.
 func (s *Sim) over() bool {
 	if !s.healed || s.unended() != "" {
 		return false

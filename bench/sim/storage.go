@@ -41,7 +41,7 @@ func newStorage(s *Sim, digits string) *storage {
 // callTimeout is the maximum time that a caller waits for a storage call.
 const callTimeout = 3 * time.Second
 
-// call simulates a call of a process to storage. It first runs the function effect, which changes
+// call simulates a call of a process to storage. call first runs the function effect, which changes
 // or reads the storage, and then calls the function answer. The argument of answer is an error if
 // storage does not reply in time. The call may be lost before its effect, or its reply may be lost
 // after the effect. A slow call may take effect after the caller has stopped waiting or has died.

@@ -240,7 +240,7 @@ func (w *worker) fill() {
 }
 
 // dropPartials removes the given partials of a job that has ended from storage. The worker removes
-// these partials because the leader may not know them.
+// the partials, because the leader may not know them.
 func (w *worker) dropPartials(job string, blobs []string) {
 	p := w.process
 	p.spawn(func() {

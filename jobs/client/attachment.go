@@ -17,9 +17,10 @@ import (
 // [Client.WriteAttachment] fetches the bytes.
 func (o Outcome) Attachment() (jobs.Attachment, bool) { return jobs.FindAttachment(o.Result) }
 
-// WriteAttachment writes the bytes of an attachment of a job to w, a few MiB at a time. WriteAttachment fails
-// with [ErrDamaged] if the stored bytes do not have the SHA-256 that the result contains. In this case
-// WriteAttachment has already written wrong bytes to w.
+// WriteAttachment writes the bytes of an attachment of a job to w, a few MiB at a time.
+// WriteAttachment fails with [ErrDamaged] if the stored bytes do not have the SHA-256 that the
+// result contains. When WriteAttachment returns [ErrDamaged], it has already written wrong bytes to
+// w.
 func (c *Client) WriteAttachment(ctx context.Context, id string, a jobs.Attachment, w io.Writer) error {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -46,8 +47,8 @@ func (c *Client) WriteAttachment(ctx context.Context, id string, a jobs.Attachme
 }
 
 // attachmentPiece reads a piece of an attachment. If storage is unavailable, attachmentPiece
-// retries for Config.Timeout, because a large attachment takes many reads and one failure must not
-// end them all.
+// retries for Config.Timeout, because one failed read must not end the transfer of a large
+// attachment.
 func (c *Client) attachmentPiece(ctx context.Context, s *store.Store, id string, a jobs.Attachment, offset int64) ([]byte, error) {
 	for began := time.Now(); ; {
 		piece, err := s.AttachmentPiece(ctx, id, a.SHA256(), offset)

@@ -112,7 +112,7 @@ func (c *Client) Cluster() cluster.Config { return c.cfg.Cluster }
 // Conn returns the NATS connection. The caller must not close the connection.
 func (c *Client) Conn() *nats.Conn { return c.nc }
 
-// open returns the cluster's storage. The first call opens the storage.
+// open returns the cluster's storage. The first call of open opens the storage.
 func (c *Client) open(ctx context.Context) (*store.Store, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

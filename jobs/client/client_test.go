@@ -133,7 +133,7 @@ func want(t *testing.T, what string, err, target error, texts ...string) {
 	}
 }
 
-// storages are the kinds of storage on which tests run.
+// storages lists the kinds of storage on which tests run.
 var storages = map[string]func(*testing.T) cluster.Config{
 	"jetstream": onJetStream,
 	"azure": func(t *testing.T) cluster.Config {

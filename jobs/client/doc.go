@@ -25,7 +25,7 @@
 // # What can fail
 //
 // Connect fails with the errors ErrConfig, ErrNoServer, ErrUnauthorized, ErrTLS and ErrPayload of
-// package cluster. The other methods fail with these errors:
+// package cluster. All other methods of a Client fail with these errors:
 //
 //	ErrNoLeader     no leader answered within Config.Timeout
 //	ErrOtherStorage the leader uses another storage than the client, so it would never see
@@ -42,7 +42,7 @@
 //	ErrDamaged      a stored record is damaged, or was written by a later version
 //	                (then the error is ErrNewer too)
 //
-// A call that fails with ErrUnavailable or ErrNoLeader may have taken effect. Submit
-// gives the job a new ID at each call, so a retry after such an error can run the job
-// twice. Every other method can be retried.
+// A call that fails with ErrUnavailable or ErrNoLeader may have taken effect. Submit gives the job
+// a new ID at each call, so a retry after one of these two errors can run the job twice. Every
+// other method can be retried.
 package client

@@ -28,7 +28,7 @@ var (
 	ErrNewer       = store.ErrNewer
 )
 
-// JobError is the error for a job in the wrong state. It wraps [ErrNotEnded], [ErrEnded],
+// JobError is the error for a job in the wrong state. A JobError wraps [ErrNotEnded], [ErrEnded],
 // [ErrFailed] or [ErrCancelled] and names the job.
 type JobError struct {
 	ID      string

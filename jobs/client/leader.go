@@ -18,13 +18,13 @@ func (c *Client) Leader(ctx context.Context) (Leader, error) {
 }
 
 // StepDown asks the leader to hand over to another worker, and returns the leader that was asked.
-// StepDown does not wait for the next leader; [Client.LeaderAfter] does.
+// StepDown does not wait for the next leader. [Client.LeaderAfter] waits for the next leader.
 func (c *Client) StepDown(ctx context.Context) (Leader, error) {
 	return askUntil[wire.LeaderInfo](ctx, c, wire.AskStepDown, nil)
 }
 
 // LeaderAfter waits for a leader whose epoch is higher than the given epoch. LeaderAfter fails with
-// [ErrNoLeader] if no such leader answers within Config.Timeout.
+// [ErrNoLeader] if no leader of a higher epoch answers within Config.Timeout.
 func (c *Client) LeaderAfter(ctx context.Context, epoch uint64) (Leader, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()

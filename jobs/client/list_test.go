@@ -19,8 +19,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 )
 
-// failedJobs is a fake storage with the same record for each of many failed jobs. It measures the
-// heap during reads.
+// failedJobs is a fake storage with the same record for each of many failed jobs. failedJobs
+// measures the heap during reads.
 type failedJobs struct {
 	*memory.Blobs
 	ids []string

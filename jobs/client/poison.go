@@ -9,8 +9,8 @@ import (
 )
 
 // Poisoned is a message that was moved from the submission queue to the poison list. A leader moves
-// a message that is not a valid submission. It also moves a message if several leaders died while
-// they began the message's job.
+// a message that is not a valid submission. A leader also moves a message if several leaders died
+// while they began the message's job.
 type Poisoned = store.Poisoned
 
 // Poisoned returns the poison list, sorted by name.

@@ -17,7 +17,7 @@ import (
 // State is the state of a job.
 type State = store.State
 
-// The last three states are final.
+// The states Completed, Failed and Cancelled are final.
 const (
 	Queued    = store.Queued
 	Running   = store.Running
@@ -37,13 +37,13 @@ type Status struct {
 	Spec
 	State      State
 	Partitions uint64   // number of partitions; 0 until the job is planned
-	Done       uint64   // number of finished partitions; see DoneKnown
-	MergesLeft uint64   // number of merges that remain after all partitions are done; 0 before
+	Done       uint64   // number of finished partitions; unknown if DoneKnown returns false
+	MergesLeft uint64   // number of merges that remain after all partitions are done; 0 until then
 	Executed   uint64   // number of reported executions of partitions, including repeated executions
 	Repeated   uint64   // number of repeated executions of partitions
-	Skipped    []uint64 // partitions omitted from the result, sorted; only the first thousand if Live is not nil or if the status is from a list of jobs
-	Epochs     []uint64 // epochs of the leaders that led the job, ascending
-	Builds     []string // builds of the workers that computed parts of the result, sorted; see [Status.MixedBuilds]
+	Skipped    []uint64 // partitions omitted from the result, sorted; cut at a thousand if Live is not nil or the status is from a list of jobs
+	Epochs     []uint64 // epochs of the leaders that ran the job, ascending
+	Builds     []string // builds of the workers that computed parts of the result, sorted
 	Error      string   // reason why the job failed; the stack of a panic follows the first line
 	SHA256     string   // SHA-256 of the result, in hexadecimal
 	Started    time.Time
@@ -68,14 +68,14 @@ type Live struct {
 	Rate    float64 // partitions per second, averaged over the last few seconds
 	Trouble string  // the reason why the job does not advance, or the last failure
 
-	// The following fields are for jobs with large partial results, which stay with the workers that computed
-	// them.
-	Unreported  uint64  // number of partitions that are computed but do not count as done yet
+	// The fields from Unreported on are zero for jobs with small partial results. Large partial
+	// results stay with the workers that computed them.
+	Unreported  uint64  // number of partitions that are computed but are not yet contained in Done
 	HeldBytes   uint64  // bytes of partial results that workers hold
-	MergedBytes uint64  // bytes of results of merges since the present leader began
+	MergedBytes uint64  // bytes of results of merges since the current leader's term began
 	MergeRate   float64 // bytes of results of merges per second, averaged over the last seconds
-	MergeLeft   uint64  // about how many bytes of results of merges are left; 0 until all partitions are done
-	Merges      []Merge // merges that run, at most twenty
+	MergeLeft   uint64  // estimate of the bytes of the results of remaining merges; 0 until all partitions are done
+	Merges      []Merge // merges that are running, at most twenty
 }
 
 // Merge is a merge of large partial results that runs on a worker.
@@ -112,9 +112,10 @@ func (s Status) Stage() Stage {
 	return Finishing
 }
 
-// MixedBuilds reports whether workers of different builds computed the job: programs compiled for different
-// architectures, for different levels of one architecture (such as GOAMD64), or by different versions of Go. If
-// builds are mixed, the last bits of floats may differ between runs.
+// MixedBuilds reports whether workers of different builds computed the job. Builds differ if they
+// were compiled for different architectures, for different levels of one architecture (such as
+// GOAMD64), or by different versions of Go. If builds are mixed, the last bits of floats may differ
+// between runs.
 func (s Status) MixedBuilds() bool { return len(s.Builds) > 1 }
 
 // DoneKnown reports whether Done is known. DoneKnown returns false for a job that failed or was
@@ -247,7 +248,7 @@ func (c *Client) Status(ctx context.Context, id string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	live, err := c.live(ctx, id) // ask the leader before reading storage, so that a job that ends in between is not reported as running
+	live, err := c.live(ctx, id) // if storage were read first, a job that ends in between would be reported as running
 	if err != nil && !errors.Is(err, ErrOtherStorage) {
 		return Status{}, err
 	}

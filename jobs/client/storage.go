@@ -30,9 +30,9 @@ const (
 const neverUsed = "that no worker has ever used"
 
 // checkStorage returns [ErrOtherStorage] if the leader that answered uses another storage than the
-// client. checkStorage returns nil if the client has not opened its storage, if the leader's answer
-// does not contain a storage identity, or if the client is not allowed to read the identity of its
-// storage.
+// client. checkStorage returns nil if one of the two identities is unknown: the client may not have
+// opened its storage or may not be allowed to read the identity, and an old leader sends no
+// identity.
 func (c *Client) checkStorage(ctx context.Context, leaders string) error {
 	c.mu.Lock()
 	s := c.store
@@ -88,8 +88,8 @@ func (c *Client) checkLeader(ctx context.Context) error {
 }
 
 // askOthers repeats a request that a leader on another storage has answered, and returns the first
-// answer of a leader on the client's storage. If no such leader answers before ctx is done,
-// askOthers returns the error mismatch.
+// answer of a leader on the client's storage. If no leader on the client's storage answers before
+// ctx is done, askOthers returns the error mismatch.
 func askOthers[A wire.Message](ctx context.Context, c *Client, what string, question []byte, mismatch error) (A, error) {
 	var none A
 	inbox := c.nc.NewRespInbox()

@@ -41,8 +41,8 @@ func configErrorf(format string, args ...any) error {
 type StorageKind string
 
 const (
-	JetStream StorageKind = "jetstream" // the JetStream of the NATS servers
-	Azure     StorageKind = "azure"     // an Azure storage account
+	JetStream StorageKind = "jetstream" // storage in the JetStream of the NATS servers
+	Azure     StorageKind = "azure"     // storage in an Azure storage account
 )
 
 // Config identifies a cluster and contains the settings for reaching the cluster. The zero value is
@@ -77,7 +77,7 @@ type Config struct {
 type NATS struct {
 	URL string // URLs of one or several servers, separated by commas; a URL may contain credentials
 
-	Creds    string // credentials file
+	Creds    string // name of the credentials file
 	NKey     string // name of the file with the NKey seed
 	User     string // user name, or a token if Password is empty
 	Password string
@@ -88,7 +88,8 @@ type NATS struct {
 }
 
 // AzureAccount identifies the Azure storage account and contains the credentials. If several of
-// ConnectionFile, ConnectionString and URL are set, the first in this order is used.
+// ConnectionFile, ConnectionString and URL are set, the first one that is set is used, in the order
+// ConnectionFile, ConnectionString, URL.
 type AzureAccount struct {
 	// ConnectionFile is a file that holds a connection string, or the account's URL
 	// with a SAS.

@@ -9,7 +9,7 @@
 //	     |          /       \
 //	  nats.go   jetstream   azure (jobs/store/...)
 //
-// A [Config] is set in codeor read from the environment ([FromEnv]). [Config.WithEnv] sets the
+// A [Config] is set in code or read from the environment ([FromEnv]). [Config.WithEnv] sets the
 // fields that are zero from the environment. [Config.Environ] returns the environment variables for
 // a child process.
 //

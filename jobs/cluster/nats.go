@@ -33,9 +33,9 @@ const (
 	connectTimeout     = 2 * time.Second
 )
 
-// ConnectNATS connects to NATS. The server shows the connection under the given name.
-// The options in more override those of the configuration. The error is [ErrConfig],
-// [ErrNoServer], [ErrUnauthorized] or [ErrTLS].
+// ConnectNATS connects to NATS. The server shows the connection under the given name. The options
+// in more override the options of the configuration. The error is [ErrConfig], [ErrNoServer],
+// [ErrUnauthorized] or [ErrTLS].
 func (c Config) ConnectNATS(name string, more ...nats.Option) (*nats.Conn, error) {
 	c, err := c.Resolve()
 	if err != nil {

@@ -23,7 +23,7 @@ var (
 	ErrDenied = account.ErrDenied
 )
 
-// driver has the methods of both storage drivers.
+// driver is the interface that both storage drivers implement.
 type driver interface {
 	store.Blobs
 	store.Queue

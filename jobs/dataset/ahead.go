@@ -7,15 +7,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// While a slot computes, up to chunks pieces of chunkSize bytes are read in advance. The size is
-// chosen so that a piece fits in a core's second-level cache.
+// chunks is the maximum number of pieces that are read in advance while a slot computes, and
+// chunkSize is the size of a piece in bytes. A piece fits in a core's second-level cache.
 const (
 	chunkSize = 256 << 10
 	chunks    = 8
 )
 
-// ahead reads objects while a slot computes: each object is read by a separate goroutine, which may
-// be some pieces ahead of the computation. The memory of the pieces is reused for the next object.
+// ahead reads objects while a slot computes. A separate goroutine reads each object, some pieces
+// ahead of the computation. The memory of the pieces is reused for the next object.
 type ahead struct {
 	reader reader
 	free   chan []byte
@@ -24,7 +24,7 @@ type ahead struct {
 func newAhead(r reader) *ahead {
 	a := &ahead{reader: r, free: make(chan []byte, chunks)}
 	for range chunks {
-		a.free <- nil // nil: the piece's memory is allocated when it is first needed
+		a.free <- nil // a nil piece, whose memory is allocated when it is first needed
 	}
 	return a
 }
@@ -42,14 +42,14 @@ func (a *ahead) each(ctx context.Context, o source.Object, from, to int64, do fu
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	full := make(chan piece, chunks+1) // room for all pieces and one error, so that sending never blocks
+	full := make(chan piece, chunks+1) // has room for all pieces and one error, so that sending never blocks
 	go func() {
 		defer close(full)
 		a.read(ctx, o, from, to, full)
 	}()
 	defer func() {
 		cancel()
-		for p := range full { // ends when the goroutine has ended
+		for p := range full { // the loop ends when the reading goroutine has ended
 			a.put(p.data)
 		}
 	}()
@@ -67,7 +67,7 @@ func (a *ahead) each(ctx context.Context, o source.Object, from, to int64, do fu
 }
 
 func (a *ahead) put(data []byte) {
-	if data != nil { // nil: the piece contained an error
+	if data != nil { // data is nil if the piece contained an error
 		a.free <- data
 	}
 }

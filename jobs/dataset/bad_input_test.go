@@ -18,7 +18,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
 )
 
-// rows runs collect over objects: pairs of a name and a content.
+// rows runs the job collect over objects. The objects are given as alternating names and contents.
 func rows(t *testing.T, change func(*Input), objects ...string) ([]string, error) {
 	t.Helper()
 	from := new(memory.Driver)
@@ -36,7 +36,7 @@ func rows(t *testing.T, change func(*Input), objects ...string) ([]string, error
 func gzipped(text string) string {
 	var b bytes.Buffer
 	w := gziplib.NewWriter(&b)
-	_, _ = io.WriteString(w, text) // a buffer takes everything
+	_, _ = io.WriteString(w, text) // writing to a buffer never fails
 	_ = w.Close()
 	return b.String()
 }
@@ -46,7 +46,7 @@ func zstandard(text string) string {
 	return string(w.EncodeAll([]byte(text), nil))
 }
 
-// Errors name the object and the byte, and say what to do.
+// TestBadInput checks that errors contain the name of the object, the offset and advice.
 func TestBadInput(t *testing.T) {
 	long := strings.Repeat("1,2\n", 1000)
 	for name, test := range map[string]struct {
@@ -156,7 +156,7 @@ func TestEmptyObjects(t *testing.T) {
 	}
 }
 
-// A job that reads a column that does not exist fails when it is planned.
+// TestMissingColumn checks that the plan fails if the job reads a column that does not exist.
 func TestMissingColumn(t *testing.T) {
 	from := new(memory.Driver)
 	from.Put("mem://a.csv", []byte("a,b,b\n"))
@@ -171,13 +171,14 @@ func TestMissingColumn(t *testing.T) {
 	}
 }
 
-// A partition that was skipped may be missing between objects, and not within one.
+// TestSkippedPartitions checks that a skipped partition is allowed between objects but not within
+// an object.
 func TestSkippedPartitions(t *testing.T) {
 	from := new(memory.Driver)
 	from.Put("mem://a.csv", []byte("x\n1\n2\n3\n4\n"))
 	from.Put("mem://b.csv", []byte("x\n5\n6\n7\n8\n"))
 	in := Defaults()
-	in.Source, in.Block = "mem://*", 5 // two partitions an object
+	in.Source, in.Block = "mem://*", 5 // two partitions per object
 	d := define(collect, from)
 	plan, err := d.Plan(t.Context(), in)
 	if err != nil || plan.Partitions != 4 {
@@ -205,7 +206,7 @@ func TestSkippedPartitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second.Lo, second.Hi = second.Lo+5, second.Hi+5 // as if five partitions were missing
+	second.Lo, second.Hi = second.Lo+5, second.Hi+5 // simulates five missing partitions
 	both, err := d.Merge(first, second)
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +216,8 @@ func TestSkippedPartitions(t *testing.T) {
 	}
 }
 
-// A panic of Fold under the wrong reading of a range does not fail the job.
+// TestPanicOfTheWrongReading checks that a panic of Fold in the wrong reading of a range does not
+// fail the job.
 func TestPanicOfTheWrongReading(t *testing.T) {
 	from := new(memory.Driver)
 	// If the second range began outside quotes, it would have a record "boom".
@@ -240,7 +242,7 @@ func TestPanicOfTheWrongReading(t *testing.T) {
 	}
 }
 
-// flaky fails reads.
+// flaky is a source whose reads fail.
 type flaky struct {
 	memory.Driver
 	fail func() error
@@ -255,7 +257,7 @@ func (f *flaky) Read(ctx context.Context, o source.Object, from, to int64) (io.R
 	if readErr != nil || err == nil {
 		return body, readErr
 	}
-	// The connection breaks after some bytes.
+	// The returned body simulates a connection that breaks after seven bytes.
 	return io.NopCloser(io.MultiReader(io.LimitReader(body, 7), failing{err})), nil
 }
 
@@ -298,7 +300,7 @@ func TestReadsAreRetried(t *testing.T) {
 	}
 }
 
-// An object that changes after it was listed fails the job, at once.
+// TestChangedObject checks that a job fails at once if an object changes after it was listed.
 func TestChangedObject(t *testing.T) {
 	from := new(memory.Driver)
 	from.Put("mem://a.csv", []byte("x\n1\n"))

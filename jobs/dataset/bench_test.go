@@ -16,7 +16,8 @@ type stats struct {
 	Sum      float64
 }
 
-// byKey is the minimum, mean and maximum of column 1 by column 0.
+// byKey is a job that computes the minimum, mean and maximum of column 1 for each value of column
+// 0.
 var byKey = Job[Input, map[string]*stats, map[string]*stats]{
 	Name: "by-key", Version: "1", Summary: "statistics by key", Defaults: Defaults(),
 	Columns: func(Input) []string { return []string{"station", "temperature"} },
@@ -55,7 +56,8 @@ var byKey = Job[Input, map[string]*stats, map[string]*stats]{
 	},
 }
 
-// measurements returns about size bytes of rows with 413 keys. Every n-th key is quoted; 0: none.
+// measurements returns about size bytes of rows with 413 keys. If n is not 0, every n-th key is
+// quoted.
 func measurements(size, n int) []byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	b := []byte("station;temperature\n")

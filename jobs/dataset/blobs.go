@@ -17,14 +17,14 @@ import (
 // the cluster, the driver uses the cluster's credentials. For other accounts it uses the Azure
 // identity of the process.
 type blobURLs struct {
-	own func() (*account.Account, error) // the account of the cluster, opened once
+	own func() (*account.Account, error) // returns the account of the cluster, which is opened once
 
 	mu   sync.Mutex
 	open map[string]*azure.Driver // drivers by the beginning of the URL, which names the account
 }
 
-// blobHosts are the ends of the hosts of Azure's storage accounts. A token of the process is sent to
-// no other host.
+// blobHosts contains the domains of Azure's storage accounts. The driver sends tokens only to hosts
+// in blobHosts.
 var blobHosts = []string{".blob.core.windows.net", ".blob.core.usgovcloudapi.net", ".blob.core.chinacloudapi.cn"}
 
 // claims reports whether a name is the URL of a blob.

@@ -25,7 +25,7 @@ type loaded struct {
 	data   [][]byte
 
 	mu  sync.Mutex
-	err error // first error of the storage
+	err error // first error of a read from storage
 }
 
 // chunksInFlight is the maximum number of column chunks that are read at the same time.
@@ -47,7 +47,7 @@ func (l *loaded) load(ranges []parquet.Range) error {
 	return group.Wait()
 }
 
-// read reads from the storage.
+// read reads bytes of the object from storage.
 func (l *loaded) read(p []byte, offset int64) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -78,7 +78,7 @@ func (l *loaded) ReadAt(p []byte, offset int64) (int, error) {
 	return l.read(p, offset)
 }
 
-// explain returns the error of the storage if there is one, and otherwise a Fault.
+// explain returns the first error of a read from storage, or a Fault if all reads succeeded.
 func (l *loaded) explain(offset int64, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +104,8 @@ func (r reader) openParquet(ctx context.Context, o source.Object) (*parquet.File
 	return f, l, nil
 }
 
-// rowsBetween is the number of rows after which the context is checked, and Store is called.
+// rowsBetween is the number of rows between two checks of the context, and between two calls of
+// Store.
 const rowsBetween = 64 << 10
 
 // groups folds the rows of those row groups of an object that begin in the range [from, to).

@@ -77,7 +77,7 @@ func dayOf(i int) int {
 	return 0
 }
 
-// fieldsJob returns the fields of all records.
+// fieldsJob returns a job whose result is the fields of all records.
 func fieldsJob(columns ...string) Job[Input, []string, []string] {
 	return Job[Input, []string, []string]{
 		Name: "fields", Version: "1", Defaults: Defaults(),
@@ -179,7 +179,7 @@ func FuzzParquet(f *testing.F) {
 	})
 }
 
-// readParquet reads all values of an object, and reports whether this is possible.
+// readParquet reads all values of an object, and reports whether all values could be read.
 func readParquet(content []byte) bool {
 	r := bytes.NewReader(content)
 	file, err := parquet.Open(r, r.Size())

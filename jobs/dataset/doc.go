@@ -28,14 +28,13 @@
 //	partitions   │   0    │   1    │   2   ││      3      ││        4         │
 //
 // Partitions are ranges of about Input.Block bytes. Small objects share a partition. A compressed
-// object cannot be read from its middle, so it is never cut: if you compress large data, write it
-// to several objects. Which partitions there are depends only on the list of objects and on the
-// block size.
+// object cannot be read from its middle, so it is never cut. Large compressed data should be
+// divided into several objects. The partitions depend only on the list of objects and on the block
+// size.
 //
 // A Parquet object is cut like text, but a row group belongs to the partition in whose range it
-// begins. A partition reads the footer and those columns that the job needs, so that no list of row
-// groups is needed for the plan. If row groups are larger than blocks, some partitions have no
-// rows.
+// begins. Each partition reads the footer and the columns that the job needs, so the plan contains
+// no list of row groups. If row groups are larger than blocks, some partitions have no rows.
 //
 // # Exact at every split
 //
@@ -49,30 +48,31 @@
 //
 // No byte has to be read twice because of a border, and a record may be longer than a partition.
 //
-// What a range of CSV means depends on whether it begins inside a quoted field. This is not known
-// for a range in the middle of an object, so the range is read in both ways: it has two readings.
-// Every quote begins or ends quoted text (a doubled quote does both), so a range ends inside quotes
-// in exactly one of its two readings. Merge joins each reading of the left range with the reading
-// of the right range that begins as the left reading ends:
+// The meaning of a range of CSV depends on whether the range begins inside a quoted field. It is
+// unknown whether a range in the middle of an object begins inside quotes, so the range has two
+// readings, one for each case. Every quote begins or ends quoted text (a doubled quote does both),
+// so a range ends inside quotes in exactly one of its two readings. Merge joins each reading of the
+// left range with one reading of the right range. The right reading begins inside quotes if and
+// only if the left reading ends inside quotes:
 //
 //	left                   right                     merged
 //	outside → inside       outside → outside         outside → inside  (left's 1st, right's 2nd)
 //	inside  → outside      inside  → inside          inside  → outside (left's 2nd, right's 1st)
 //
-// The second reading costs little. In a range without quotes, the reading that begins inside quotes
-// is a part of one long field. In a range with quotes, the wrong reading soon finds text after the
-// end of a quoted field, or a wrong number of fields, and is dropped. The beginning of an object is
-// always outside quotes, so it has only one reading. While a reading may be wrong, an incomplete
-// record of more than 256 KiB at one of its ends is kept only as an offset and a length. Finish
-// reads these bytes again if the reading proves to be right.
+// The second reading of a range costs little. In a range without quotes, the reading that begins
+// inside quotes is a part of one long field. In a range with quotes, the wrong reading soon finds
+// text after the end of a quoted field, or a wrong number of fields, and is dropped. The beginning
+// of an object is always outside quotes, so it has only one reading. While a reading may be wrong,
+// an incomplete record of more than 256 KiB at one of its ends is kept only as an offset and a
+// length. If the reading is right, Finish reads the bytes of the record again.
 //
-// Rows are divided as package encoding/csv does it, except that a line end within quotes is not
-// changed.
+// Rows are divided into fields like in package encoding/csv, but line ends within quotes do not
+// change.
 //
 // # Outputs
 //
-// A job may write large parts of its accumulators to storage: see Job.Store and package output. The
-// name job:ID stands for the objects that the job ID has written.
+// A job may write large parts of its accumulators to storage with Job.Store and package output. The
+// name job:ID selects the objects that the job ID has written.
 //
 // # Sums
 //
@@ -83,30 +83,30 @@
 //
 // # What can fail
 //
-//   - An object is missing, or access is denied: an error with its name. The partition is tried again on
-//     another worker, which may have other credentials.
+//   - An object is missing, or access is denied: the error names the object. The partition is
+//     retried on another worker, which may have other credentials.
 //   - Storage is busy (429, 503), or a connection breaks: reading continues at the next byte, after
-//     pauses of 0.1 s to 3.2 s. After six retries without a byte, the partition fails and is tried
-//     again.
+//     pauses of 0.1 s to 3.2 s. After six retries without a byte, the partition fails and is
+//     retried.
 //   - An object changed after it was listed: the job fails.
-//   - The content is bad (a [Fault]: a wrong number of fields, a quote in a wrong place, text that
-//     is not UTF-8, JSON or Parquet, truncated compressed data, a different header, or an error of
-//     Fold): the job fails. The error contains the name of the object, the offset of the record,
-//     and what to do. If Input.OnError is skip, such records are skipped and counted in [Totals]
-//     instead. A different header, damaged compressed data, or an odd number of quotes in an object
-//     makes the job fail even then.
+//   - The content is bad, which is a [Fault]: the job fails. Examples are a wrong number of fields,
+//     a quote in a wrong place, text that is not UTF-8 or JSON, truncated compressed data, a
+//     different header, and an error of Fold. The error contains the name of the object, the offset
+//     of the record, and what to do. If Input.OnError is skip, bad records are skipped and counted
+//     in [Totals] instead. Different headers, damaged compressed data, and odd numbers of quotes in
+//     an object always fail the job.
 //   - The parameters do not fit the input, for example because a column does not exist: the plan
-//     fails. The process that submits the job plans it too, and refuses such a job if it can read
-//     the input.
+//     fails. The process that submits the job plans it too, and refuses the job if it can read the
+//     input.
 //   - No object matches: the plan fails. An object that is empty or contains only a header has no
 //     records, which is not an error.
 //   - A parameter contains a secret, such as the signature of a SAS: the job is refused, because
-//     parameters are stored. Workers read with the credentials of their cluster: see [Open].
+//     parameters are stored. Workers read with the credentials of their cluster ([Open]).
 //   - A partition within an object was skipped (submit --max-skipped): Merge fails, because the
 //     records at the borders of the partition are incomplete.
 //
-// A client that may submit such a job can read all files that the workers can read, and a job with
-// an output can create files. The environment variable BELLWETHER_FILES of a worker limits this to
-// the folders that it lists. The command
-// "bellwether worker" allows no folder by default.
+// A client that may submit a job of this package can read all files that the workers can read, and
+// can create files if the job has an output. The environment variable BELLWETHER_FILES limits a
+// worker's access to the folders in the variable. The command "bellwether worker" allows no folder
+// by default.
 package dataset

@@ -15,7 +15,7 @@ import (
 
 var pairs = flag.Int("dataset.pairs", 1_000, "number of pairs of a file and a block size to compare with encoding/csv")
 
-// byStandardLibrary returns the rows of a CSV file, as collect returns them.
+// byStandardLibrary returns the rows of a CSV file, in the form that the job collect returns.
 func byStandardLibrary(text string) ([]string, error) {
 	rows, err := stdcsv.NewReader(strings.NewReader(text)).ReadAll()
 	var list []string
@@ -25,8 +25,8 @@ func byStandardLibrary(text string) ([]string, error) {
 	return list, err
 }
 
-// compare reads files as one dataset and compares its rows with those of encoding/csv, which reads
-// one file after the other. It reports whether the files are valid.
+// compare reads files as one dataset and compares its rows with the rows that encoding/csv reads
+// from each file. compare reports whether the files are valid.
 func compare(t testing.TB, files []string, block int64, random *rand.Rand) bool {
 	t.Helper()
 	from := new(memory.Driver)
@@ -52,7 +52,7 @@ func compare(t testing.TB, files []string, block int64, random *rand.Rand) bool 
 	in.Source, in.Header, in.Block = "mem://*", false, block
 	got, err := merged(t, collect, from, in, random)
 	for i := range got {
-		got[i] = strings.ReplaceAll(got[i], "\r\n", "\n") // as encoding/csv does in quoted fields
+		got[i] = strings.ReplaceAll(got[i], "\r\n", "\n") // encoding/csv makes the same replacement in quoted fields
 	}
 	switch {
 	case (err == nil) != (wantErr == nil):
@@ -63,7 +63,7 @@ func compare(t testing.TB, files []string, block int64, random *rand.Rand) bool 
 	return err == nil
 }
 
-// randomFile returns a CSV file with a given number of columns, mostly valid.
+// randomFile returns a random CSV file with a given number of columns. Most of the files are valid.
 func randomFile(random *rand.Rand, columns int) string {
 	var b strings.Builder
 	ends := []string{"\n", "\r\n"}
@@ -94,7 +94,7 @@ func randomFile(random *rand.Rand, columns int) string {
 	switch random.IntN(12) {
 	case 0, 1:
 		text = strings.TrimRight(text, "\r\n")
-	case 2: // damaged
+	case 2: // a damaged row
 		if len(text) > 0 {
 			i := random.IntN(len(text))
 			text = text[:i] + []string{"\"", ",", "\n", "", "\r"}[random.IntN(5)] + text[i+random.IntN(2):]
@@ -103,8 +103,8 @@ func randomFile(random *rand.Rand, columns int) string {
 	return text
 }
 
-// Pairs of files and block sizes give the same rows as encoding/csv. The flag -dataset.pairs gives
-// the number of pairs.
+// TestPairs checks that random pairs of a file and a block size give the same rows as encoding/csv.
+// The flag -dataset.pairs gives the number of pairs.
 func TestPairs(t *testing.T) {
 	valid := 0
 	for seed := range *pairs {

@@ -10,13 +10,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 )
 
-// tally is the sum and the number of some values.
+// tally is an accumulator: the sum and the number of values.
 type tally struct {
 	Sum   float64
 	Count int64
 }
 
-// means is the mean of a column by a key.
+// means is a job that computes the mean of one column for each value of another column.
 var means = dataset.Job[dataset.Input, map[string]tally, map[string]float64]{
 	Name: "mean", Version: "1", Summary: "mean temperature by station",
 	Defaults: dataset.Defaults(),
@@ -47,11 +47,12 @@ var means = dataset.Job[dataset.Input, map[string]tally, map[string]float64]{
 	},
 }
 
-// A complete job over records, run in this process. A program whose main function is
+// Example runs a complete job over records in this process. To run the job on a cluster, the main
+// function of a program is
 //
 //	func main() { cli.Main(jobs.MustNew(dataset.Define(means))) }
 //
-// runs it on a cluster: submit mean -p 'input=/data/*.csv'.
+// The command for a run on the cluster is: submit mean -p 'input=/data/*.csv'.
 func Example() {
 	folder, err := os.MkdirTemp("", "")
 	if err != nil {

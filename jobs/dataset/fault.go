@@ -6,9 +6,9 @@ import "fmt"
 type Fault struct {
 	_ struct{} `cbor:",toarray"`
 
-	Object string // name
+	Object string // name of the object
 	Offset int64  // offset of the record in bytes; for a compressed object, in the decompressed content
-	Text   string // what is wrong and what would be right
+	Text   string // description of the fault and of valid content
 }
 
 func (f *Fault) Error() string { return fmt.Sprintf("%s: byte %d: %s", f.Object, f.Offset, f.Text) }

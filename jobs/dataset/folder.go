@@ -13,17 +13,17 @@ import (
 // reuses its memory for each record.
 type folder[A any] struct {
 	layout *layout
-	skip   bool // records with errors are skipped instead of failing the job
+	skip   bool // true if records with errors are skipped instead of failing the job
 	start  func() A
 	fold   func(acc *A, r *Record) error
-	bulk   func(acc *A, text []byte) (used int, records uint64) // nil: there is none
+	bulk   func(acc *A, text []byte) (used int, records uint64) // function of the job's Bulk; nil if the job has no such function
 	rec    *Record
 
-	bulkRows func(acc *A, rows *parquet.Rows) int // nil: there is none
+	bulkRows func(acc *A, rows *parquet.Rows) int // function of the job's BulkRows; nil if the job has no such function
 }
 
-// record folds one record. record reports whether the text counts as a record: a header and an
-// empty line do not. If check is false, the caller knows that the text is UTF-8.
+// record folds one record. record returns false for a header or an empty line, which are not
+// records. If check is false, the caller knows that the text is UTF-8.
 func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, check bool) (bool, error) {
 	r := f.rec
 	text = trim(text, offset)
@@ -48,9 +48,9 @@ func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, che
 	return true, nil
 }
 
-// setup contains what Merge and Finish must know to fold a record. Each partial contains a setup,
-// because Merge does not get the job's parameters. The encoding of a setup is followed by the
-// identification of the run, if there is one.
+// setup contains the data that Merge and Finish need to fold a record. Each partial contains a
+// setup, because Merge does not get the job's parameters. The encoding of a setup is followed by
+// the identification of the run, if the job writes an output.
 type setup struct {
 	_ struct{} `cbor:",toarray"`
 

@@ -82,10 +82,10 @@ func TestNDJSON(t *testing.T) {
 	}
 }
 
-// Records that are larger than many partitions are read, in quotes and not. Parts of quoted ones are
-// read by Finish.
+// TestLongRecords checks records that are larger than several partitions, with and without quotes.
+// Finish reads parts of the quoted records again.
 func TestLongRecords(t *testing.T) {
-	const long, short = 10_000_000, 2_500_000 // both longer than two partitions
+	const long, short = 10_000_000, 2_500_000 // both records are longer than two partitions
 	digits := func(n int) string { return strings.Repeat("0123456789", n/10) }
 	lengths := Job[Input, []int, []int]{
 		Name: "lengths", Version: "1", Summary: "lengths of records", Defaults: Defaults(),
@@ -117,7 +117,8 @@ func TestLongRecords(t *testing.T) {
 	}
 }
 
-// A range without quotes does not carry its bytes for the reading that begins inside quotes.
+// TestPartialsStaySmall checks that the partial of a range without quotes does not contain the
+// range's bytes for the reading that begins inside quotes.
 func TestPartialsStaySmall(t *testing.T) {
 	from := new(memory.Driver)
 	from.Put("mem://m.csv", measurements(4<<20, 0))
@@ -144,7 +145,7 @@ func TestPartialsStaySmall(t *testing.T) {
 	}
 }
 
-// Jobs over datasets satisfy the conditions of bit identity.
+// TestCheck checks that jobs over datasets satisfy the conditions of bit identity.
 func TestCheck(t *testing.T) {
 	from := new(memory.Driver)
 	from.Put("mem://a.csv", measurements(20_000, 3))
@@ -161,7 +162,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Folding a row allocates nothing.
+// TestNoAllocationPerRow checks that folding a row does not allocate memory.
 func TestNoAllocationPerRow(t *testing.T) {
 	for name, quoted := range map[string]int{"plain": 0, "quoted": 2} {
 		data := measurements(100_000, quoted)
@@ -180,7 +181,7 @@ func TestNoAllocationPerRow(t *testing.T) {
 		o := source.Object{Name: "a", Size: 1 << 40}
 		s := newScanner(f, o, 1, false, true)
 		s.out.Cut = true
-		s.feed(data, s.layout.hasQuotes(data)) // makes the keys
+		s.feed(data, s.layout.hasQuotes(data)) // adds all keys to the accumulator before the measurement
 		if got := testing.AllocsPerRun(10, func() { s.feed(data, s.layout.hasQuotes(data)) }); got > 0 {
 			t.Errorf("%s: folding %d rows allocates %v times", name, bytes.Count(data, []byte("\n")), got)
 		}
@@ -236,7 +237,7 @@ func FuzzListing(f *testing.F) {
 		listing{{Name: "/a", Size: 1, Tag: "x"}, {Name: "/a/b", Size: 0, Tag: ""}, {Name: "/c", Size: 1 << 40, Tag: `"0x8D"`}}.encode())
 }
 
-// Every byte belongs to exactly one partition.
+// TestRanges checks that every byte belongs to exactly one partition.
 func TestRanges(t *testing.T) {
 	for range 2000 {
 		var l listing

@@ -8,25 +8,28 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// Input says which objects a job reads, and how the bytes of the objects are divided into records.
-// An Input may be the type of a job's parameters, or a job may make the Input from its parameters.
+// Input selects the objects that a job reads, and determines how their bytes are divided into
+// records. An Input may be the type of a job's parameters, or a job may make the Input from its
+// parameters.
 type Input struct {
-	// Source names the objects: paths, patterns such as logs/*.csv, folders, azblob:// and https://
-	// URLs, and job:ID for the output of an earlier job, separated by commas. For a name that contains a comma, use a pattern with ? in place of
-	// the comma. A name that ends in a slash stands for all objects whose names begin with it.
+	// Source selects the objects. The value of Source is a list of names that are separated by
+	// commas. A name is a path, a pattern such as logs/*.csv, a folder, an azblob:// or https://
+	// URL, or job:ID for the output of an earlier job. For a name that contains a comma, use a
+	// pattern with ? instead of the comma. A name that ends in a slash selects all objects whose
+	// names begin with this name.
 	Source string `json:"input" required:"true" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, or job:ID, separated by commas"`
 
-	// Format is lines, csv, tsv, ndjson, parquet or auto. If it is auto, the endings of the names
-	// determine the format. In every format but parquet, an object whose name ends in .gz or .zst
-	// is compressed.
+	// Format is lines, csv, tsv, ndjson, parquet or auto. If Format is auto, the endings of the
+	// objects' names determine the format. In every format but parquet, an object whose name ends
+	// in .gz or .zst is compressed.
 	Format string `json:"format" oneof:"auto lines csv tsv ndjson parquet" help:"the format of the objects; auto: by the ending of their names"`
 
 	// Header is true if the first line of each object contains the names of the columns (csv and
 	// tsv).
 	Header bool `json:"header" help:"the first line of each object names the columns (csv, tsv)"`
 
-	// Names are the names of the columns, separated by commas. The names given here replace the
-	// names in the header.
+	// Names are the names of the columns, separated by commas. Names replaces the names in the
+	// header.
 	Names string `json:"names" help:"names of the columns, separated by commas, in place of those of the header (csv, tsv)"`
 
 	// Delimiter is the ASCII character that separates fields. The default is a comma, or for tsv a
@@ -34,7 +37,7 @@ type Input struct {
 	Delimiter string `json:"delimiter" help:"the character between fields; by default a comma, and a tab for tsv"`
 
 	// Quote is the ASCII character that encloses fields that contain delimiters, quotes or line
-	// ends. If it is empty, no character has this meaning.
+	// ends. If Quote is empty, fields cannot be enclosed in quotes.
 	Quote string `json:"quote" help:"the character around fields with delimiters or line ends; empty: none (csv, tsv)"`
 
 	// Block is the approximate size of a partition in bytes. The result does not depend on Block if
@@ -49,7 +52,8 @@ type Input struct {
 // DefaultBlock is the default size of a partition in bytes.
 const DefaultBlock = 32 << 20
 
-// Defaults returns an Input with the default values. The field Source is empty.
+// Defaults returns an Input with the default values. The field Source of the returned Input is
+// empty.
 func Defaults() Input {
 	return Input{Format: "auto", Header: true, Quote: `"`, Block: DefaultBlock, OnError: "fail"}
 }
@@ -72,7 +76,7 @@ func (in *Input) Validate() error {
 	return nil
 }
 
-// check returns an error if no job can read the Input.
+// check returns an error if the Input is invalid for every job.
 func (in Input) check() error {
 	if len(in.patterns()) == 0 {
 		return errors.New("parameter input is empty: want the objects to read, such as input='logs/*.csv'")

@@ -13,53 +13,54 @@ import (
 )
 
 // Job is the code of a kind of job that reads records. P is the type of the parameters, A the type
-// of an accumulator and R the type of the result: see jobs.Definition. Accumulators are parts of
+// of an accumulator and R the type of the result, as in jobs.Definition. Accumulators are parts of
 // partials, so encoding and decoding must not change a value of type A.
 type Job[P, A, R any] struct {
-	Name, Version, Summary string // see jobs.Definition
+	Name, Version, Summary string // fields of jobs.Definition
 	Defaults               P
 
 	// Input returns the input of a job. The function may be nil if the type P is Input.
 	Input func(p P) Input
-	// Columns returns the names of the columns that Fold reads. Record.Field(i) then returns the
-	// field of column i of this list. If Columns is nil, Record.Field(i) returns the field of
-	// column i of the object.
+	// Columns returns the names of the columns that Fold reads. If Columns is not nil,
+	// Record.Field(i) returns the field of column i of the list. If Columns is nil, Record.Field(i)
+	// returns the field of column i of the object.
 	Columns func(p P) []string
 
-	// Start returns an empty accumulator. The default is the zero value of A.
+	// Start returns an empty accumulator. By default the zero value of A is the empty accumulator.
 	Start func() A
 	// Fold adds a record to an accumulator. Fold is called for the records of an object in their
 	// order. If Fold returns an error, the job fails. If the job's Input says that bad records are
-	// skipped, the record is skipped instead; Fold must not have changed acc then. Fold may be
-	// called with records that do not exist: if there are quotes in the text of a range, both
-	// readings of the range are computed until it is known which one is right.
+	// skipped, the record is skipped instead. Fold must not change acc if it returns an error. Fold
+	// may be called with records that do not exist: if a range contains quotes, both readings of
+	// the range are computed until the right reading is known.
 	Fold func(acc *A, r *Record) error
 	// Open replaces Fold if folding a record depends on the parameters or on the columns. Open
-	// returns a Fold function, which only one goroutine calls.
+	// returns a Fold function, which is called from only one goroutine.
 	Open func(p P, columns []string) (fold func(acc *A, r *Record) error, err error)
-	// Bulk, which may be nil, is for jobs that must be fast. It returns a function that folds many
-	// records of delimited text at once, or nil if there is none for the parameters. The text
-	// consists of complete records, is never the beginning of an object, and contains no quotes if
-	// quotes have a meaning. The function returns the number of bytes and of records that it has
-	// folded. It stops before the first record for which the effect of Fold may be different, and
-	// before a record that is not UTF-8 or has a wrong number of fields: Fold gets that record, or
-	// an error ends the reading. One goroutine calls the functions of Open and Bulk.
+	// Bulk, which may be nil, makes jobs faster. Bulk returns a function that folds many records of
+	// delimited text in one call, or nil if the parameters do not allow bulk folding. The text
+	// consists of complete records, is never the beginning of an object, and contains no quotes
+	// unless the layout has no quotes. The function returns the number of bytes and of records that
+	// it has folded. The function stops before the first record for which Fold may have another
+	// effect, and before a record that is not UTF-8 or has a wrong number of fields. Fold gets the
+	// record at which Bulk has stopped, or an error ends the reading. The functions of Open and
+	// Bulk are called from one goroutine.
 	Bulk func(p P, d Delimited) func(acc *A, text []byte) (used int, records uint64)
-	// BulkRows does for Parquet what Bulk does for text. The columns of rows are those that Columns
-	// returns. The function that it returns folds rows from the current one up to, at most, the end
-	// of the batch, and returns their number.
+	// BulkRows replaces Bulk for Parquet. The function that BulkRows returns folds rows from the
+	// current row on, at most to the end of the batch, and returns the number of folded rows. The
+	// columns of rows are the columns that the job's Columns returns.
 	BulkRows func(p P) func(acc *A, rows *parquet.Rows) int
 	// Prepare, which may be nil, is called when a job is planned, with the names of the columns. If
 	// it returns an error, the plan fails. Prepare reports whether Store must be called.
 	Prepare func(ctx context.Context, p P, columns []string) (stores bool, err error)
 	// Store moves a part of an accumulator to storage. Store is called several times for the
-	// accumulator of a partition, and the last time after all records of the partition. A
-	// partition may be computed more than once, and if there are quotes in its text it has two
-	// accumulators, so Store must write to new names: see package output.
+	// accumulator of a partition, and for the last time after all records of the partition. Store
+	// must write to new names, as package output does. The reason is that a partition may be
+	// computed more than once, and may have two accumulators if its text contains quotes.
 	Store func(ctx context.Context, p P, at Place, acc *A) error
-	// Discard removes what Store has written in a run. Discard is called when a job has ended, also
-	// after the job has completed, in which case Discard must remove nothing. Several processes may
-	// call Discard at the same time.
+	// Discard removes what Store has written in a run. Discard is called after a job has ended. If
+	// the job has completed, Discard must remove nothing. Several processes may call Discard at the
+	// same time.
 	Discard func(ctx context.Context, p P, run string) error
 	// Merge merges the accumulators of two neighbouring ranges of records. Merge may change and
 	// return left or right.
@@ -67,33 +68,33 @@ type Job[P, A, R any] struct {
 	// Finish computes the result.
 	Finish func(ctx context.Context, p P, acc A, totals Totals) (R, error)
 
-	Limits     jobs.Limits // see jobs.Definition
+	Limits     jobs.Limits // limits of the definition's functions, as in jobs.Definition
 	Restricted bool
 }
 
 // Delimited describes the records of delimited text.
 type Delimited struct {
-	Columns   []string // all columns, in their order
+	Columns   []string // names of all columns, in order
 	Delimiter byte
 }
 
-// Place says for which part of a job Store is called.
+// Place identifies the part of a job for which Store is called.
 type Place struct {
-	Run       string // identifies the job among all jobs that write to the same storage
+	Run       string // identification of the job among all jobs that write to the same storage
 	Partition uint64
-	Last      bool // all records of the partition are in the accumulator, or in what was stored of it
+	Last      bool // true if Store has received, or receives with this call, all records of the partition
 }
 
 // Totals are numbers about the whole input of a job.
 type Totals struct {
-	Run     string  // see Place; empty unless Prepare has asked for Store
+	Run     string  // identification of the job, as in Place; empty unless Prepare has requested calls of Store
 	Records uint64  // number of records that were folded
 	Bytes   int64   // size of all objects as they are stored, compressed or not
 	Skipped uint64  // number of skipped records; 0 unless the input says that bad records are skipped
 	Samples []Fault // faults of the first skipped records
 }
 
-// Define returns the definition of the job for jobs.New.
+// Define returns the job's definition, for jobs.New.
 func Define[P, A, R any](j Job[P, A, R]) jobs.Definition[P, Partial[A], R] {
 	return define(j, Open())
 }
@@ -183,11 +184,11 @@ func (e *engine[P, A, R]) finish(ctx context.Context, p P, root Partial[A]) (res
 	return e.job.Finish(ctx, p, acc, totals)
 }
 
-// mapper computes the partials of partitions. All slots share the list of objects in the plan.
+// mapper computes the partials of partitions. All slots share the mapper and its list of objects.
 type mapper[P, A, R any] struct {
 	*engine[P, A, R]
 	params P
-	run    string // empty: Store is not called
+	run    string // identification of the job; empty if Store is not called
 	ranges ranges
 	setup  []byte
 	folder func() (*folder[A], error)
@@ -198,7 +199,7 @@ var (
 	_ jobs.Cleaner              = (*mapper[Input, int, int])(nil)
 )
 
-// CleanUp implements jobs.Cleaner.
+// CleanUp calls the job's Discard.
 func (m *mapper[P, A, R]) CleanUp(ctx context.Context) error {
 	if m.run == "" {
 		return nil
@@ -206,7 +207,7 @@ func (m *mapper[P, A, R]) CleanUp(ctx context.Context) error {
 	return m.job.Discard(ctx, m.params, m.run)
 }
 
-// Map implements jobs.Mapper.
+// Map computes a partition with a new fork.
 func (m *mapper[P, A, R]) Map(ctx context.Context, partition uint64) (Partial[A], error) {
 	return m.Fork()(ctx, partition)
 }
@@ -316,8 +317,8 @@ func (m *mapper[P, A, R]) store(ctx context.Context, scanners []*scanner[A], par
 // errDead ends the reading of a range because both readings of the range have a fault.
 var errDead = errors.New("no reading is left")
 
-// feed passes data to a scanner. If Fold panics in a reading that may be the wrong one, feed gives
-// up the reading instead of passing the panic on.
+// feed passes data to a scanner. If Fold panics in a reading that may be the wrong one, feed ends
+// the reading with a fault instead of panicking.
 func feed[A any](s *scanner[A], data []byte, quotes bool) {
 	if !s.certain {
 		defer func() { s.out.recoverTo(recover(), s.object.Name, s.folder.rec.offset) }()

@@ -32,7 +32,7 @@ func (r *Record) parseJSON() error {
 		}
 		name, escaped := s.string()
 		s.space()
-		s.at++ // the colon
+		s.at++ // skips the colon
 		s.space()
 		i := r.member(r.text[name.lo:name.hi], escaped)
 		value, quotes := bound{}, s.text[s.at] == '"'
@@ -43,7 +43,7 @@ func (r *Record) parseJSON() error {
 		}
 		switch {
 		case i < 0:
-		case !quotes && s.text[value.lo] == 'n': // null
+		case !quotes && s.text[value.lo] == 'n': // a field is nil for the value null
 			r.fields[i].lo = -1
 		case escaped:
 			if !copied {
@@ -63,7 +63,7 @@ func (r *Record) parseJSON() error {
 }
 
 // member returns the index of the wanted member with a name, or -1 if the member is not wanted. If
-// an object contains a name twice, the last member counts, as in package encoding/json.
+// an object contains a name twice, the last member is used, as in package encoding/json.
 func (r *Record) member(name []byte, escaped bool) int {
 	text := view(name)
 	if escaped {
@@ -74,7 +74,7 @@ func (r *Record) member(name []byte, escaped bool) int {
 
 // unescape returns the content of a valid JSON string.
 func unescape(quoted []byte) (text string) {
-	_ = json.Unmarshal(quoted, &text) // the string is valid
+	_ = json.Unmarshal(quoted, &text) // Unmarshal cannot fail, because the string is valid
 	return text
 }
 
@@ -99,7 +99,7 @@ func (s *jsonScanner) space() {
 	}
 }
 
-// string moves to the end of a string, and returns what is between the quotes of the string.
+// string moves to the end of a string, and returns the bounds of the text between its quotes.
 func (s *jsonScanner) string() (content bound, escaped bool) {
 	s.at++
 	content.lo = s.at

@@ -13,11 +13,11 @@ import (
 type layout struct {
 	format    format
 	delimiter byte
-	quote     byte     // 0: none
-	header    bool     // the record at offset 0 is the header
-	checked   bool     // the header must equal columns
-	columns   []string // names of the columns; only csv and tsv; of lines: "line"
-	wanted    []string // names of the wanted columns; nil: all
+	quote     byte     // quote character; 0 if no character is a quote
+	header    bool     // true if the record at offset 0 is the header
+	checked   bool     // true if the header must equal columns
+	columns   []string // names of the columns for csv and tsv; "line" for lines
+	wanted    []string // names of the wanted columns; nil means all columns
 }
 
 func newLayout(in Input, f format, columns, wanted []string) *layout {
@@ -87,7 +87,7 @@ func upTo(n int) []int {
 	return list
 }
 
-// newRecord returns a Record that is used for one record after another.
+// newRecord returns a Record. Readers reuse a Record for each record.
 func (l *layout) newRecord() (*Record, error) {
 	want, err := l.want()
 	if err != nil {
@@ -102,7 +102,7 @@ func (l *layout) newRecord() (*Record, error) {
 	return r, nil
 }
 
-// hasQuotes reports whether a text contains quotes that have a meaning.
+// hasQuotes reports whether a text contains quotes that enclose fields.
 func (l *layout) hasQuotes(text []byte) bool {
 	return l.quote != 0 && bytes.IndexByte(text, l.quote) >= 0
 }
@@ -126,8 +126,8 @@ func trim(text []byte, offset int64) []byte {
 	return text
 }
 
-// parse sets the record's fields from its text. parse returns false if the text does not count as a
-// record: this is the case for an empty line, except in the format lines.
+// parse sets the record's fields from its text. parse returns false for an empty line, which is not
+// a record except in the format lines.
 func (r *Record) parse(text []byte) (bool, error) {
 	r.text, r.data = text, text
 	switch r.layout.format {
@@ -162,8 +162,8 @@ func (r *Record) checkHeader(text []byte) error {
 	return err
 }
 
-// headerOf returns the fields of a header. headerOf is for the first header, when the number of
-// columns is not yet known.
+// headerOf returns the fields of a header. headerOf is for the first header of a dataset, which
+// determines the number of columns.
 func headerOf(l *layout, text []byte) ([]string, error) {
 	if len(text) == 0 {
 		return nil, errors.New("the first line is empty: want the names of the columns, or the parameter header=false")

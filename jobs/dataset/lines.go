@@ -49,7 +49,7 @@ func openLines(in Input, plan jobs.Plan, from source.Driver) (*Lines, error) {
 }
 
 // Range returns the objects that a partition reads, the offset of the first byte, and the number of
-// bytes. If there are several objects, the offset is 0.
+// bytes. If the partition reads several objects, the offset is 0.
 func (l *Lines) Range(partition uint64) (objects []string, offset, length int64) {
 	p := l.ranges.part(partition)
 	for _, o := range p.objects {
@@ -62,9 +62,9 @@ func (l *Lines) Range(partition uint64) (objects []string, offset, length int64)
 	return objects, offset, length
 }
 
-// Each calls do with consecutive pieces of a partition's lines, after decompression. Every line
-// ends in a newline: if the last line of an object has none, Each adds one. The slice data is valid
-// until do returns.
+// Each calls do with consecutive pieces of a partition's lines, after decompression. If the last
+// line of an object does not end in a newline, Each adds a newline. The slice data is valid until
+// do returns.
 func (l *Lines) Each(ctx context.Context, partition uint64, do func(data []byte) error) error {
 	p := l.ranges.part(partition)
 	read := newAhead(l.reader)
@@ -93,7 +93,7 @@ func (l *Lines) Each(ctx context.Context, partition uint64, do func(data []byte)
 func eachOfRange(ctx context.Context, read *ahead, p part, do func(data []byte) error) error {
 	o, w := p.objects[0], &lineEnder{do: do}
 	begun := p.begins()
-	at := max(0, p.from-1) // if the byte at this offset is a newline, a line begins at p.from
+	at := max(0, p.from-1) // a line begins at p.from if the byte before is a newline
 	err := read.each(ctx, o, at, p.to, func(data []byte) error {
 		next := at + int64(len(data))
 		defer func() { at = next }()
@@ -127,10 +127,10 @@ func eachOfRange(ctx context.Context, read *ahead, p part, do func(data []byte) 
 	return w.end()
 }
 
-// lineEnder passes data to do, and adds a newline at the end if the last line has none.
+// lineEnder passes data to do, and adds a newline if the last line does not end in a newline.
 type lineEnder struct {
 	do   func(data []byte) error
-	open bool // the last line has no newline yet
+	open bool // true if the last line does not end in a newline
 }
 
 func (w *lineEnder) write(data []byte) error {

@@ -9,7 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
 )
 
-// TestLinesOfEveryBlockSize joins the lines of all partitions of random texts.
+// TestLinesOfEveryBlockSize checks that the lines of all partitions together are the original text,
+// for random texts and block sizes.
 func TestLinesOfEveryBlockSize(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -57,7 +58,8 @@ func TestLinesOfEveryBlockSize(t *testing.T) {
 	}
 }
 
-// TestLinesBeginInTheirPartition checks which lines a partition has.
+// TestLinesBeginInTheirPartition checks that each line belongs to the partition in which the line
+// begins.
 func TestLinesBeginInTheirPartition(t *testing.T) {
 	var driver memory.Driver
 	driver.Put("mem://a", []byte("one\ntwo three four five\nsix\n"))

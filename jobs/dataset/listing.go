@@ -20,7 +20,8 @@ import (
 // listing is the list of a dataset's objects, sorted by name.
 type listing []source.Object
 
-// list lists the objects of an input. An object that matches several patterns is in the list once.
+// list lists the objects of an input. An object that matches several patterns occurs only once in
+// the list.
 func list(ctx context.Context, from source.Lister, in Input) (l listing, err error) {
 	for _, pattern := range in.patterns() {
 		for o, err := range from.List(ctx, pattern) {
@@ -66,8 +67,8 @@ func (l listing) checkSchemes() error {
 }
 
 // encode returns the listing in a compact form. encode stores each name without the prefix that the
-// name shares with the previous one, and compresses the whole. The listing of a million blobs takes
-// about 20 MB.
+// name shares with the previous one, and compresses the result. The listing of a million blobs
+// takes about 20 MB.
 func (l listing) encode() []byte {
 	b := binary.AppendUvarint(nil, uint64(len(l)))
 	last := ""
@@ -119,7 +120,7 @@ func decodeListing(data []byte) (listing, error) {
 	return l, nil
 }
 
-// listingReader reads numbers and texts. After the first invalid one, it sets bad and returns zero
+// listingReader reads numbers and texts. After the first invalid value it sets bad and returns zero
 // values.
 type listingReader struct {
 	rest []byte
@@ -148,7 +149,7 @@ func (r *listingReader) text() string {
 	return text
 }
 
-// The errors are ignored because the options are valid.
+// The errors of the constructors are ignored, because the options are valid.
 var (
 	zstdEncoder = sync.OnceValue(func() *zstdlib.Encoder {
 		e, _ := zstdlib.NewWriter(nil, zstdlib.WithEncoderConcurrency(1))

@@ -13,9 +13,8 @@ import (
 )
 
 // Open returns a driver for objects of all kinds. The driver gets its credentials from the
-// configuration of this process: see cluster.OfProcess. The variable BELLWETHER_FILES lists the
-// folders that jobs may access; by default, they may access all files. Open itself makes no
-// request.
+// configuration of this process (cluster.OfProcess). The variable BELLWETHER_FILES lists the
+// folders that jobs may access. By default, jobs may access all files. Open sends no request.
 func Open() *source.Set {
 	own := sync.OnceValues(openAccount)
 	blobs := &blobURLs{own: own}

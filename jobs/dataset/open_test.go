@@ -7,7 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/azure"
 )
 
-// Tokens are sent to Azure's hosts alone, and keys to the account of the environment alone.
+// TestBlobURLs checks that tokens are sent only to Azure's hosts, and keys only to the storage
+// account of the environment.
 func TestBlobURLs(t *testing.T) {
 	for _, name := range []string{cluster.EnvAzureURL, cluster.EnvAzureFile, cluster.EnvAzureAccount} {
 		t.Setenv(name, "")

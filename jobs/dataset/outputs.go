@@ -14,13 +14,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// jobScheme is the beginning of the names that stand for the output of an earlier job.
+// jobScheme is the beginning of names that refer to the output of an earlier job.
 const jobScheme = "job:"
 
 func isJob(name string) bool { return strings.HasPrefix(name, jobScheme) }
 
-// jobOutputs is the driver for names such as job:ID. It lists the objects in the output of a job of
-// this cluster under their own names, so other drivers read them.
+// jobOutputs is the driver for names such as job:ID. jobOutputs lists the objects in the output of
+// a job of this cluster. The objects keep their names, so other drivers read the objects.
 type jobOutputs struct{ set *source.Set }
 
 // List implements source.Lister.
@@ -60,7 +60,7 @@ func (d jobOutputs) manifest(ctx context.Context, id string) (m output.Manifest,
 	return output.Read(ctx, d.set, name)
 }
 
-// Read implements source.Reader. No object has a name of this driver.
+// Read returns an error, because no object has a name of this driver.
 func (d jobOutputs) Read(_ context.Context, o source.Object, _, _ int64) (io.ReadCloser, error) {
 	return nil, fmt.Errorf("read %s: %w", o.Name, source.ErrUnsupported)
 }

@@ -13,18 +13,18 @@ import (
 )
 
 // Partial is the partial of a job that reads records. Partial is for a range of neighbouring
-// partitions. The fields are exported only because the codec needs this.
+// partitions. The fields are exported only for the codec.
 type Partial[A any] struct {
 	_ struct{} `cbor:",toarray"`
 
 	Setup        []byte
-	Lo, Hi       uint64 // partitions
-	Begins, Ends bool   // Begins: the range begins at the beginning of an object; Ends: it ends at the end of an object
+	Lo, Hi       uint64 // range of partitions [Lo, Hi)
+	Begins, Ends bool   // true if the range begins at the beginning of an object, or ends at the end of an object
 	Bytes        int64  // number of bytes that were read
 
 	// Readings contains one reading if the range certainly begins outside quotes. Otherwise the
-	// first reading assumes that the range begins outside quotes, and the second one that it begins
-	// inside quotes.
+	// first reading assumes a beginning outside quotes, and the second reading a beginning inside
+	// quotes.
 	Readings []Reading[A]
 }
 
@@ -39,7 +39,7 @@ func (m merger[A]) Merge(left, right Partial[A]) (Partial[A], error) {
 	if left.Hi != right.Lo && !(left.Ends && right.Begins) {
 		return left, fmt.Errorf("partitions %d to %d were skipped, and the records at their borders cannot be read without them: do not skip partitions, or give the parameter on-error=skip", left.Hi, right.Lo-1)
 	}
-	var f *folder[A] // nil until a record at the border must be folded
+	var f *folder[A] // nil until a record at the border of the ranges must be folded
 	defer func() {
 		if f != nil {
 			m.folders.put(left.Setup, f)
@@ -85,8 +85,8 @@ func (m merger[A]) Merge(left, right Partial[A]) (Partial[A], error) {
 }
 
 // join joins the readings of two neighbouring ranges. join calls record to fold the record at the
-// border, unless a part of that record must first be read again. In that case the record is added
-// to Waiting.
+// border, unless a part of the record must first be read again. join adds a record that must be
+// read again to Waiting.
 func (m merger[A]) join(l, r Reading[A], record func(into *Reading[A], at rope, text []byte) error) (Reading[A], error) {
 	if r.Fault != nil {
 		return Reading[A]{Fault: r.Fault}, nil
@@ -130,8 +130,9 @@ func (m merger[A]) join(l, r Reading[A], record func(into *Reading[A], at rope, 
 	return out, nil
 }
 
-// certain returns an error if every reading of a range has a fault. Of two faults it returns the
-// one at the higher offset, because the reading that got further is more likely the right one.
+// certain returns an error if every reading of a range has a fault. If both readings have a fault,
+// certain returns the fault at the higher offset, because the reading that reached a higher offset
+// is more likely to be right.
 func certain[A any](readings []Reading[A]) error {
 	var last *Fault
 	for _, r := range readings {

@@ -13,7 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
 )
 
-// collect is a job that collects all records in their order.
+// collect is a job that collects all records in the order of the input.
 var collect = Job[Input, []string, []string]{
 	Name: "collect", Version: "1", Summary: "all records", Defaults: Defaults(),
 	Open: func(_ Input, columns []string) (func(acc *[]string, r *Record) error, error) {
@@ -30,8 +30,8 @@ var collect = Job[Input, []string, []string]{
 	Finish: func(_ context.Context, _ Input, acc []string, _ Totals) ([]string, error) { return acc, nil },
 }
 
-// merged plans and maps a job and merges its partials in a random shape. Random partials are
-// encoded and decoded, as in a cluster.
+// merged plans and maps a job and merges its partials in a random tree. Random partials are encoded
+// and decoded, as in a cluster.
 func merged[A, R any](t testing.TB, j Job[Input, A, R], from *memory.Driver, in Input, random *rand.Rand) (R, error) {
 	t.Helper()
 	var none R

@@ -19,11 +19,11 @@ type planData struct {
 	Format  format   `cbor:"1,keyasint"`
 	Columns []string `cbor:"2,keyasint"`
 	Listing []byte   `cbor:"3,keyasint"`
-	Run     string   `cbor:"4,keyasint,omitempty"` // see Place
+	Run     string   `cbor:"4,keyasint,omitempty"` // identification of the job, as in Place
 }
 
-// plan lists the objects of a job and finds out the names of their columns. The plan contains both,
-// so that all workers use the same ones.
+// plan lists the objects of a job and reads the names of their columns. The plan contains the list
+// and the names, so that all workers use the same input.
 func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 	in, err := e.input(p)
 	if err != nil {
@@ -100,8 +100,8 @@ func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, 
 const maxHeader = 16 << 20
 
 // columns returns the names of the columns. The names come from the parameter names, or from the
-// header of the first object that is not empty. If there is no header, they are c1, c2 and so on.
-// columns returns nil for ndjson, and if all objects are empty.
+// header of the first object that is not empty. Without a header, the columns are called c1, c2 and
+// so on. columns returns nil for ndjson, and if all objects are empty.
 func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]string, error) {
 	switch f {
 	case lines:
@@ -157,7 +157,7 @@ func (r reader) parquetColumns(ctx context.Context, l listing) ([]string, error)
 }
 
 // firstRecord returns the first record of an object. If the objects have no header, it skips empty
-// records. If there is no such record, firstRecord returns nil.
+// records. If the object has no record, firstRecord returns nil.
 func (r reader) firstRecord(ctx context.Context, o source.Object, l *layout) ([]byte, error) {
 	c, err := r.content(ctx, o, 0, o.Size)
 	if err != nil {
@@ -177,7 +177,7 @@ func (r reader) firstRecord(ctx context.Context, o source.Object, l *layout) ([]
 			s := scanner[int]{folder: &folder[int]{layout: l}}
 			end := s.recordEnd(rest, l.hasQuotes(rest))
 			if end < 0 && err == nil {
-				break // the record is not complete yet
+				break // more bytes are needed to complete the record
 			}
 			if end < 0 {
 				end = len(rest)

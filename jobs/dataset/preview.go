@@ -18,8 +18,8 @@ import (
 // columns are guessed.
 const previewBytes = 64 << 10
 
-// preview describes the input of a job. The types of the columns of Parquet objects are those of the
-// first object. The types of other columns are guessed from the first records.
+// preview describes the input of a job. For Parquet objects, preview uses the types of the first
+// object's columns. The types of other columns are guessed from the first records.
 func (e *engine[P, A, R]) preview(ctx context.Context, p P, plan jobs.Plan) (v jobs.Preview, err error) {
 	in, err := e.input(p)
 	if err != nil {
@@ -107,7 +107,7 @@ func (r reader) guess(ctx context.Context, o source.Object, l *layout, n int) ([
 	return types, err
 }
 
-// wider returns the narrowest type of a column that has fields of a type and another field.
+// wider returns the narrowest type that includes both the type typ and the given field.
 func wider(typ string, field []byte) string {
 	if len(field) == 0 || typ == "text" {
 		return typ

@@ -2,31 +2,32 @@ package dataset
 
 import "sort"
 
-// group describes one or more neighbouring partitions of a dataset: either the ranges of one
-// object, or one partition that consists of several whole objects.
+// group describes neighbouring partitions of a dataset. A group is either all ranges of one object,
+// or one partition of several whole objects.
 type group struct {
-	first   uint64 // partition
+	first   uint64 // first partition of the group
 	object  int    // index of the first object in the listing
 	objects int
-	ranges  uint64 // number of partitions
+	ranges  uint64 // number of partitions in the group
 }
 
 // maxShared is the maximum number of objects that share a partition. The number is limited because
 // opening an object takes time even if the object is small.
 const maxShared = 1000
 
-// ranges are the partitions of a listing. The ranges depend only on the listing and the block size.
+// ranges contains the partitions of a listing. The ranges depend only on the listing and the block
+// size.
 type ranges struct {
 	listing listing
 	groups  []group
-	count   uint64 // number of partitions
+	count   uint64 // number of partitions of the listing
 }
 
 // cut cuts a listing into partitions of about block bytes. An object that is larger than a block
 // is cut into ranges of equal size, unless it is compressed. Smaller objects share a partition.
 func cut(l listing, block int64) ranges {
 	r := ranges{listing: l}
-	shared := int64(0) // bytes of the last group if more objects may be added to it; otherwise -1
+	shared := int64(0) // bytes of the last group if objects may be added to the group; otherwise -1
 	for i, o := range l {
 		if o.Size > block && compressionOf(o.Name) == plain {
 			r.add(group{object: i, objects: 1, ranges: uint64((o.Size-1)/block + 1)})
@@ -53,18 +54,19 @@ func (r *ranges) add(g group) {
 	r.count += g.ranges
 }
 
-// part is what one partition reads: the bytes [from, to) of an object, or several whole objects.
+// part describes the input of one partition: the bytes [from, to) of an object, or several whole
+// objects.
 type part struct {
 	objects  listing
-	from, to int64 // of the only object
+	from, to int64 // range of bytes, if the part has only one object
 }
 
-// begins reports whether the part begins at the beginning of an object, and ends whether it ends at
-// the end of an object.
+// begins reports whether the part begins at the beginning of an object. ends reports whether the
+// part ends at the end of an object.
 func (p part) begins() bool { return p.from == 0 }
 func (p part) ends() bool   { return len(p.objects) > 1 || p.to == p.objects[0].Size }
 
-// part returns what a partition reads.
+// part returns the input of a partition.
 func (r ranges) part(partition uint64) part {
 	i := sort.Search(len(r.groups), func(i int) bool { return r.groups[i].first > partition }) - 1
 	g := r.groups[i]

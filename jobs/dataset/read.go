@@ -16,7 +16,7 @@ import (
 // reader opens objects for reading, and retries after errors.
 type reader struct {
 	source source.Reader
-	pause  time.Duration // pause before the first retry; each further pause is twice as long as the one before
+	pause  time.Duration // pause before the first retry; each further pause is twice as long as the previous pause
 }
 
 const (
@@ -31,15 +31,14 @@ func (r reader) open(ctx context.Context, o source.Object, from, to int64) *retr
 	return &retrier{reader: r, ctx: ctx, object: o, at: from, to: to}
 }
 
-// retrier reads a range of an object. After an error it requests the rest of the range, beginning
-// at the next byte that it needs.
+// retrier reads a range of an object. After an error it requests the rest of the range.
 type retrier struct {
 	reader
 	ctx    context.Context
 	object source.Object
 	at, to int64
 
-	body   io.ReadCloser // nil if a request must be sent
+	body   io.ReadCloser // body of the current response; nil if a request must be sent
 	failed int           // number of failed attempts since the last byte
 	err    error         // error that Read has returned, other than io.EOF
 }
@@ -78,8 +77,8 @@ func (r *retrier) Read(p []byte) (int, error) {
 	}
 }
 
-// try makes one attempt to read. After the last byte it also reads the end of the stream, because a
-// driver may notice only there that the object has changed.
+// try makes one attempt to read. After the last byte it also reads the end of the stream, because
+// some drivers detect a change of the object only at the end of the stream.
 func (r *retrier) try(p []byte) (n int, err error) {
 	if err := context.Cause(r.ctx); err != nil {
 		return 0, err
@@ -101,7 +100,7 @@ func (r *retrier) try(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Close ends the current request. A later call of Read sends a new one.
+// Close ends the current request. A later call of Read sends a new request.
 func (r *retrier) Close() {
 	if r.body != nil {
 		_ = r.body.Close() // an error does not affect the bytes that were read
@@ -109,8 +108,8 @@ func (r *retrier) Close() {
 	}
 }
 
-// retriable reports whether a retry may succeed. Errors that are none of the known errors come from
-// connections, and a retry may succeed after them.
+// retriable reports whether a retry may succeed. Unknown errors come from connections, and retries
+// after connection errors may succeed.
 func retriable(err error) bool {
 	for _, final := range []error{source.ErrNotFound, source.ErrChanged, source.ErrDenied, source.ErrUnsupported, context.Canceled} {
 		if errors.Is(err, final) {
@@ -120,8 +119,8 @@ func retriable(err error) bool {
 	return true
 }
 
-// content is the content of an object. content is decompressed if the ending of the object's name
-// says that the object is compressed.
+// content is the content of an object. The content is decompressed if the ending of the object's
+// name says that the object is compressed.
 type content struct {
 	raw   *retrier
 	plain io.Reader
@@ -167,7 +166,7 @@ func (c *content) fill(buffer []byte) (n int, err error) {
 	return n, err
 }
 
-// explain returns an error that tells two causes apart: the object could not be read, or its
+// explain returns an error whose text says either that the object could not be read, or that its
 // content could not be decompressed.
 func (c *content) explain(err error) error {
 	if c.raw.err != nil || compressionOf(c.raw.object.Name) == plain {

@@ -10,13 +10,13 @@ import (
 )
 
 // Reading is the result of reading a range of bytes under one of two assumptions: that the range
-// begins outside quotes, or that it begins inside quotes. The fields are exported only because the
-// codec needs this.
+// begins outside quotes, or that it begins inside quotes. The fields are exported only for the
+// codec.
 type Reading[A any] struct {
 	_ struct{} `cbor:",toarray"`
 
-	Fault  *Fault // why the range cannot be read under this assumption, or nil; the other fields are then empty
-	Quoted bool   // the range ends inside quotes
+	Fault  *Fault // reason why the assumption is wrong or the content is bad; if not nil, the other fields are empty
+	Quoted bool   // true if the range ends inside quotes
 
 	// Head is the text at the beginning of the range that belongs to a record that began before the
 	// range. Tail is the text after the last end of a record. If the range contains neither an end
@@ -24,9 +24,9 @@ type Reading[A any] struct {
 	Cut        bool
 	Head, Tail rope
 
-	// Accs are the accumulators of the records between Head and Tail. Between each two of them
-	// there is a record that has not been folded, because a part of it must be read again. Waiting
-	// contains these records, which Finish reads and folds.
+	// Accs are the accumulators of the records between Head and Tail. Between two successive
+	// accumulators is a record that has not been folded, because a part of the record must be read
+	// again. Waiting contains the records that Finish must read and fold.
 	Accs    []A
 	Waiting []rope
 
@@ -38,22 +38,22 @@ type Reading[A any] struct {
 const maxSamples = 10
 
 // maxKept is the maximum size in bytes of a Head or Tail whose text is kept in a reading that may
-// be the wrong one. The text of a larger one is dropped, and Finish reads it again if the reading
-// proves to be right.
+// be the wrong one. The text of a larger Head or Tail is dropped, and Finish reads the text again
+// if the reading is right.
 const maxKept = 256 << 10
 
 // scanner folds the records of a range and makes one reading of it.
 type scanner[A any] struct {
 	*folder[A]
-	certain bool // the reading is certainly the right one
+	certain bool // true if the reading is certainly the right one
 	object  source.Object
 	at      int64 // offset of the next byte
-	quoted  bool  // the next byte is inside quotes
+	quoted  bool  // true if the next byte is inside quotes
 
 	acc  A
 	out  Reading[A]
-	kept bool   // the whole text of the head is kept
-	tail []byte // text so far of the current record
+	kept bool   // true if the whole text of the head is in memory
+	tail []byte // beginning of the current record's text
 	from int64  // offset of the current record
 }
 
@@ -65,8 +65,7 @@ func newScanner[A any](f *folder[A], o source.Object, offset int64, quoted, cert
 	return s
 }
 
-// begin tells the scanner that the next bytes are those of an object, beginning at the given
-// offset.
+// begin tells the scanner that the next bytes begin at the given offset of an object.
 func (s *scanner[A]) begin(o source.Object, offset int64) {
 	s.object, s.at, s.from = o, offset, offset
 	if offset == 0 {
@@ -125,7 +124,7 @@ func (s *scanner[A]) extendHead(begin int64, head, all []byte, open bool) {
 func (s *scanner[A]) records(text []byte, begin int64, quotes bool) (used int) {
 	for s.out.Fault == nil {
 		rest := text[used:]
-		clear, quote := rest, -1 // clear: the records before the first one with a quote
+		clear, quote := rest, -1 // clear is the text before the first record with a quote
 		if quotes {
 			quote = bytes.IndexByte(rest, s.layout.quote)
 		}
@@ -146,7 +145,7 @@ func (s *scanner[A]) records(text []byte, begin int64, quotes bool) (used int) {
 	return used
 }
 
-// unquoted does what records does for text without quotes.
+// unquoted folds the complete records at the beginning of a text without quotes.
 func (s *scanner[A]) unquoted(text []byte, begin int64) (used int) {
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
 	if s.bulk != nil {
@@ -170,11 +169,11 @@ func (s *scanner[A]) one(text []byte, begin int64, check bool) int {
 }
 
 // bulkBytes is the number of bytes that the job's Bulk must fold on average before each record that
-// it does not fold. If it folds less, it costs more time than it saves.
+// Bulk does not fold. With fewer bytes, Bulk costs more time than it saves.
 const bulkBytes = 1 << 10
 
-// bulkRecords folds records by the job's Bulk. It stops before the end of the text if the job's Bulk
-// cannot fold most of the records.
+// bulkRecords folds records with the job's Bulk function. bulkRecords stops before the end of the
+// text if the job's Bulk cannot fold most of the records.
 func (s *scanner[A]) bulkRecords(text []byte, begin int64) (used int) {
 	for others := 0; s.out.Fault == nil && others*bulkBytes <= used+8*bulkBytes && used < len(text); others++ {
 		if begin+int64(used) > 0 {
@@ -237,8 +236,8 @@ func (r *Reading[A]) count(counted bool, err error, skip bool, object string, of
 	}
 }
 
-// refuse handles a bad record: it skips the record if skip is true, and otherwise ends the reading
-// with the fault.
+// refuse handles a bad record. If skip is true, refuse skips the record; otherwise refuse ends the
+// reading with the fault.
 func (r *Reading[A]) refuse(fault Fault, skip bool) {
 	if !skip {
 		r.Fault = &fault
@@ -249,8 +248,8 @@ func (r *Reading[A]) refuse(fault Fault, skip bool) {
 	}
 }
 
-// recoverTo ends a reading with a fault because Fold has panicked. recoverTo is called only for
-// readings that may be the wrong ones.
+// recoverTo ends a reading with a fault because Fold has panicked. recoverTo is called only for a
+// reading that may be wrong.
 func (r *Reading[A]) recoverTo(panicked any, object string, offset int64) {
 	if panicked != nil {
 		r.refuse(Fault{Object: object, Offset: offset, Text: fmt.Sprintf("panic: %v\n%s", panicked, debug.Stack())}, false)
@@ -264,8 +263,8 @@ func (s *scanner[A]) endObject() {
 	switch {
 	case s.out.Fault != nil:
 	case s.quoted:
-		// The fault ends the reading even if bad records are skipped. So at most one reading of a
-		// range can continue after the end of an object.
+		// The fault ends the reading even if bad records are skipped. At most one reading of a
+		// range can therefore continue after the end of an object.
 		s.out.Fault = &Fault{Object: s.object.Name, Offset: s.from, Text: errOdd.Error()}
 	case len(s.tail) > 0:
 		s.record(s.tail, s.from, true)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The job in the README is the one of the example.
+// TestReadmeShowsTheExample checks that the README contains the job of this package's example.
 func TestReadmeShowsTheExample(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
 )
 
-// Record is one record of an object. The slices that its methods return are parts of a buffer that
-// is reused: they are valid until Fold returns, and must not be changed.
+// Record is one record of an object. The slices that the methods return are parts of a reused
+// buffer. The returned slices are valid until Fold returns, and must not be changed.
 type Record struct {
 	layout *layout
 	want   []int // index of each wanted column
@@ -18,15 +18,16 @@ type Record struct {
 	object string
 	offset int64
 
-	text   []byte  // the record without its line end
-	data   []byte  // the fields are parts of data
+	text   []byte  // text of the record without its line end
+	data   []byte  // text that contains the fields
 	fields []bound // bounds of the field of each column; for ndjson only of the wanted columns
 	buffer []byte  // memory for fields that are not parts of the record's text
 
-	rows *parquet.Rows // of a Parquet object; then text, data and fields are not used
+	rows *parquet.Rows // rows of a Parquet object; if not nil, text, data and fields are not used
 }
 
-// bound stands for the bytes [lo, hi) of Record.data. If a field is missing, its lo is -1.
+// bound is the range of bytes [lo, hi) of a field in Record.data. If a field is missing, its lo is
+// -1.
 type bound struct{ lo, hi int }
 
 // Text returns the record without its line end. A row of a Parquet object has no text.
@@ -35,17 +36,17 @@ func (r *Record) Text() []byte { return r.text }
 // Object returns the name of the record's object.
 func (r *Record) Object() string { return r.object }
 
-// Offset returns the offset of the record in its object in bytes. If the object is compressed, it
-// is the offset in the decompressed content. In a Parquet object, it is the offset of the row
-// group.
+// Offset returns the offset of the record in its object in bytes. For a compressed object, Offset
+// returns the offset in the decompressed content. For a Parquet object, Offset returns the offset
+// of the row group.
 func (r *Record) Offset() int64 { return r.offset }
 
-// Field returns the field of column i of the columns that the job's Columns returns, or of all
-// columns if the job has no Columns. A quoted field is returned without its quotes. For the format
-// lines, and for ndjson without Columns, field 0 is the whole record. For ndjson with Columns, a
-// string is returned without quotes and escapes, and another value is returned as it is written. If
-// the value is null or the member is missing, Field returns nil. For Parquet, package parquet says
-// how values are turned into text.
+// Field returns the field of column i. The index refers to the columns that the job's Columns
+// returns, or to all columns if the job has no Columns. A quoted field is returned without its
+// quotes. For the format lines, and for ndjson without Columns, field 0 is the whole record. For
+// ndjson with Columns, a string is returned without quotes and escapes, and other values are
+// returned as they are written in the object. If the value is null or the member is missing, Field
+// returns nil. For Parquet, package parquet converts values to text.
 func (r *Record) Field(i int) []byte {
 	if r.rows != nil {
 		var field []byte
@@ -94,10 +95,10 @@ func (r *Record) badField(i int, want string) error {
 	return fmt.Errorf("column %q is %s: want %s", r.layout.column(r.want[i]), quoted(r.Field(i)), want)
 }
 
-// view returns bytes as a string that shares their memory.
+// view returns a string that shares the memory of the given bytes.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// powers are the powers of ten that a float64 represents exactly.
+// powers contains the powers of ten that a float64 represents exactly.
 var powers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
 // shortDecimal parses a decimal number of up to 15 digits. A float64 represents the number's digits

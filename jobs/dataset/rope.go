@@ -19,7 +19,7 @@ type rope struct {
 	Parts  []strand
 }
 
-// strand is one piece of a rope. If Bytes is nil, the piece has only a length, and its text is read
+// strand is one piece of a rope. If Bytes is nil, the piece has only a length, and the text is read
 // again when it is needed.
 type strand struct {
 	_ struct{} `cbor:",toarray"`
@@ -28,7 +28,7 @@ type strand struct {
 	Length int64
 }
 
-// maxStrand is the maximum size in bytes of a strand that is joined with its neighbour into one
+// maxStrand is the maximum size in bytes up to which neighbouring strands are joined into one
 // strand.
 const maxStrand = 64 << 10
 

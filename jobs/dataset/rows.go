@@ -16,8 +16,9 @@ func zeros(x uint64) uint64 {
 }
 
 // rows folds the complete records at the beginning of text, which must contain no quotes and must
-// be UTF-8. rows is a fast version of the method records for this case: it finds delimiters and
-// line ends eight bytes at a time, and calls the method record only for unusual rows.
+// be UTF-8. rows is a fast version of the method records for text without quotes. rows finds
+// delimiters and line ends eight bytes at a time, and calls the method record only for unusual
+// rows.
 func (s *scanner[A]) rows(text []byte, begin int64) (used int) {
 	r, fields := s.rec, s.rec.fields
 	r.object = s.object.Name
@@ -28,7 +29,7 @@ func (s *scanner[A]) rows(text []byte, begin int64) (used int) {
 		if at+8 <= len(text) {
 			word = binary.LittleEndian.Uint64(text[at:])
 		} else {
-			var last [8]byte // filled up with zeros, which are never delimiters or line ends
+			var last [8]byte // last bytes of the text, followed by zeros, which are never delimiters or line ends
 			copy(last[:], text[at:])
 			word = binary.LittleEndian.Uint64(last[:])
 		}

@@ -16,8 +16,8 @@ import (
 
 // Result is the result of a job.
 type Result struct {
-	Output jobs.Attachment `json:"output"`         // the merged outputs
-	Text   string          `json:"text,omitempty"` // the merged outputs again, if they are text of at most 16 KiB
+	Output jobs.Attachment `json:"output"`         // merged outputs of the job
+	Text   string          `json:"text,omitempty"` // copy of the merged outputs, if the outputs are text of at most 16 KiB
 }
 
 const maxText = 16 << 10
@@ -31,28 +31,28 @@ func Define(guard *Guard) jobs.Definition[Params, []byte, Result] {
 	}.Definition()
 }
 
-// Kind is a kind of job whose calls are made by a program, as those of the job exec.
+// Kind describes a kind of job whose calls run a program, like the calls of the job exec.
 type Kind[P any] struct {
 	Name, Version, Summary string
 	Defaults               P
-	Guard                  *Guard // may be nil
+	Guard                  *Guard // guard of the calls' processes; may be nil
 	Restricted             bool
 
-	// Program returns parameters of the job exec that make the same calls. The parameters p are
-	// valid.
+	// Program returns parameters of the job exec that make the same calls as the parameters p. The
+	// parameters p are valid.
 	Program func(p P) Params
 	// Title, if not nil, returns the name of the program in errors. The default is the first word
-	// of its command.
+	// of the program's command.
 	Title func(p P) string
-	// Check, if not nil, returns the text of a call that an idle process gets when the job is
-	// opened, and that fails if the process cannot make calls.
+	// Check, if not nil, returns the frame of a call that a kept process gets when the job is
+	// opened. The call must fail if the process cannot make calls.
 	Check func(p P) string
-	// Cache makes the variable BELLWETHER_CACHE of the program name a folder that all calls of this
-	// process share. The variable is not set if there is no guard.
+	// Cache sets the program's environment variable BELLWETHER_CACHE to a folder that all calls of
+	// this process share. Without a guard, the variable is not set.
 	Cache bool
 }
 
-// Definition returns the definition of the kind.
+// Definition returns the definition of the kind of job.
 func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 	calls := runners{guard: k.Guard}
 	return jobs.Definition[P, []byte, Result]{
@@ -116,19 +116,19 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 
 // job describes the calls of a job.
 type job struct {
-	id    string // identifies the kind and the parameters, and with them the files; see Kind.job
-	name  string // of the program in errors
+	id    string // identification of the kind of job and its parameters, which include the SHA-256 of the files
+	name  string // name of the program in errors
 	check string
 	cache bool
 	Params
 }
 
-// job returns a description of the job's calls. Its ID is the same in each submission of a job with
-// these parameters.
+// job returns a description of the job's calls. The ID of the description is the same in each
+// submission of a job with the same parameters.
 func (k Kind[P]) job(p P) job {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // parameters are strings, numbers and booleans, which JSON can always encode
+		panic(err) // cannot happen, because parameters are strings, numbers and booleans
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s\n%s", k.Name, k.Version, text))
 	j := job{id: hex.EncodeToString(sum[:16]), cache: k.Cache, Params: k.Program(p)}
@@ -145,13 +145,13 @@ type mapper struct {
 	runner     *runner
 	merge      merge
 	partitions uint64
-	input      *dataset.Lines // nil: standard input of the calls is empty
+	input      *dataset.Lines // lines for standard input of the calls; nil if standard input is empty
 }
 
-// Close implements io.Closer.
+// Close releases the runner of the job.
 func (m mapper) Close() error { return m.runner.release() }
 
-// Map implements jobs.Mapper.
+// Map calls the program for a partition and returns the partial.
 func (m mapper) Map(ctx context.Context, partition uint64) ([]byte, error) {
 	output, err := m.runner.make(ctx, m.call(partition))
 	if err != nil {
@@ -169,7 +169,7 @@ func (m mapper) partial(output []byte) ([]byte, error) {
 	return newPartial(m.merge, body), nil
 }
 
-// call returns the call of a partition.
+// call returns the description of the call for a partition.
 func (m mapper) call(partition uint64) call {
 	c := call{phase: "map", numbers: [2]uint64{partition, m.partitions}}
 	c.env = []string{

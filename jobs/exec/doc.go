@@ -1,6 +1,5 @@
-// Package exec defines a job that runs a program, which may be written in any language. For each
-// partition the program is called once. What a call writes to standard output is the partition's
-// partial:
+// Package exec defines a job that runs a program, which may be written in any language. The program
+// is called once for each partition. Standard output of the call is the partition's partial:
 //
 //	bellwether run exec -p input='logs/*.txt' -p merge=sum --send count.py -- python3 count.py
 //	bellwether run exec -p partitions=100 -p merge=sum -- /opt/simulate
@@ -8,45 +7,45 @@
 //	lines of       process in a         standard
 //	a partition ─▶ temporary folder ──▶ output ──▶ partial ──▶ merge ──▶ result
 //
-// If the parameter input names objects, each partition is a range of these objects. A range has
-// about as many bytes as the parameter block says. A call gets the lines that begin in its range on
-// standard input, and need not read all of them: see dataset.Lines. Without the parameter input,
-// standard input is empty.
+// If the parameter input names objects, each partition is a range of these objects. The parameter
+// block is the approximate size of a range in bytes. A call gets the lines that begin in its range
+// on standard input, and need not read all lines. Without the parameter input, standard input is
+// empty.
 //
 // # A call
 //
-// The program gets its arguments as given, without a shell. The program's working folder is a
+// The program gets its arguments unchanged, without a shell. The program's working folder is a
 // temporary folder, which is removed after the call. The folder contains the files that were
-// submitted with --send. The program cannot change these files: they are stored together with the
-// job, and each worker fetches them only once. Of the worker's environment variables the program
-// gets only PATH, HOME and LANG. TMPDIR is the working folder. These variables say what to compute:
+// submitted with --send. The program cannot change submitted files. Submitted files are stored
+// together with the job, and each worker fetches the files once. Of the worker's environment
+// variables the program gets only PATH, HOME and LANG. TMPDIR is the working folder. These
+// environment variables describe the call:
 //
-//	BELLWETHER_JOB          identifies the parameters and the files, the same for each submission
+//	BELLWETHER_JOB          identifies the parameters and the files; the same for each submission
 //	BELLWETHER_PHASE        map, merge or finish
 //	BELLWETHER_PARTITION    index of the partition, from 0
 //	BELLWETHER_PARTITIONS   number of partitions
 //	BELLWETHER_MEMORY       parameter memory in bytes; 0: no limit
 //	BELLWETHER_INPUT        names of the objects that the call reads, separated by newlines
-//	BELLWETHER_OFFSET       where the range begins in the object; 0 if there are several objects
+//	BELLWETHER_OFFSET       offset of the range in the object; 0 for several objects
 //	BELLWETHER_LENGTH       bytes of the range
 //
-// PARTITION, PARTITIONS, INPUT, OFFSET and LENGTH are set in the phase map only. A program is not
-// told how often its partition was tried before, or on which machine it runs. A
-// program whose output depends only on its arguments, files, variables and input gives the same
-// result, whichever processes die.
+// PARTITION, PARTITIONS, INPUT, OFFSET and LENGTH are set in the phase map only. A program does not
+// get the number of the attempt or the name of the machine. A program whose output depends only on
+// its arguments, files, variables and input gives the same result, even if processes die.
 //
-// The exit statuses have the meanings that sysexits.h defines: 0 means success. After 64 (usage) or
-// 65 (data) the job fails at once. After 75 (temporary failure) the program is called again after a
-// pause, and the call does not count as an attempt. The attempt fails if the program exits with any
-// other status, is ended by a signal, or exceeds a limit. The error of the attempt contains the
-// last 4 KiB of standard error.
+// Exit statuses have the meanings of sysexits.h. Status 0 means success. After status 64 (usage) or
+// 65 (data) the job fails at once. After status 75 (temporary failure) the call is retried after a
+// pause and does not count as an attempt. The attempt fails if the program exits with any other
+// status, is ended by a signal, or exceeds a limit. The error of the attempt contains the last 4
+// KiB of standard error.
 //
 // # Kept processes
 //
-// The start of a process takes a millisecond or more, and that of an interpreter tens of
+// The start of a process takes a millisecond or more, and the start of an interpreter tens of
 // milliseconds. With the parameter keep, a process makes many calls, one at a time. A call and its
-// answer are frames on standard input and standard output. A frame is a line, and then as many bytes
-// as the last word of the line says:
+// answer are frames on standard input and standard output. A frame is a line, followed by data. The
+// last word of the line is the number of bytes of the data:
 //
 //	call     map PARTITION PARTITIONS LENGTH    the input
 //	         merge LEFT RIGHT LENGTH            two outputs, of LEFT and of RIGHT bytes
@@ -83,11 +82,12 @@
 //	program  a call of the program with two files, whose names are added to its arguments
 //
 // With the parameter finish, the program is also called with a file that contains the merged
-// outputs. These calls have the phases merge and finish, and what they write is the merged output or
-// the result. The outputs of a merge are those of neighbouring partitions, in order. Files that such
-// calls get have names that begin with a dot. All rules for a call apply to them, and a merge that
-// fails is retried like a partition. Only workers that may run the job make these calls, never the
-// leader.
+// outputs. Calls for merges have the phase merge, and the last call has the phase finish. Standard
+// output of calls in the phases merge and finish is the merged output or the result. A merge gets
+// the outputs of neighbouring partitions, in order. The names of the files begin with a dot. All
+// rules for calls also apply to the phases merge and finish, and a failed merge is retried like a
+// partition. Only workers that may run the job make calls for merges and for the phase finish, and
+// not the leader.
 //
 // A line without a tab is a number whose key is empty. The outputs of sum, min and max are sorted
 // by the bytes of the keys.
@@ -109,9 +109,9 @@
 //   - The program is missing on a worker: the job fails.
 //   - The input cannot be read, or has changed since it was listed: the program is stopped, and its
 //     output is ignored. The documentation of package dataset lists the errors after which the
-//     partition is tried again.
+//     partition is retried.
 //
-// The job is restricted: workers run it only if they are started with --allow exec. The reason is
-// that a client that may submit the job can run any program as the user of the worker. The job
-// needs Linux.
+// The job is restricted, because a client that may submit the job can run any program as the user
+// of the worker. Workers run the job only if they are started with --allow exec. The job needs
+// Linux.
 package exec

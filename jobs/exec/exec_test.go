@@ -20,7 +20,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// roleVariable makes the test program a guard, or a process that makes calls until it is killed.
+// roleVariable is the environment variable that makes the test program run as a guard, or as a
+// process that makes calls until it is killed.
 const roleVariable = "EXEC_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// shell returns parameters of a job that runs a shell script.
+// shell returns the parameters of a job that runs a shell script.
 func shell(script string, pairs ...string) []string {
 	command, err := json.Marshal([]string{"sh", "-c", script})
 	if err != nil {
@@ -87,8 +88,7 @@ func TestMerges(t *testing.T) {
 	}
 }
 
-// byShell is a program that joins outputs with brackets, so that the output shows which merges were
-// made.
+// byShell is a program that joins outputs with brackets, so that the output shows all merges.
 const byShell = `case $BELLWETHER_PHASE in
 map) printf $BELLWETHER_PARTITION;;
 merge) printf '(%s %s)' "$(cat $1)" "$(cat $2)";;
@@ -114,7 +114,7 @@ func TestProgramMerges(t *testing.T) {
 }
 
 // TestProgramMergesAndFails checks the errors of the phases merge and finish. A failed merge is
-// made again, as a failed partition is.
+// retried like a failed partition.
 func TestProgramMergesAndFails(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "mark")
 	in := func(phase, script string) []string {
@@ -225,7 +225,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// TestInputIsLost stops a program whose input cannot be read to its end.
+// TestInputIsLost checks that a program is stopped if its input cannot be read completely.
 func TestInputIsLost(t *testing.T) {
 	p := program{args: []string{"sh", "-c", "cat >&2; echo done"}, output: 100}
 	gone := errors.New("the object is gone")
@@ -282,7 +282,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestTemporaryFailureIsNoAttempt calls a program that exits with status 75 the first time.
+// TestTemporaryFailureIsNoAttempt checks that a program that exits with status 75 at first is
+// called again without counting an attempt.
 func TestTemporaryFailureIsNoAttempt(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "mark")
 	r, err := run(t, shell("[ -e "+mark+" ] && echo done && exit; touch "+mark+"; exit 75"))
@@ -291,7 +292,8 @@ func TestTemporaryFailureIsNoAttempt(t *testing.T) {
 	}
 }
 
-// TestEnvironment checks what a program can see, and that nothing stays of a call.
+// TestEnvironment checks the environment of a program, and checks that a call leaves no files or
+// processes.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("SECRET", "1")
 	left := filepath.Join(t.TempDir(), "left")
@@ -306,7 +308,7 @@ func TestEnvironment(t *testing.T) {
 			allowed = append(allowed, name)
 		}
 	}
-	dir := seen[len(seen)-1] // nothing follows it: the folder is empty
+	dir := seen[len(seen)-1] // the last word is the working folder, because the folder contains no files
 	if got := seen[:len(seen)-1]; strings.Join(got, " ") != strings.Join(allowed, " ") {
 		t.Errorf("the program sees %q, want %q", got, allowed)
 	}
@@ -338,7 +340,8 @@ func awaitDeath(t *testing.T, pid string) {
 	}
 }
 
-// TestGuard kills a process that makes calls, whose programs have started other processes.
+// TestGuard kills a process that makes calls, and checks that the guard kills all processes that
+// the programs have started.
 func TestGuard(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], dir)
@@ -375,8 +378,8 @@ func TestGuard(t *testing.T) {
 
 const callers = 4
 
-// callUntilKilled makes calls. Each has two processes, which make a file whose name is the number of
-// the process.
+// callUntilKilled makes calls until this process is killed. Each call has two processes. Each
+// process makes a file whose name is the number of the process.
 func callUntilKilled() {
 	if err := os.Setenv(roleVariable, "guard"); err != nil {
 		panic(err)

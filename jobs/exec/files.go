@@ -49,10 +49,9 @@ func (p Params) files() (list []FileInfo, err error) {
 	return list, nil
 }
 
-// folder is a folder with the files of a job. Programs in the folder can be run, but the files
-// cannot be changed.
+// folder is a folder with the files of a job. The files are executable and cannot be changed.
 type folder struct {
-	dir   string // empty: there are no files
+	dir   string // path of the folder; empty if the job has no files
 	files []FileInfo
 }
 

@@ -16,26 +16,27 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Guard cleans up when this process dies, even if this process is killed: it kills the processes of
-// all calls and removes their folders. The guard is another process, which runs [GuardMain] and
-// reads from a pipe that this process writes to. The guard process is started when a job is opened.
-// A nil Guard does nothing: if this process then dies, the kernel kills the programs, but nobody
-// kills the processes that the programs have started, and the folders remain.
+// Guard cleans up when this process dies, even if this process is killed. A Guard then kills the
+// processes of all calls and removes the calls' folders. A Guard uses a guard process, which runs
+// [GuardMain] and reads from a pipe to which this process writes. The guard process is started when
+// a job is opened. A nil Guard does nothing. If a process without a guard dies, the kernel kills
+// the programs of its calls. The processes that the killed programs have started continue to run,
+// and the folders remain.
 type Guard struct {
 	args []string
 
 	mu     sync.Mutex
 	pipe   io.WriteCloser // nil if the guard process is not running
 	cmd    *exec.Cmd
-	folder string // has the folders of all calls and files
+	folder string // folder that contains the folders of all calls and files
 }
 
-// NewGuard returns a guard. The guard process is the program args[0], which gets the other args as
-// its arguments and must call GuardMain.
+// NewGuard returns a guard. The guard process is the program args[0], with the other args as its
+// arguments. The program must call GuardMain.
 func NewGuard(args ...string) *Guard { return &Guard{args: args} }
 
-// Close ends the guard process, which first kills the processes of all calls that still run, and
-// removes their folders.
+// Close ends the guard process, which first kills the processes of all calls that are still
+// running, and removes their folders.
 func (g *Guard) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,7 +71,7 @@ func (g *Guard) run() error {
 		return errors.Join(fmt.Errorf("start guard: %w", err), os.Remove(folder))
 	}
 	g.pipe, g.cmd, g.folder = pipe, cmd, folder
-	_, _ = fmt.Fprintf(pipe, "%s%q\n", folderLine, folder) // see tell
+	_, _ = fmt.Fprintf(pipe, "%s%q\n", folderLine, folder) // errors are ignored, as in the method tell
 	return nil
 }
 
@@ -125,9 +126,9 @@ func startProgram(cmd *exec.Cmd) error {
 	return nil
 }
 
-// ended tells the guard process that a process group has ended. The caller must not have waited for
-// the group's first process yet: until then the system does not give the group's number to another
-// group, which the guard might otherwise kill.
+// ended tells the guard process that a process group has ended. The caller must call ended before
+// it waits for the group's first process. The system may give the group's number to another group
+// after the wait, and the guard might kill that group.
 func (g *Guard) ended(pid int) {
 	if g == nil {
 		return
@@ -137,11 +138,11 @@ func (g *Guard) ended(pid int) {
 	g.tell('-', pid)
 }
 
-// tell ignores errors, because a guard that was killed is needed only if this process is killed as
-// well.
+// tell sends a line to the guard process. tell ignores errors, because a guard that was killed is
+// needed only if this process is killed too.
 func (g *Guard) tell(sign byte, pid int) { _, _ = fmt.Fprintf(g.pipe, "%c%d\n", sign, pid) }
 
-// GuardMain is the code of the guard process. GuardMain reads what a Guard writes, usually from
+// GuardMain is the code of the guard process. GuardMain reads the lines of a Guard, usually from
 // standard input. When the input ends, GuardMain kills the process groups that have not ended, and
 // removes the folders of the calls.
 func GuardMain(from io.Reader) {
@@ -154,7 +155,7 @@ func GuardMain(from io.Reader) {
 		var sign rune
 		var pid int
 		if _, err := fmt.Sscanf(s.Text(), "%c%d", &sign, &pid); err != nil || pid <= 1 {
-			continue // an incomplete line, because the other process died while it wrote
+			continue // the line is incomplete, because the other process died while it wrote the line
 		}
 		if sign == '+' {
 			groups[pid] = true
@@ -168,7 +169,7 @@ func GuardMain(from io.Reader) {
 	if folder == "" {
 		return
 	}
-	// Until they have ended, the killed processes may make files.
+	// Killed processes may make files until they have ended.
 	for range 100 {
 		if os.RemoveAll(folder) == nil {
 			return

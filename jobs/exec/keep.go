@@ -30,7 +30,7 @@ type keeper struct {
 	idle []*kept
 }
 
-// once makes a call in an idle process, or in a new process if none is idle.
+// once makes a call in an idle process, or in a new process if no process is idle.
 func (k *keeper) once(ctx context.Context, c call, input []byte) (output []byte, err error) {
 	one, err := k.take()
 	if err != nil {
@@ -68,7 +68,7 @@ func (k *keeper) result(phase, status string, data []byte) ([]byte, error) {
 	return nil, err
 }
 
-// take returns an idle process, or starts one.
+// take returns an idle process, or starts a process if no process is idle.
 func (k *keeper) take() (*kept, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -76,7 +76,7 @@ func (k *keeper) take() (*kept, error) {
 		one := k.idle[n-1]
 		k.idle = k.idle[:n-1]
 		select {
-		case <-one.ended: // after its last answer
+		case <-one.ended: // the process has ended after its last answer
 			one.close()
 		default:
 			return one, nil
@@ -85,7 +85,7 @@ func (k *keeper) take() (*kept, error) {
 	return k.start()
 }
 
-// put takes back a process after a call, so that a later call can use the process.
+// put adds a process to the idle processes after a call.
 func (k *keeper) put(one *kept) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -102,9 +102,9 @@ func (k *keeper) close() {
 	all.Wait()
 }
 
-// kept is a process that makes one call after another. A call is a frame on standard input, and its
-// answer is a frame on standard output. A frame is a line, followed by data. The last word of the
-// line is the number of bytes of the data.
+// kept is a process that makes successive calls. A call is a frame on standard input, and the
+// answer to a call is a frame on standard output. A frame is a line, followed by data. The last
+// word of the line is the number of bytes of the data.
 //
 //	call     map PARTITION PARTITIONS LENGTH    the input
 //	         merge LEFT RIGHT LENGTH            the two outputs of LEFT and RIGHT bytes
@@ -125,8 +125,8 @@ type kept struct {
 	err     error         // how it ended
 
 	mu     sync.Mutex
-	gone   bool  // the process has ended, so another process may get its number
-	reason error // why the process was killed
+	gone   bool  // true if the process has ended, so that another process may get its number
+	reason error // reason why the process was killed
 }
 
 // start starts a process.
@@ -142,7 +142,7 @@ func (k *keeper) start() (*kept, error) {
 		if one.calls, err = run.StdinPipe(); err == nil {
 			err = k.guard.start(run.Cmd)
 		}
-		_ = stdout.Close() // closed here because the process has its own copy
+		_ = stdout.Close() // the process has a duplicate of this file
 		if err != nil {
 			_ = answers.Close()
 		}
@@ -169,7 +169,7 @@ func (k *keeper) start() (*kept, error) {
 }
 
 // measure kills the process if the process uses too much memory. The returned channel is closed
-// when the measuring has ended, after the end of the process.
+// when measure has stopped measuring, after the end of the process.
 func (k *kept) measure() <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
@@ -268,7 +268,7 @@ func (k *kept) fail(phase string, err error) error {
 	return p.failed(k.why(), k.stderr)
 }
 
-// why returns the reason for which the process has ended during a call.
+// why returns the reason why the process ended during a call.
 func (k *kept) why() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -282,8 +282,8 @@ func (k *kept) why() error {
 	return fmt.Errorf("it ended during a call: %w", k.err)
 }
 
-// pipeSize is the number of bytes that can be written to every pipe before the writer has to wait
-// for the reader.
+// pipeSize is the smallest capacity of a pipe in bytes. Writes beyond the capacity block until the
+// reader has read.
 const pipeSize = 4 << 10
 
 // send writes a call to the process. A large call is written by a separate goroutine while the

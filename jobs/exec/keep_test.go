@@ -15,7 +15,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// need skips a test that needs a program. With the variable CI the test fails.
+// need skips the test if a program is not installed. If the variable CI is set, the test fails
+// instead.
 func need(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
@@ -26,7 +27,7 @@ func need(t *testing.T, program string) {
 	}
 }
 
-// TestExamples counts words by the example of each language.
+// TestExamples counts words with the example program of each language.
 func TestExamples(t *testing.T) {
 	t.Chdir("examples")
 	dir := t.TempDir()
@@ -99,7 +100,7 @@ func runKeptOnce(t *testing.T, paths, command []string, pairs ...string) (string
 	return string(result.Attachment.Data()), err
 }
 
-// TestKeptMerge merges and finishes in kept processes.
+// TestKeptMerge runs the phases merge and finish in kept processes.
 func TestKeptMerge(t *testing.T) {
 	need(t, "python3")
 	program := filepath.Join(t.TempDir(), "join.py")
@@ -116,7 +117,8 @@ bellwether.serve(lambda data, partition, partitions: b"%d/%d" % (partition, part
 	}
 }
 
-// TestKeptProcess checks that calls share a process, and what a process may do wrong.
+// TestKeptProcess checks that calls share a process, and checks the errors of processes that
+// violate the protocol.
 func TestKeptProcess(t *testing.T) {
 	answer := func(line string) string { return "while read -r phase p n length; do " + line + "; done" }
 	for _, test := range []struct {

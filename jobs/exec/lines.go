@@ -43,7 +43,8 @@ func lines(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// joinLines returns a text that consists of the given lines. Each line in it ends in a newline.
+// joinLines returns a text that consists of the given lines. Each line of the text ends in a
+// newline.
 func joinLines(list [][]byte) (text []byte) {
 	for _, line := range list {
 		text = append(append(text, line...), '\n')

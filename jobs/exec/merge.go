@@ -10,7 +10,7 @@ import (
 )
 
 // merge is one way to merge the outputs of calls. The functions of a merge work on the bodies of
-// partials: see newPartial.
+// the partials that newPartial makes.
 type merge struct {
 	name string
 	// normalize checks the output of one call, and converts it to the form that join expects.
@@ -28,7 +28,8 @@ var concat = merge{
 	join:      func(left, right []byte) ([]byte, error) { return append(left, right...), nil },
 }
 
-// byProgram is the merge that calls the program. Its join is not called: see runners.merge.
+// byProgram is the merge that calls the program. The method runners.merge is used instead of its
+// join function.
 var byProgram = merge{
 	name:      "program",
 	normalize: func(output []byte) ([]byte, error) { return output, nil },

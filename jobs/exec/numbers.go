@@ -10,8 +10,8 @@ import (
 
 // The merges of this file expect lines that consist of a key, a tab and a number. A line without a
 // tab is a number whose key is empty. The body of a partial contains each key once, sorted by the
-// bytes of the keys. Only the body of the merge top is different: it is sorted as the result is,
-// and may contain a key several times.
+// bytes of the keys. The body of the merge top has the order of the result instead, and may contain
+// a key several times.
 
 var (
 	sum = numbers("sum", func(a, b *apd.Decimal) error {
@@ -32,26 +32,26 @@ var (
 	})
 )
 
-// exact is the decimal arithmetic that computes the sums. exact has no precision, so it rounds
-// nothing.
+// exact is the decimal arithmetic that computes the sums. The precision of exact is unlimited, so
+// sums are not rounded.
 var exact = apd.Context{MaxExponent: maxExponent, MinExponent: -maxExponent, Traps: apd.DefaultTraps}
 
 const (
-	// maxExponent is the largest power of ten in a number, and -maxExponent the smallest. Numbers
-	// need a limit because a sum has a digit for each power of ten between its largest and its
-	// smallest number. All values of a float64 are within the limit.
+	// maxExponent is the largest power of ten in a number, and -maxExponent is the smallest. The
+	// limit bounds the size of sums, because a sum has a digit for each power of ten between its
+	// largest and its smallest number. All values of a float64 are within the limit.
 	maxExponent = 400
 	maxTop      = 1_000_000
 )
 
-// entry is one line.
+// entry is one line of an output: a key and a number.
 type entry struct {
 	key   []byte
 	value apd.Decimal
 }
 
-// numbers returns a merge that calls combine for numbers with equal keys. Combine must store its
-// result in a, which comes before b in the outputs.
+// numbers returns a merge that calls combine for numbers with equal keys. The function combine must
+// store its result in a. The number a precedes b in the outputs.
 func numbers(name string, combine func(a, b *apd.Decimal) error) merge {
 	return merge{
 		name: name,
@@ -138,7 +138,7 @@ func parseEntries(text []byte) (list []entry, err error) {
 			key, digits = line[:at], line[at+1:]
 		}
 		var value apd.Decimal
-		// Spaces surround the number in the output of some versions of wc.
+		// Spaces are removed, because some versions of wc print spaces around numbers.
 		_, condition, err := value.SetString(string(bytes.Trim(digits, " ")))
 		if err != nil || condition.Any() || value.Form != apd.Finite || tooLarge(&value) {
 			return nil, fmt.Errorf("line %d, %.100q: want a key, a tab and a decimal number of at most %d digits", number, line, maxExponent)
@@ -148,7 +148,7 @@ func parseEntries(text []byte) (list []entry, err error) {
 	return list, nil
 }
 
-// tooLarge reports whether a number has digits too far from the decimal point.
+// tooLarge reports whether a number has digits beyond the powers of ten that are allowed.
 func tooLarge(d *apd.Decimal) bool {
 	return d.Exponent < -maxExponent || int64(d.Exponent)+d.NumDigits() > maxExponent
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/cockroachdb/apd/v3"
 )
 
-// object is the merge of JSON objects. If both objects contain a key, its values are merged:
-// numbers are added, arrays are joined, and objects are merged in the same way. If one value is
-// null, the other one is taken. Values of other types must be equal.
+// object is the merge of JSON objects. If both objects contain a key, the two values of the key are
+// merged. Numbers are added, arrays are joined, and objects are merged recursively. If one value is
+// null, the result is the other value. Values of other types must be equal.
 var object = merge{
 	name: "json",
 	normalize: func(output []byte) ([]byte, error) {
@@ -41,7 +41,7 @@ var object = merge{
 	},
 }
 
-// parseObject decodes one JSON object. An empty text is the empty object.
+// parseObject decodes one JSON object. An empty text is decoded as the empty object.
 func parseObject(text []byte) (map[string]any, error) {
 	value := map[string]any{}
 	if len(bytes.TrimSpace(text)) == 0 {
@@ -61,8 +61,7 @@ func parseObject(text []byte) (map[string]any, error) {
 	return value, checkNumbers("", value)
 }
 
-// cause returns err if it is not nil. Otherwise it returns an error that says that the value is
-// null.
+// cause returns err, or an error for the value null if err is nil.
 func cause(err error) error {
 	if err == nil {
 		return errors.New("it is null")
@@ -102,7 +101,7 @@ func checkNumbers(path string, value any) error {
 	return nil
 }
 
-// mergeValues merges two values. mergeValues may change both.
+// mergeValues merges two values. mergeValues may change both values.
 func mergeValues(path string, a, b any) (any, error) {
 	switch {
 	case a == nil:

@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 )
 
-// Params are the parameters of the job.
+// Params contains the parameters of the job exec.
 type Params struct {
 	Command    string        `json:"command" required:"true" help:"the program and its arguments, as a JSON array of strings; on the command line also: -- PROGRAM [ARGUMENT...]"`
 	Files      string        `json:"files" help:"files in the working folder of each call; the option --send sets it"`
@@ -32,7 +32,7 @@ func defaults() Params {
 	return Params{Split: "lines", Block: dataset.DefaultBlock, Merge: concat.name, Memory: "0", MaxOutput: "64MiB"}
 }
 
-// Validate implements jobs.Validator.
+// Validate returns an error if the parameters are invalid or contradict each other.
 func (p Params) Validate() error {
 	if _, err := p.args(); err != nil {
 		return err
@@ -90,7 +90,7 @@ func size(name, value string) (int64, error) {
 	return int64(n), nil
 }
 
-// program returns what each call of the job runs.
+// program returns the program of the job's calls, with its limits.
 func (p Params) program() (program, error) {
 	args, err := p.args()
 	if err != nil {

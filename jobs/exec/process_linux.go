@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownGroup makes cmd start in a new process group, so that signals to the group of this process
-// do not reach it.
+// ownGroup makes cmd start in a new process group, so that signals to the group of this process do
+// not reach cmd.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // setAttributes makes cmd start in a new process group. The kernel kills the program when
@@ -25,8 +25,8 @@ func awaitExit(pid int) {
 	}
 }
 
-// memoryOf returns the resident memory of all processes of a process group in bytes, or 0 if it
-// cannot be measured.
+// memoryOf returns the resident memory of all processes of a process group in bytes, or 0 if the
+// memory cannot be measured.
 func memoryOf(group int) (sum int64) {
 	processes, err := procfs.AllProcs()
 	if err != nil {

@@ -24,36 +24,34 @@ const (
 	grace = 5 * time.Second
 	// measureEvery is the time between two measurements of the memory of a call.
 	measureEvery = 100 * time.Millisecond
-	// drainOutput is how long a call waits for the end of the program's output after the program
-	// has ended.
+	// drainOutput is the maximum time from the end of the program to the end of its output.
 	drainOutput = time.Second
 	tailBytes   = 4 << 10 // maximum number of bytes of standard error in an error
-	// The pauses before a call that failed temporarily is made again grow from the first to the
-	// last.
+	// The pauses before retries after temporary failures grow from firstPause to lastPause.
 	firstPause = time.Second
 	lastPause  = 30 * time.Second
 )
 
-// program is what each call of a job runs.
+// program is the program that each call of a job runs.
 type program struct {
-	name    string   // in errors
-	phase   string   // of the call, in errors
+	name    string   // name of the program in errors
+	phase   string   // phase of the call in errors
 	env     []string // environment variables of every call
 	args    []string
-	timeout time.Duration // maximum duration of a call; 0: no limit
-	memory  int64         // maximum memory of all processes of a call in bytes; 0: no limit
+	timeout time.Duration // maximum duration of a call; 0 means no limit
+	memory  int64         // maximum memory of all processes of a call in bytes; 0 means no limit
 	output  int64         // maximum number of bytes of standard output
 	folder  folder        // files that each call finds in its working folder
 }
 
-// Exit statuses of sysexits.h that have a meaning.
+// These constants are the exit statuses of sysexits.h that have a meaning.
 const (
 	ExitUsage       = 64
 	ExitData        = 65
 	ExitTemporarily = 75
 )
 
-// errTemporary is the error of a program that asks to be called again later.
+// errTemporary is the error of a program that requests a retry.
 var errTemporary = errors.New("exit status 75")
 
 // once runs the program and returns its standard output. The working folder of the program is a new
@@ -81,7 +79,7 @@ func (p program) once(ctx context.Context, g *Guard, c call) (output []byte, err
 	fed := c.feed(feeding, cancel, pipe)
 	stopped := p.watch(feeding, run.Process.Pid, stdout.full)
 	awaitExit(run.Process.Pid)
-	reason := cmp.Or(stopped(), context.Cause(ctx)) // checked first, because a program that did not get all of its input may still end with status 0
+	reason := cmp.Or(stopped(), context.Cause(ctx)) // checked first, because a program with incomplete input may still end with status 0
 	cancel(nil)
 	reason = cmp.Or(<-fed, reason)
 	return stdout.data, p.outcome(reason, run.wait(g), run.stderr)
@@ -118,8 +116,8 @@ func (p program) prepare(g *Guard, env []string, operands ...operand) (run proce
 	return run, nil
 }
 
-// wait kills the processes that the program has started and that still run, and returns how the
-// program ended. The caller has called awaitExit.
+// wait kills the remaining processes that the program has started, and returns the error of the
+// program's end. The caller must have called awaitExit.
 func (r process) wait(g *Guard) error {
 	killGroup(r.Process.Pid)
 	g.ended(r.Process.Pid)
@@ -133,9 +131,9 @@ func (r process) removeFolder() error {
 	return nil
 }
 
-// feed writes standard input to the program. When it has ended, it sends nil to the channel, or an
-// error if it could not read the input. After such an error it stops the program, because the
-// program cannot know that it has got only a part of its input.
+// feed writes standard input to the program. At the end it sends nil to the channel, or an error if
+// the input could not be read. After a read error feed stops the program, because the program
+// cannot know that its input is incomplete.
 func (c call) feed(ctx context.Context, stop context.CancelCauseFunc, pipe io.WriteCloser) <-chan error {
 	fed := make(chan error, 1)
 	if pipe == nil {
@@ -143,7 +141,7 @@ func (c call) feed(ctx context.Context, stop context.CancelCauseFunc, pipe io.Wr
 		return fed
 	}
 	go func() {
-		closed := false // the program has closed its standard input
+		closed := false // true if the program has closed its standard input
 		err := c.each(ctx, func(data []byte) error {
 			_, err := pipe.Write(data)
 			closed = err != nil
@@ -175,8 +173,8 @@ func environment(dir string) []string {
 }
 
 // watch ends the processes of a call if the call exceeds a limit or if ctx is done. The caller must
-// call stopped when the program has ended. If watch has ended the program, stopped returns the
-// reason, otherwise nil.
+// call stopped when the program has ended. The function stopped returns the reason for which watch
+// has ended the program, or nil.
 func (p program) watch(ctx context.Context, pid int, full <-chan struct{}) (stopped func() error) {
 	over, result := make(chan struct{}), make(chan error, 1)
 	go func() { result <- p.enforce(ctx, pid, full, over) }()
@@ -236,8 +234,8 @@ func (p *program) checkMemory(pid int) error {
 	return nil
 }
 
-// outcome returns the error of a call, or nil. The parameter reason is the error for which watch
-// has ended the program, or nil.
+// outcome returns the error of a call, or nil if the call succeeded. The parameter reason is the
+// error for which watch has ended the program, or nil.
 func (p program) outcome(reason, err error, stderr *Tail) error {
 	var exit *exec.ExitError
 	switch {
@@ -269,7 +267,7 @@ func (p program) failed(err error, stderr *Tail) error {
 type limited struct {
 	data []byte
 	most int64
-	full chan struct{} // closed when more bytes than the limit are written
+	full chan struct{} // channel that is closed when more bytes than the limit are written
 }
 
 var errFull = errors.New("too much output")
@@ -293,8 +291,8 @@ type Tail struct {
 	data []byte
 }
 
-// Explain returns an error that contains the bytes. The last line comes first, because tables show
-// only the first line of an error.
+// Explain returns an error that contains err and the bytes in the tail. The last line comes first,
+// because tables show only the first line of an error.
 func (t *Tail) Explain(err error) error {
 	text := strings.TrimSpace(strings.ToValidUTF8(t.String(), "\uFFFD"))
 	last := strings.LastIndexByte(text, '\n')

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// call is one call of a program.
+// call describes one call of a program.
 type call struct {
-	phase    string                                                      // map, merge or finish
-	numbers  [2]uint64                                                   // of the frame: see kept
-	env      []string                                                    // environment variables of this call, in addition to those of every call
-	each     func(ctx context.Context, do func(data []byte) error) error // passes the pieces of standard input to do; nil: standard input is empty
-	operands []operand                                                   // the files that the program gets as arguments
+	phase    string                                                      // phase of the call: map, merge or finish
+	numbers  [2]uint64                                                   // numbers in the frame of the call
+	env      []string                                                    // environment variables of this call, in addition to the variables of every call
+	each     func(ctx context.Context, do func(data []byte) error) error // passes the pieces of standard input to do; nil if standard input is empty
+	operands []operand                                                   // partials that the program gets as files
 }
 
 // operand is a partial that a call reads.
 type operand struct {
-	name string // of the file in the working folder; files of a submission have other names, because theirs do not begin with a dot
+	name string // name of the file in the working folder; it begins with a dot, unlike the names of submitted files
 	data []byte
 }
 
@@ -29,23 +29,23 @@ type operand struct {
 type runner struct {
 	program program
 	guard   *Guard
-	kept    *keeper // nil: each call is a process
+	kept    *keeper // kept processes; nil if each call starts a process
 
-	release func() error // must be called once
+	release func() error // function that the user of the runner must call once
 }
 
-// runners are the runners of the jobs of this process. All calls of a job share a runner, so that
-// the job's files are fetched once, and a kept process makes calls of all phases.
+// runners contains the runners of all jobs in this process. All calls of a job share a runner, so
+// that the job's files are fetched once, and a kept process makes calls of all phases.
 type runners struct {
 	guard *Guard
 
 	mu   sync.Mutex
-	list map[string]*shared // by the job's ID
+	list map[string]*shared // runners with their users, by the job's ID
 }
 
 type shared struct {
-	users  int        // guarded by runners.mu
-	mu     sync.Mutex // held while the runner is made
+	users  int        // number of users; guarded by runners.mu
+	mu     sync.Mutex // locked while the runner is made
 	runner *runner    // nil until the first user has made it
 }
 
@@ -76,7 +76,7 @@ func (r *runners) acquire(ctx context.Context, j job) (*runner, error) {
 	return s.runner, nil
 }
 
-// release closes a runner that has no users any more.
+// release removes a user of a runner. The last release closes the runner.
 func (r *runners) release(id string, s *shared) error {
 	r.mu.Lock()
 	s.users--
@@ -133,7 +133,7 @@ func (r *runner) close() error {
 	return r.program.folder.Close()
 }
 
-// make makes a call and returns the output. If the program asks for that, the call is made again
+// make makes a call and returns the output. If the program requests a retry, make retries the call
 // after a pause.
 func (r *runner) make(ctx context.Context, c call) ([]byte, error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {

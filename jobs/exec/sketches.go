@@ -31,7 +31,8 @@ var hll = sketches("hll",
 	},
 	func(d *sketch.Distinct, text []byte) []byte { return strconv.AppendUint(text, d.Count(), 10) })
 
-// quantiles are the quantiles in the output of ddsketch, after the number of values.
+// quantiles lists the quantiles in the output of ddsketch. The number of values precedes the
+// quantiles.
 var quantiles = []float64{0.5, 0.9, 0.95, 0.99}
 
 // ddsketch is the merge that finds the quantiles of each key's numbers.

@@ -11,14 +11,15 @@ import (
 	"testing"
 )
 
-// takesAnything are the targets that refuse nothing: whatever comes is made into
-// something to try.
+// takesAnything lists the fuzz targets that accept every input, because they turn any bytes into a
+// test case.
 var takesAnything = map[string]bool{
 	"coordinator/ledger.FuzzForest": true,
 	"jobs/primes.FuzzMerge":         true,
 }
 
-// TestEveryTargetIsWatched looks through the whole module.
+// TestEveryTargetIsWatched checks that every fuzz target of the module calls a function of this
+// package.
 func TestEveryTargetIsWatched(t *testing.T) {
 	const root = "../.."
 	targets, watched := 0, map[string]bool{}
@@ -61,8 +62,8 @@ func TestEveryTargetIsWatched(t *testing.T) {
 	}
 }
 
-// callsByFunction lists what each function of a file calls: names of this file's
-// functions, and names of this package's with "fuzztest." before them.
+// callsByFunction returns the names of the functions that each function of a file calls. The names
+// of this package's functions have the prefix "fuzztest.".
 func callsByFunction(file *ast.File) map[string][]string {
 	calls := map[string][]string{}
 	for _, d := range file.Decls {
@@ -92,8 +93,8 @@ func callsByFunction(file *ast.File) map[string][]string {
 	return calls
 }
 
-// leadsHere reports whether a function calls this package, if need be by way of
-// another one of its file.
+// leadsHere reports whether a function calls this package, directly or through other functions of
+// its file.
 func leadsHere(calls map[string][]string, name string) bool {
 	for _, called := range calls[name] {
 		if strings.HasPrefix(called, "fuzztest.") || called != name && calls[called] != nil && leadsHere(calls, called) {
@@ -103,7 +104,7 @@ func leadsHere(calls map[string][]string, name string) bool {
 	return false
 }
 
-// complaint is what a check says.
+// complaint is the message with which a check fails.
 type complaint string
 
 func (c *complaint) Errorf(format string, args ...any) { *c = complaint(fmt.Sprintf(format, args...)) }

@@ -24,10 +24,10 @@ func Watch(f *testing.F) *Corpus {
 	return c
 }
 
-// Taken counts an input that the target accepted.
+// Taken increments the number of inputs that the target has accepted.
 func (c *Corpus) Taken() { c.taken.Add(1) }
 
-// Refused counts an input that the target refused.
+// Refused increments the number of inputs that the target has refused.
 func (c *Corpus) Refused() { c.refused.Add(1) }
 
 func (c *Corpus) check(t interface{ Errorf(string, ...any) }) {

@@ -1,7 +1,6 @@
-// Package montecarlo is a job that prices an option by simulation: a European,
-// an Asian (on the arithmetic average) or a barrier option on an asset whose
-// price follows geometric Brownian motion. The result is the price, its standard
-// error and a 95 % confidence interval.
+// Package montecarlo is a job that prices an option by simulation. The option is a European, an
+// Asian (on the arithmetic average) or a barrier option. The price of the asset follows geometric
+// Brownian motion. The result is the price, its standard error and a 95 % confidence interval.
 //
 //	seed ─┐
 //	      Philox4x32-10 ─ two uniforms ─ inverse normal ─ two steps of the path
@@ -12,9 +11,9 @@
 // same in any partition and on any machine. Partials are merged by the pairwise formula
 // for mean and variance, which has small rounding errors.
 //
-// Workers of different architectures compute the same bytes: each product is rounded before
-// it is added, and the package has its own exp and log, because math.Exp and math.Log
-// differ in the last bit between processors.
+// Workers of different architectures compute the same bytes. Each product is rounded before it is
+// added. The package contains portable functions exp and log, because math.Exp and math.Log differ
+// in the last bit between processors.
 //
 // For Asian and barrier options, the parameter steps divides the time to maturity into equal
 // periods. Only the prices at the ends of the periods are used. A barrier that is observed only at

@@ -8,7 +8,7 @@ type model struct {
 	kind         kind
 	side         float64 // sign of the payoff: 1 for a call, -1 for a put
 	spot, strike float64
-	barrier      float64 // logarithm of the barrier relative to the spot price; 0 if there is no barrier
+	barrier      float64 // logarithm of the barrier relative to the spot price; 0 if the option has no barrier
 	knocksIn     bool
 	drift        float64 // mean change of the log price in one step
 	deviation    float64 // standard deviation of the change in one step
@@ -86,7 +86,8 @@ func (m *model) average(path uint64) float64 {
 	return sum / float64(m.steps)
 }
 
-// watched returns the last log price of a path, and whether the path has reached the barrier.
+// watched returns the last log price of a path, and reports whether the path has reached the
+// barrier.
 func (m *model) watched(path uint64) (last float64, hit bool) {
 	var at float64
 	beyond := func() bool { return m.barrier > 0 && at >= m.barrier || m.barrier < 0 && at <= m.barrier }

@@ -51,7 +51,7 @@ type Result struct {
 	Paths         uint64  `json:"paths"`
 }
 
-// Definition is the definition of the job.
+// Definition is the definition of the job montecarlo.
 var Definition = jobs.Definition[Params, moments, Result]{
 	Name:    "montecarlo",
 	Version: "1",
@@ -69,7 +69,7 @@ var Definition = jobs.Definition[Params, moments, Result]{
 	},
 	Merge: merge,
 	Finish: func(_ context.Context, p Params, m moments) (Result, error) {
-		// The constant within is the 97.5 % quantile of the standard normal distribution.
+		// within is the 97.5 % quantile of the standard normal distribution.
 		const within = 1.959963984540054
 		discount := exp(-float64(p.Rate * p.Maturity))
 		price := float64(discount * m.Mean)

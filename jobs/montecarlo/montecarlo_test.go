@@ -40,8 +40,8 @@ func run(t testing.TB, pairs ...string) (r Result) {
 // cdf is the standard normal distribution function.
 func cdf(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 
-// blackScholes is the price of a European call or put: Black, Scholes, The pricing
-// of options and corporate liabilities, 1973; with a dividend yield, Merton 1973.
+// blackScholes returns the price of a European call or put (Black, Scholes, The pricing of options
+// and corporate liabilities, 1973). The dividend yield is from Merton 1973.
 func blackScholes(p Params) float64 {
 	deviation := p.Volatility * math.Sqrt(p.Maturity)
 	d1 := (math.Log(p.Spot/p.Strike) + (p.Rate-p.Dividend+p.Volatility*p.Volatility/2)*p.Maturity) / deviation
@@ -53,9 +53,9 @@ func blackScholes(p Params) float64 {
 	return spot*cdf(d1) - strike*cdf(d2)
 }
 
-// Of 40 intervals that hold the price with a probability of 95 %, 38 are expected
-// to hold it. Fewer than 34 or all of many would tell of a wrong price or a wrong
-// width; since the seeds are fixed, the outcome is as well.
+// TestEuropeanAgreesWithBlackScholes compares 40 confidence intervals of 95 % with exact prices.
+// About 38 of the intervals should contain the price. The test fails if fewer than 34 contain it.
+// The seeds are fixed, so the outcome is always the same.
 func TestEuropeanAgreesWithBlackScholes(t *testing.T) {
 	held, narrow := 0, 0
 	for seed := range 20 {
@@ -67,7 +67,7 @@ func TestEuropeanAgreesWithBlackScholes(t *testing.T) {
 			if got.Low <= want && want <= got.High {
 				held++
 			}
-			// Half of the estimates are expected within 0.6745 standard errors.
+			// Half of the estimates should be within 0.6745 standard errors of the price.
 			if math.Abs(got.Price-want) < 0.6745*got.StandardError {
 				narrow++
 			}
@@ -90,16 +90,16 @@ func TestSingleStepAsianIsEuropean(t *testing.T) {
 	}
 }
 
-// An arithmetic mean is at least the geometric one, whose option has a closed
-// form, since the mean of normal numbers is normal. And the average of the future
-// is less volatile than the end of it, so a call on it is worth less.
+// TestAsianLiesBetweenItsBounds compares an Asian call with two bounds. The lower bound is the
+// option on the geometric mean, which has a closed form and is never above the arithmetic mean. The
+// upper bound is the European call, because an average is less volatile than the last price.
 func TestAsianLiesBetweenItsBounds(t *testing.T) {
 	for _, steps := range []int{2, 5, 12} {
 		p := Definition.Defaults
 		p.Volatility = 0.4
 		got := run(t, "option=asian", fmt.Sprintf("steps=%d", steps), "volatility=0.4", "paths=200_000")
 		n := float64(steps)
-		// Log of the geometric mean of S(T/n), S(2T/n), …, S(T).
+		// mean is the expected logarithm of the geometric mean of S(T/n), S(2T/n), …, S(T).
 		mean := math.Log(p.Spot) + (p.Rate-p.Volatility*p.Volatility/2)*p.Maturity*(n+1)/(2*n)
 		variance := p.Volatility * p.Volatility * p.Maturity * (n + 1) * (2*n + 1) / (6 * n * n)
 		d1 := (mean - math.Log(p.Strike) + variance) / math.Sqrt(variance)
@@ -114,7 +114,8 @@ func TestAsianLiesBetweenItsBounds(t *testing.T) {
 	}
 }
 
-// A call less a put pays the average less the strike, whose expectation is known.
+// TestAsianParity uses the parity of calls and puts. A call minus a put pays the average minus the
+// strike, whose expectation is known.
 func TestAsianParity(t *testing.T) {
 	p := Definition.Defaults
 	const steps = 10
@@ -130,8 +131,9 @@ func TestAsianParity(t *testing.T) {
 	}
 }
 
-// On each path, of two options that the barrier knocks in and out, one pays what
-// the option without a barrier pays, and the other nothing.
+// TestBarrierParityPathByPath checks the parity of barrier options. On each path either the
+// knock-in or the knock-out option pays what the option without a barrier pays, and the other
+// option pays nothing.
 func TestBarrierParityPathByPath(t *testing.T) {
 	for _, c := range []struct{ in, out, barrier string }{
 		{"up-and-in", "up-and-out", "110"},
@@ -167,9 +169,8 @@ func TestBarrierParityPathByPath(t *testing.T) {
 	}
 }
 
-// downAndOutCall is the price of a call with a barrier below the strike that is
-// watched continuously: Merton 1973; Hull, Options, Futures, and Other Derivatives,
-// "Barrier options".
+// downAndOutCall returns the price of a call with a continuously observed barrier below the strike
+// (Merton 1973; Hull, Options, Futures, and Other Derivatives, "Barrier options").
 func downAndOutCall(p Params) float64 {
 	deviation := p.Volatility * math.Sqrt(p.Maturity)
 	lambda := (p.Rate - p.Dividend + p.Volatility*p.Volatility/2) / (p.Volatility * p.Volatility)
@@ -179,13 +180,14 @@ func downAndOutCall(p Params) float64 {
 	return blackScholes(p) - in
 }
 
-// A barrier that is watched at n dates is worth about what a continuous one is
-// that lies farther away by a factor of exp(0.5826 σ √(T/n)): Broadie, Glasserman,
-// Kou, A continuity correction for discrete barrier options, Mathematical Finance
-// 7, 1997. The error of that is far below the standard error here.
+// TestBarrierAgreesWithContinuityCorrection compares a barrier that is observed at n dates with a
+// continuous barrier that is farther away by the factor exp(0.5826 σ √(T/n)). The source is
+// Broadie, Glasserman, Kou, A continuity correction for discrete barrier options, Mathematical
+// Finance 7, 1997. The error of the continuity correction is far below the standard error of the
+// test.
 func TestBarrierAgreesWithContinuityCorrection(t *testing.T) {
 	for _, c := range []struct{ barrier, published float64 }{
-		{85, 6.322}, {88, 6.242}, {91, 5.977}, // of the paper's first table
+		{85, 6.322}, {88, 6.242}, {91, 5.977}, // values of the paper's first table
 	} {
 		p := Definition.Defaults
 		p.Rate, p.Volatility, p.Maturity, p.Barrier = 0.1, 0.3, 0.2, c.barrier
@@ -208,8 +210,7 @@ func TestBarrierAgreesWithContinuityCorrection(t *testing.T) {
 	}
 }
 
-// However paths are batched, they are the same paths: the results differ by no
-// more than rounding.
+// TestBatchesDoNotMatter checks that the batch size changes the result only by rounding errors.
 func TestBatchesDoNotMatter(t *testing.T) {
 	for _, option := range []string{"option=european", "option=asian", "option=barrier"} {
 		want := run(t, option, "paths=5000", "batch=5000", "steps=5")
@@ -233,7 +234,8 @@ func TestSeedsMatter(t *testing.T) {
 	}
 }
 
-// These bytes were made on amd64. Other processors must give the same.
+// TestSameBytesEverywhere compares results with bytes that were computed on amd64. Other processors
+// must compute the same bytes.
 func TestSameBytesEverywhere(t *testing.T) {
 	for _, c := range []struct{ pairs, want string }{
 		{"option=european", `{"price":10.374802933743036,"standard_error":0.14674005282625865,"low":10.087197715114064,"high":10.662408152372008,"paths":10000}`},
@@ -246,8 +248,8 @@ func TestSameBytesEverywhere(t *testing.T) {
 	}
 }
 
-// Merging gives the moments of all, whatever is merged with what, also where the
-// mean is large against the deviation.
+// TestMergeIsAccurate checks the merged moments for any order of merges, and for a mean that is
+// much larger than the deviation.
 func TestMergeIsAccurate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shift := rapid.SampledFrom([]float64{0, 1, 1e6}).Draw(t, "shift")
@@ -316,7 +318,7 @@ func TestDoneContext(t *testing.T) {
 	}
 }
 
-// BenchmarkPaths is one slot; one operation is one path.
+// BenchmarkPaths measures paths in one slot. One operation is one path.
 func BenchmarkPaths(b *testing.B) {
 	for _, option := range []string{"european", "asian", "barrier"} {
 		b.Run(option, func(b *testing.B) {

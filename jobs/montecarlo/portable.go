@@ -2,8 +2,8 @@ package montecarlo
 
 import "math"
 
-// The functions exp and log are translated from e_exp.c and e_log.c of FreeBSD's msun library. The functions
-// round each product before it is added. The copyright notice of the C files is:
+// The functions exp and log are translated from e_exp.c and e_log.c of FreeBSD's msun library. exp
+// and log round each product before it is added. The copyright notice of the C files is:
 //
 //	Copyright (C) 2004 by Sun Microsystems, Inc. All rights reserved.
 //	Permission to use, copy, modify, and distribute this software is freely

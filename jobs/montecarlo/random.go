@@ -21,8 +21,8 @@ func philox(counter [4]uint32, key [2]uint32) [4]uint32 {
 	return [4]uint32{c0, c1, c2, c3}
 }
 
-// uniform returns a number strictly between 0 and 1, with 52 random bits. The addition and the
-// multiplication in uniform have no rounding errors.
+// uniform returns a number strictly between 0 and 1, with 52 random bits. The arithmetic of uniform
+// has no rounding errors.
 func uniform(high, low uint32) float64 {
 	return (float64((uint64(high)<<32|uint64(low))>>12) + 0.5) * 0x1p-52
 }
@@ -64,7 +64,7 @@ func horner(coefficients *[8]float64, x float64) float64 {
 	return float64(y*x) + c[0]
 }
 
-// The coefficients of AS 241 follow.
+// These arrays are the coefficients of algorithm AS 241.
 var (
 	centralNumerator = [8]float64{
 		3.3871328727963666080, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,

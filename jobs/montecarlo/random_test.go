@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The known answers for Philox4x32-10 in kat_vectors, which comes with the
+// TestPhiloxKnownAnswers uses the known answers for Philox4x32-10 in the file kat_vectors of the
 // Random123 library, version 1.14.
 func TestPhiloxKnownAnswers(t *testing.T) {
 	const all = 0xffffffff
@@ -48,7 +48,7 @@ func TestUniformStaysInside(t *testing.T) {
 	}
 }
 
-// Wichura gives the first three to check an implementation by.
+// TestQuantileKnownValues uses three values that Wichura published for checking implementations.
 func TestQuantileKnownValues(t *testing.T) {
 	for p, want := range map[float64]float64{
 		0.25: -0.6744897501960817, 0.001: -3.090232306167814, 1e-20: -9.262340089798408,
@@ -60,8 +60,8 @@ func TestQuantileKnownValues(t *testing.T) {
 	}
 }
 
-// The quantile is the inverse of the distribution function, which the standard
-// library has as erfc.
+// TestQuantileInvertsTheDistribution checks that quantile inverts the distribution function, which
+// is computed with math.Erfc.
 func TestQuantileInvertsTheDistribution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.OneOf(
@@ -69,8 +69,9 @@ func TestQuantileInvertsTheDistribution(t *testing.T) {
 			rapid.Float64Range(1e-300, 1e-5),
 		).Draw(t, "p")
 		z := quantile(p)
-		// A relative error of z changes p by about z² times as much. A few units in
-		// the last place are for the rounding of both functions.
+		// A relative error of z causes a relative error of p that is about z² times as large. The
+		// tolerance includes a few units in the last place for the rounding errors of both
+		// functions.
 		tolerance := (8 + 8*z*z) * 0x1p-52
 		if z <= 0 {
 			if back := math.Erfc(-z/math.Sqrt2) / 2; math.Abs(back-p) > tolerance*p {
@@ -105,12 +106,13 @@ func TestExpAndLog(t *testing.T) {
 	})
 }
 
-// close allows two units in the last place: one for each of two functions.
+// close reports whether two values differ by at most two units in the last place, one for each of
+// two functions.
 func close(a, b float64) bool { return math.Abs(a-b) <= 2*0x1p-52*math.Abs(b) }
 
-// The mean and variance of a million normal numbers are within five
-// standard deviations of 0 and 1: a chance of one in a million each to fail, were
-// the seed not fixed.
+// TestNormalsHaveTheRightMoments checks that the mean and the variance of a million normal numbers
+// are within five standard deviations of 0 and 1. With a random seed, each check would fail once in
+// a million runs.
 func TestNormalsHaveTheRightMoments(t *testing.T) {
 	m := newModel(Definition.Defaults)
 	const paths = 500_000

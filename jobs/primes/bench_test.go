@@ -11,8 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// BenchmarkSieve is one slot alone. One operation is 500 million numbers, the last
-// ones below the limit.
+// BenchmarkSieve measures the sieve in one slot. One operation sieves the last 500 million numbers
+// below the limit.
 func BenchmarkSieve(b *testing.B) {
 	const numbers = 500_000_000
 	for _, limit := range []uint64{1e9, 1e10, 1e13} {
@@ -28,9 +28,9 @@ func BenchmarkSieve(b *testing.B) {
 	}
 }
 
-// BenchmarkPartitions compares the job on two slots with the same sieve in a plain
-// loop of two goroutines that knows no partitions. The metric of-plain is the
-// job's speed as a part of the loop's.
+// BenchmarkPartitions compares the job on two slots with the same sieve in a plain loop of two
+// goroutines without partitions. The metric of-plain is the job's speed divided by the loop's
+// speed.
 func BenchmarkPartitions(b *testing.B) {
 	const limit = 10_000_000_000
 	for _, partitions := range []uint64{1_000, 10_000, 1_000_000} {
@@ -62,7 +62,7 @@ func BenchmarkPartitions(b *testing.B) {
 	}
 }
 
-// plainLoop is the computation as one would write it without the SDK.
+// plainLoop computes the tally without the SDK.
 func plainLoop(b *testing.B, limit uint64) tally {
 	const pieces = 128
 	s := newSieve(limit)

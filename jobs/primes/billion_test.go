@@ -4,8 +4,8 @@ package primes
 
 import "testing"
 
-// The last row of the published tables that a test can afford, and only without
-// the race detector. For its sources see published.
+// TestBelowABillion checks the last row of the published tables that is fast enough for a test.
+// TestBelowABillion runs only without the race detector.
 func TestBelowABillion(t *testing.T) {
 	want := Result{
 		Count: 50847534, Sum: 24739512092254535, Largest: 999999937,

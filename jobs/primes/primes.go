@@ -6,14 +6,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Params are the limit, and how the work is cut into partitions.
+// Params contains the limit of the search and the number of partitions.
 type Params struct {
 	Limit      uint64 `json:"limit" min:"2" max:"1e13" help:"find the primes below this number"`
 	Width      uint64 `json:"width" min:"1" max:"1e13" help:"numbers per partition"`
 	Partitions uint64 `json:"partitions" max:"1e13" help:"if not 0, the number of partitions, in place of width; fewer where widths do not come out even"`
 }
 
-// width returns how many numbers a partition covers. The last partition may be narrower.
+// width returns the number of integers in a partition. The last partition may have fewer.
 func (p Params) width() uint64 {
 	if p.Partitions > 0 {
 		return ceilDiv(p.Limit, p.Partitions)
@@ -21,18 +21,18 @@ func (p Params) width() uint64 {
 	return p.Width
 }
 
-// Result is the result of the job. Largest is 0 if there is no prime, and LargestGap is 0
+// Result is the result of the job. Largest is 0 if no prime is below the limit, and LargestGap is 0
 // if there are fewer than two primes.
 type Result struct {
 	Count      uint64 `json:"count"`       // number of primes below the limit
-	Sum        uint64 `json:"sum"`         // sum of these primes, modulo 2^64
-	Largest    uint64 `json:"largest"`     // the largest of these primes
+	Sum        uint64 `json:"sum"`         // sum of the primes below the limit, modulo 2^64
+	Largest    uint64 `json:"largest"`     // largest prime below the limit
 	TwinPairs  uint64 `json:"twin_pairs"`  // number of pairs of primes p and p+2, both below the limit
 	LargestGap uint64 `json:"largest_gap"` // largest difference of neighbouring primes, both below the limit
-	GapAfter   uint64 `json:"gap_after"`   // the smallest prime after which a gap of this size follows
+	GapAfter   uint64 `json:"gap_after"`   // smallest prime that is followed by a gap of size LargestGap
 }
 
-// Definition is the definition of the job.
+// Definition is the definition of the job primes.
 var Definition = jobs.Definition[Params, tally, Result]{
 	Name:     "primes",
 	Version:  "1",

@@ -10,10 +10,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The published values, in part from the b-files of the sequences. Counts: https://oeis.org/A006880. Twin pairs:
-// https://oeis.org/A007508. Sums: https://oeis.org/A046731. Largest primes:
-// https://oeis.org/A003618. Gaps: https://oeis.org/A005250, and the primes where
-// they begin: https://oeis.org/A002386.
+// published contains published results, which are in part from the b-files of the sequences. The
+// sources are https://oeis.org/A006880 (counts), https://oeis.org/A007508 (twin pairs),
+// https://oeis.org/A046731 (sums), https://oeis.org/A003618 (largest primes),
+// https://oeis.org/A005250 (gaps) and https://oeis.org/A002386 (primes where the gaps begin).
 var published = []Result{
 	{Count: 4, Sum: 17, Largest: 7, TwinPairs: 2, LargestGap: 2, GapAfter: 3},
 	{Count: 25, Sum: 1060, Largest: 97, TwinPairs: 8, LargestGap: 8, GapAfter: 89},
@@ -37,8 +37,8 @@ func TestPublishedTables(t *testing.T) {
 	}
 }
 
-// Record gaps from the b-file of https://oeis.org/A005250 that begin at primes
-// (b-file of https://oeis.org/A002386) too large to reach from zero in a test.
+// TestPublishedGaps checks record gaps from the b-file of https://oeis.org/A005250. The gaps begin
+// at primes (b-file of https://oeis.org/A002386) that are too large for a test to reach from zero.
 func TestPublishedGaps(t *testing.T) {
 	for after, gap := range map[uint64]uint64{
 		1294268491: 288, 1453168141: 292, 2300942549: 320, 3842610773: 336, 4302407359: 354,
@@ -56,7 +56,8 @@ func TestPublishedGaps(t *testing.T) {
 	}
 }
 
-// Small limits, against division by trial, with partitions of all small widths.
+// TestEverySmallLimit compares small limits with trial division, for all small widths of
+// partitions.
 func TestEverySmallLimit(t *testing.T) {
 	for limit := uint64(2); limit < 130; limit++ {
 		want, err := Definition.Finish(context.Background(), Params{}, byTrial(0, limit))
@@ -71,11 +72,12 @@ func TestEverySmallLimit(t *testing.T) {
 	}
 }
 
-// The tally of a range does not depend on what the slot did before.
+// TestBlockHasNoMemory checks that the tally of a range does not depend on earlier ranges of the
+// slot.
 func TestBlockHasNoMemory(t *testing.T) {
 	const limit = 50_000_000
 	s := newSieve(limit)
-	s.bytes = 4096 // so that there are many blocks, and base primes larger than one
+	s.bytes = 4096 // small blocks, so that there are many blocks, and base primes larger than a block
 	used := s.newBlock()
 	whole := s.newBlock()
 	rapid.Check(t, func(t *rapid.T) {
@@ -88,19 +90,19 @@ func TestBlockHasNoMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole.crossed = false // as if it were new
+		whole.crossed = false // the block is then sieved like a new block
 		if want := count(t, whole, lo, hi); merged != want {
 			t.Fatalf("[%d,%d) and [%d,%d) give %+v, together %+v", lo, mid, mid, hi, merged, want)
 		}
 	})
 }
 
-// Ranges close to the largest limit, one around the square of the largest base
-// prime, against division by trial.
+// TestLargeNumbers compares ranges near the largest limit, and a range around the square of the
+// largest base prime, with trial division.
 func TestLargeNumbers(t *testing.T) {
 	const limit = 1e13
 	s := newSieve(limit)
-	root := s.base[len(s.base)-2].value() // the last is the first one past the limit's root, or near it
+	root := s.base[len(s.base)-2].value() // the last base prime may be the first prime above the square root of the limit
 	for _, lo := range []uint64{limit - 300, root*root - 150} {
 		if got, want := count(t, s.newBlock(), lo, lo+300), byTrial(lo, lo+300); got != want {
 			t.Errorf("from %d: got %+v, want %+v", lo, got, want)

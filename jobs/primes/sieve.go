@@ -19,23 +19,23 @@ type basePrime uint32
 
 func (p basePrime) value() uint64 { return uint64(p>>3)*30 + wheel[p&7] }
 
-// The pattern omits the multiples of the primes from 7 to 17.
+// The pattern of crossed-out numbers omits the multiples of the primes from 7 to 17.
 const (
 	firstBase     = 19
 	patternLength = 7 * 11 * 13 * 17
 )
 
-// Blocks are not smaller than minBlock and not larger than maxBlock, in bytes. A block should fit in a core's
-// second-level cache. A block should also be small, because a slot has to sieve a whole block for its first
-// partition.
+// minBlock and maxBlock are the bounds of the size of a block in bytes. A block should fit in a
+// core's second-level cache. Small blocks are better, because a slot must sieve a whole block for
+// its first partition.
 const (
 	minBlock = 64 << 10
 	maxBlock = 512 << 10
 )
 
-// rootPerByte is the ratio of the limit's square root to the size of a block in bytes. In
-// smaller blocks, updating the cursors costs more than crossing out multiples. The value
-// was found by measurement.
+// rootPerByte is the ratio of the limit's square root to the size of a block in bytes. In smaller
+// blocks, updating the cursors costs more than crossing out multiples. The value of rootPerByte is
+// the result of measurements.
 const rootPerByte = 4
 
 // newSieve returns a sieve for the numbers below limit.
@@ -68,13 +68,13 @@ func newSieve(limit uint64) *sieve {
 	return s
 }
 
-// block is a sieved range of numbers.
+// block is a range of sieved numbers, with the state for sieving the next range.
 type block struct {
 	*sieve
 	index   uint64 // index of the block, which begins at number 30*bytes*index
 	bits    []byte
 	next    []cursor // positions of the next multiples of the base primes whose squares are below the block's end
-	crossed bool     // false until the first moveTo
+	crossed bool     // false before the first call of moveTo
 }
 
 // cursor is the position of the next multiple of a base prime to cross out. A multiple is the
@@ -89,7 +89,7 @@ func (s *sieve) newBlock() *block {
 // count returns the tally of the primes in [lo, hi).
 func (b *block) count(ctx context.Context, lo, hi uint64) (t tally, err error) {
 	if lo <= 5 {
-		for _, p := range []uint64{2, 3, 5} { // the wheel has no bits for 2, 3 and 5
+		for _, p := range []uint64{2, 3, 5} { // the wheel has no bits for the primes 2, 3 and 5
 			if lo <= p && p < hi {
 				t.add(p)
 			}
@@ -203,8 +203,8 @@ func crossTurns(bits []byte, a uint, s *[8]step, at, w uint) (uint, uint) {
 	return at, w
 }
 
-// tally adds the primes in [lo, hi) to t. The bounds lo and hi are offsets from the block's first number. The
-// local variables of tally are there so that the compiler keeps them in registers.
+// tally adds the primes in [lo, hi) to t. The bounds lo and hi are offsets from the block's first
+// number. tally copies fields to local variables so that the compiler keeps them in registers.
 func (b *block) tally(t *tally, lo, hi uint64) {
 	count, sum, last, twins, gap, gapAfter := t.Count, t.Sum, t.Last, t.TwinPairs, t.Gap, t.GapAfter
 	first := b.first()

@@ -10,7 +10,7 @@ type tally struct {
 	Last      uint64
 	TwinPairs uint64
 	Gap       uint64 // the largest gap inside the range; 0 if the range has fewer than two primes
-	GapAfter  uint64 // the smallest prime after which a gap of this size follows
+	GapAfter  uint64 // smallest prime of the range that is followed by a gap of size Gap
 }
 
 // merge merges the tallies of two adjacent ranges.
@@ -31,7 +31,8 @@ func merge(left, right tally) (tally, error) {
 	if between == 2 {
 		t.TwinPairs++
 	}
-	// GapAfter belongs to the first of several equal gaps, so only a larger gap replaces it.
+	// Only a larger gap replaces GapAfter, because GapAfter belongs to the first of several equal
+	// gaps.
 	if between > t.Gap {
 		t.Gap, t.GapAfter = between, left.Last
 	}

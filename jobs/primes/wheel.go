@@ -1,14 +1,14 @@
 package primes
 
 // wheel contains the residues modulo 30 that are not divisible by 2, 3 or 5. Bit i of byte j in a
-// block stands for the number 30j + wheel[i], relative to the block's first number.
+// block represents the number 30j + wheel[i], relative to the block's first number.
 var wheel = [8]uint64{1, 7, 11, 13, 17, 19, 23, 29}
 
-// A step leads from one multiple of a prime to the next multiple whose cofactor is on the wheel. For a prime p
-// = 30a + r the length of a step is a*gap + carry bytes.
+// step is the distance from one multiple of a prime to the next multiple whose cofactor is on the
+// wheel. For a prime p = 30a + r the length of a step is a*gap + carry bytes.
 type step struct {
 	keep  uint8 // mask in which only the bit of the multiple is 0
-	gap   uint8 // distance from the cofactor to the next one
+	gap   uint8 // distance from the cofactor to the next cofactor on the wheel
 	carry uint8
 }
 
@@ -27,8 +27,8 @@ var steps = func() (s [8][8]step) {
 	return s
 }()
 
-// onWheel has, for each residue modulo 30, the distance to the next number on the wheel
-// and the index of that number.
+// onWheel contains, for each residue modulo 30, the distance to the next number on the wheel and
+// the index of the next number.
 var onWheel = func() (up [30]struct{ distance, index uint64 }) {
 	for r := range uint64(30) {
 		n := r
@@ -40,10 +40,11 @@ var onWheel = func() (up [30]struct{ distance, index uint64 }) {
 	return up
 }()
 
-// numbersPerWord is 240, because a word has eight bytes of 30 numbers each.
+// numbersPerWord is the number of integers that a word of 64 bits represents. Each of the eight
+// bytes represents 30 integers.
 const numbersPerWord = 240
 
-// offset[i] is the number for which bit i of a word stands, relative to the word's first
+// offset contains the number that each bit of a word represents, relative to the word's first
 // number.
 var offset = func() (o [64]uint8) {
 	for bit := range o {
@@ -52,8 +53,8 @@ var offset = func() (o [64]uint8) {
 	return o
 }()
 
-// bitsBelow[n] is the number of bits of a word that stand for numbers below n, relative to
-// the word's first number.
+// bitsBelow contains, for each n, the number of bits of a word that represent numbers below n. The
+// number n is relative to the word's first number.
 var bitsBelow = func() (below [numbersPerWord]uint8) {
 	for n := range below {
 		for _, o := range offset {

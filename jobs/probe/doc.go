@@ -16,13 +16,13 @@
 //	panic              a panic
 //	exit               the process exits with status 3
 //
-// A fault happens at each attempt. If once-dir names a directory, the fault happens only at the
-// first attempts, as many as the parameter times says. Each attempt with a fault counts itself by
-// creating a file in that directory, because the next attempt may run in another process. Workers
-// on several machines have to share the directory. If the directory is missing, the job fails at
-// once. If a partition has several faults, the fault that is last in the list above happens first.
+// A fault happens at each attempt. If once-dir names a directory, a fault happens only at the first
+// attempts; the parameter times sets the number of these attempts. Each attempt with a fault
+// creates a file in the directory, which counts the attempt for the next attempt in any process.
+// Workers on several machines have to share the directory. If the directory is missing, the job
+// fails at once. If a partition has several faults, the last fault in the list happens first.
 //
-// If the job runs in the submitter's process, the fault exit ends that process.
+// The fault exit ends the submitter's process if the job runs there.
 //
 // The job is restricted, because a client that may submit it can kill workers, fill their
 // memory and create files: workers run it only if they are started with --allow probe.

@@ -17,7 +17,7 @@ const exitStatus = 3
 
 type mapper struct {
 	params Params
-	quick  bool // true if partitions neither take time nor fail
+	quick  bool // true if partitions take no extra time and do not fail
 }
 
 func open(_ context.Context, p Params, _ jobs.Plan) (jobs.Mapper[partial], error) {
@@ -42,7 +42,7 @@ func (m *mapper) Map(ctx context.Context, partition uint64) (partial, error) {
 	return newPartial(partition, m.params.PartialSize), nil
 }
 
-// fault executes the faults of a partition.
+// fault carries out the faults that the parameters set for a partition.
 func (m *mapper) fault(partition uint64) error {
 	p := m.params
 	for _, f := range []struct {
@@ -78,8 +78,8 @@ func (m *mapper) fault(partition uint64) error {
 
 func is(ordered int64, partition uint64) bool { return ordered >= 0 && uint64(ordered) == partition }
 
-// due reports whether a fault happens at this attempt. If the fault happens, due creates
-// the file that counts the attempt.
+// due reports whether a fault happens at the current attempt. If the fault happens, due creates the
+// file that counts the attempt.
 func (m *mapper) due(fault string, partition uint64) (bool, error) {
 	if m.params.OnceDir == "" {
 		return true, nil

@@ -12,12 +12,12 @@ import (
 type partial struct {
 	Count uint64 `cbor:"1,keyasint"`
 	Sum   uint64 `cbor:"2,keyasint"`           // sum of the hashes of the partition numbers
-	Xor   uint64 `cbor:"3,keyasint"`           // exclusive or of the same hashes
-	Block *block `cbor:"4,keyasint,omitempty"` // exclusive or of the partitions' blocks; nil if there are none
+	Xor   uint64 `cbor:"3,keyasint"`           // exclusive or of the hashes of the partition numbers
+	Block *block `cbor:"4,keyasint,omitempty"` // exclusive or of the partitions' blocks; nil if partitions have no blocks
 }
 
-// block has its own encoding methods. Without these methods, a pointer to an empty []byte would be decoded as a
-// nil pointer.
+// block is a block of bytes with methods for its encoding. Without encoding methods, a pointer to
+// an empty []byte would be decoded as a nil pointer.
 type block []byte
 
 func (b block) MarshalBinary() ([]byte, error) { return b, nil }

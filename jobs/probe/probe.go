@@ -10,8 +10,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Params describe the behaviour of the partitions. If a parameter takes the number of a partition, -1 means no
-// partition.
+// Params describe the behaviour of the partitions. For parameters that are the number of a
+// partition, -1 means no partition.
 type Params struct {
 	Partitions uint64 `json:"partitions" min:"1" max:"4611686018427387904" help:"number of partitions"`
 
@@ -47,19 +47,19 @@ func (p Params) Validate() error {
 // JSON parsers round large numbers.
 type Result struct {
 	Partitions uint64 `json:"partitions"`       // number of partitions of the job
-	Counted    uint64 `json:"counted"`          // number of partitions in the result; fewer if some were skipped
+	Counted    uint64 `json:"counted"`          // number of partitions in the result; without skipped partitions
 	Sum        string `json:"sum"`              // sum of the hashes of the partition numbers, modulo 2^64
-	Xor        string `json:"xor"`              // exclusive or of the same hashes
+	Xor        string `json:"xor"`              // exclusive or of the hashes of the partition numbers
 	Size       int    `json:"size"`             // size of the block in bytes
 	Block      string `json:"sha256,omitempty"` // SHA-256 of the exclusive or of all blocks
 }
 
-// Definition is the definition of the job.
+// Definition is the definition of the job probe.
 var Definition = jobs.Definition[Params, partial, Result]{
 	Name:       "probe",
 	Version:    "1",
 	Summary:    "tries a deployment: spins or sleeps, and fails to order",
-	Restricted: true, // reason: the parameters exit, once-dir and partial-size
+	Restricted: true, // because of the parameters exit, once-dir and partial-size
 	Defaults: Params{
 		Partitions: 1000, CostFactor: 10,
 		Fail: -1, Permanent: -1, Panic: -1, Exit: -1, Times: 1,

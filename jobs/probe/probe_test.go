@@ -20,7 +20,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain runs the job itself in the process that TestExit starts.
+// TestMain runs the job probe if TestExit has started the process.
 func TestMain(m *testing.M) {
 	if pairs := os.Getenv("PROBE_TEST_RUN"); pairs != "" {
 		result, err := run(context.Background(), 1, strings.Fields(pairs)...)
@@ -84,8 +84,8 @@ func TestResultAccountsForEachPartition(t *testing.T) {
 	}
 }
 
-// The first outputs of SplitMix64 with seed 1234567, as listed by Rosetta Code,
-// "Pseudo-random numbers/Splitmix64".
+// TestHashIsSplitMix64 uses the first outputs of SplitMix64 with seed 1234567, which Rosetta Code
+// lists in "Pseudo-random numbers/Splitmix64".
 func TestHashIsSplitMix64(t *testing.T) {
 	const seed, increment = 1234567, 0x9e3779b97f4a7c15
 	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821} {
@@ -231,8 +231,8 @@ func TestDoneContextEndsPartitions(t *testing.T) {
 	}
 }
 
-// BenchmarkEmptyPartitions is a slot that walks partitions which do nothing; one
-// operation is one partition.
+// BenchmarkEmptyPartitions measures partitions that do nothing in one slot. One operation is one
+// partition.
 func BenchmarkEmptyPartitions(b *testing.B) {
 	job := jobs.MustNew(Definition)
 	params, err := job.Params(nil, "partitions=1e18")

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// aggregate is one of the aggregates that the user wants for each group of rows.
+// aggregate describes an aggregate that the query computes for each group of rows.
 type aggregate struct {
-	text     string // as the user wrote it
-	function string // a key of functions
-	column   string // empty for count of rows
+	text     string // text of the aggregate in the parameter
+	function string // name of the function, which is a key of functions
+	column   string // column of the aggregate; empty for the number of rows
 	quantile float64
 }
 
-// functions are the aggregate functions, each with the type of its result and a note about the
+// functions contains the aggregate functions, with the type of the result and a note about the
 // result.
 var functions = map[string]struct{ typ, note string }{
 	"count":    {"integer", ""},
 	"sum":      {"decimal", ""},
-	"min":      {"", ""}, // text or decimal, depending on the values of the column
+	"min":      {"", ""}, // the type is text or decimal, depending on the values of the column
 	"max":      {"", ""},
 	"mean":     {"float", ""},
 	"var":      {"float", ""},

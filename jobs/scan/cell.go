@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// cell is one value in the table that is the job's result.
+// cell is one value in the result table.
 type cell struct {
 	kind   kind
 	text   string
@@ -41,8 +41,8 @@ func decimal(n exact.Number) cell { return cell{kind: isDecimal, number: n} }
 func float(f float64) cell        { return cell{kind: isFloat, float: f} }
 func text(s string) cell          { return cell{kind: isString, text: s} }
 
-// MarshalJSON implements json.Marshaler. MarshalJSON encodes decimals as strings, because many JSON
-// readers would round numbers.
+// MarshalJSON encodes a cell. Decimals are encoded as strings, because many JSON readers round
+// numbers.
 func (c cell) MarshalJSON() ([]byte, error) {
 	switch c.kind {
 	case isInteger:
@@ -72,7 +72,8 @@ func compareCells(a, b cell) int {
 	return a.number.Compare(&b.number)
 }
 
-// compareFields compares fields of rows: empty fields, then numbers, then texts.
+// compareFields compares fields of rows. Empty fields sort before numbers, and numbers sort before
+// texts.
 func compareFields(a, b []byte) int {
 	x, xNumber := exact.Parse(a)
 	y, yNumber := exact.Parse(b)

@@ -7,15 +7,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
 )
 
-// codeKernel does for rows of Parquet what kernel does for text. Each value of a dictionary is
-// looked up in the table only once.
+// codeKernel is a kernel for rows of Parquet. A codeKernel looks up each value of a dictionary in
+// the table only once.
 type codeKernel struct {
 	simple
-	key, value int // indices of the two columns
+	key, value int // indices of the columns of the keys and of the aggregates
 }
 
-// newCodeKernel returns a codeKernel for a query, or nil if the query must be computed by the
-// function of open alone.
+// newCodeKernel returns a codeKernel for a query, or nil if a codeKernel cannot fold rows for the
+// query.
 func newCodeKernel(p Params) *codeKernel {
 	s, ok := simpleQuery(p)
 	if !ok {
@@ -26,14 +26,15 @@ func newCodeKernel(p Params) *codeKernel {
 	return &codeKernel{simple: s, key: slices.Index(names, s.by), value: slices.Index(names, s.of)}
 }
 
-// codeGroups are the groups of the values of a dictionary, each plus 1. 0: not yet known.
+// codeGroups contains the group of each value of a dictionary plus 1, or 0 if the group is not yet
+// known.
 type codeGroups struct {
 	of     *parquet.Dictionary
 	groups []uint32
 }
 
-// fold folds rows of the batch from the current one on, and returns their number. It stops before
-// the first row that is unusual.
+// fold folds rows of the batch from the current row on, and returns the number of folded rows. fold
+// stops before the first unusual row.
 func (k *codeKernel) fold(t *table, rows *parquet.Rows) int {
 	codes, keys := rows.Codes(k.key)
 	if keys == nil {

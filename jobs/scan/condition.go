@@ -42,8 +42,8 @@ func parseCondition(source string) (*condition, error) {
 	return c, nil
 }
 
-// Visit implements ast.Visitor. Visit collects the columns in an expression, and separately those
-// that are used as text.
+// Visit implements ast.Visitor. Visit collects the columns in an expression, and separately the
+// columns that are used as text.
 func (c *condition) Visit(node *ast.Node) {
 	text := func(nodes ...ast.Node) {
 		for _, n := range nodes {
@@ -179,7 +179,8 @@ func compileTextOperator(n *ast.BinaryNode, index func(name string) int) (test, 
 	return func(v *values) (bool, error) { return operator(v.field(at), want), nil }, true
 }
 
-// signs says for each operator for which results of a comparison it is true: less, equal, greater.
+// signs contains the truth value of each operator for the three results of a comparison: less,
+// equal and greater.
 var signs = map[string][3]bool{
 	"<": {true, false, false}, "<=": {true, true, false}, "==": {false, true, false},
 	"!=": {true, false, true}, ">=": {false, true, true}, ">": {false, false, true},
@@ -218,7 +219,8 @@ func compileComparison(n *ast.BinaryNode, index func(name string) int) (test, bo
 }
 
 // literal returns the value of a node that is a constant number. literal converts a float to the
-// shortest decimal that has this float64 value, which is normally the decimal that the user wrote.
+// shortest decimal with the same float64 value, which is normally the decimal in the user's
+// expression.
 func literal(node ast.Node) (exact.Number, bool) {
 	switch n := node.(type) {
 	case *ast.IntegerNode:

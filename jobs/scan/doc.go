@@ -9,9 +9,10 @@
 //	                                                               Merge: by group
 //	                                                               Finish: results, order, limit
 //
-// With the parameter output, the rows go to objects of a folder, in CSV or as JSON lines, and the
-// result only counts them. Package output describes how each row is written exactly once. The
-// command "bellwether output ID" lists, copies or prints the objects, and input=job:ID reads them.
+// With the parameter output, the rows are written to objects of a folder, in CSV or as JSON lines.
+// The result then contains only the number of rows. Package output ensures that readers see each
+// row exactly once. The command "bellwether output ID" lists, copies or prints the objects. The
+// parameter input=job:ID makes another job read the objects.
 //
 //	bellwether submit scan -p input=azblob://logs/ -p 'where=status >= 500' -p output=azblob://out/errors/
 //
@@ -20,9 +21,9 @@
 //
 // # Values
 //
-// A field is text. Where a number is needed, the text is parsed as an exact decimal number. An
-// empty field, null and a missing JSON member do not count as values: aggregates ignore them, and a
-// comparison of them with a number is false.
+// A field is text. If a number is needed, the text is parsed as an exact decimal number. Empty
+// fields, null and missing JSON members do not count as values. Aggregates ignore them, and
+// comparing one of them with a number gives false.
 //
 //	count          rows                             integer
 //	count(x)       values                           integer
@@ -37,24 +38,25 @@
 //
 // No aggregate depends on the order of the records, so the result has the same bytes for every
 // block size, number of workers and type of processor. The result is sorted by the columns in the
-// parameter order, and then by the groups. The rows of a query without aggregates otherwise stay in
-// the order of the objects.
+// parameter order, and then by the groups. Without the parameter order, the rows of a query without
+// aggregates have the order of the input.
 //
-// The parameter where is an expression of package expr. If the expression consists only of
-// comparisons of a column with a constant, of the operators in, contains, startsWith and endsWith
-// with constant text, and of and, or and not, then exact decimals are compared. In all other expressions a number is a float64, and a column that is compared with text
-// is text.
+// The parameter where is an expression of package expr. Simple expressions compare exact decimals.
+// A simple expression contains only comparisons of a column with a constant, the operators in,
+// contains, startsWith and endsWith with constant text, and the operators and, or and not. In all
+// other expressions a number is a float64, and a column that is compared with text is text.
 //
 // # What can fail
 //
 //   - The parameters are invalid: an unknown function, a syntax error in where, or a column in
-//     order that is not in the result. Such a job is refused when it is submitted.
+//     order that is not in the result. A job with invalid parameters is refused when it is
+//     submitted.
 //   - A column does not exist: the plan fails, and the error lists the columns that exist. If the
-//     process that submits the job can read the input, it refuses the job instead.
+//     submitting process can read the input, it refuses the job.
 //   - A field is not a number where a number is needed: the record is bad. Depending on the
 //     parameter on-error, the job fails or the record is skipped.
 //   - The values of a column of min or max are partly numbers and partly other text: Finish fails,
 //     and the error contains an example of each.
 //   - A result without aggregates and without output has more than 100,000 rows: Finish fails.
-//   - The folder of the parameter output has the output of an earlier job: the plan fails.
+//   - The folder of the parameter output contains the output of an earlier job: the plan fails.
 package scan

@@ -11,29 +11,30 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// kernel folds rows of delimited text for the most common queries: aggregates of one column that
-// need no more than a plain, by one other column, without the parameter where. It finds the two
-// fields in the text eight bytes at a time, and folds them without a Record. For every row that is
-// unusual in any way, the kernel stops, and the function of open folds the row. So a kernel changes
-// the speed of a query but never its result.
+// kernel folds rows of delimited text for the most common queries. A query with a kernel has
+// aggregates of one column that need only a plain, groups by one other column, and has no parameter
+// where. A kernel finds the two fields eight bytes at a time, and folds them without a Record. At
+// every unusual row the kernel stops, and the Fold function of open folds the row. A kernel
+// therefore changes the speed of a query but not its result.
 type kernel struct {
 	simple
 
 	delimiter byte
-	keyFirst  bool // the column of by is before the column of the aggregates
-	before    int  // number of columns before the first of the two
-	between   int  // number of columns between the two
-	after     int  // number of columns after the second of the two
+	keyFirst  bool // true if the column of by is before the column of the aggregates
+	before    int  // number of columns before the first of the kernel's two columns
+	between   int  // number of columns between the kernel's two columns
+	after     int  // number of columns after the second of the kernel's two columns
 }
 
 // simple describes a query that a kernel can compute.
 type simple struct {
 	aggregates []aggregate
-	columns    []int  // index of each aggregate's column in the query, as for table.bind
+	columns    []int  // index of each aggregate's column in the query
 	by, of     string // names of the columns of the keys and of the aggregates
 }
 
-// simpleQuery returns the description of a query, or false if kernels cannot compute the query.
+// simpleQuery returns the description of a query. The result ok is false if kernels cannot compute
+// the query.
 func simpleQuery(p Params) (s simple, ok bool) {
 	q, err := newQuery(p)
 	if err != nil || q.where != nil || len(q.by) != 1 || len(q.aggregates) == 0 {
@@ -52,15 +53,14 @@ func simpleQuery(p Params) (s simple, ok bool) {
 	return s, true
 }
 
-// bind prepares a table.
+// bind prepares a table for the aggregates of the query.
 func (s simple) bind(t *table) {
 	if !t.bound {
 		t.bind(s.aggregates, s.columns)
 	}
 }
 
-// newKernel returns a kernel for a query, or nil if the query must be computed by the function of
-// open alone.
+// newKernel returns a kernel for a query, or nil if a kernel cannot fold rows for the query.
 func newKernel(p Params, d dataset.Delimited) *kernel {
 	q, ok := simpleQuery(p)
 	key, value := slices.Index(d.Columns, q.by), slices.Index(d.Columns, q.of)
@@ -122,8 +122,8 @@ func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 			return used, rows
 		}
 
-		// The key, and its group.
-		group, field := 0, []byte(nil) // field: the key, if the cache does not have it
+		// The first part of the loop finds the key and its group.
+		group, field := 0, []byte(nil) // field is the key if the cache does not contain the key
 		key, a, b := at, load(text, at), uint64(0)
 		if found := first(a ^ ends); found != 0 {
 			a &= ((found - 1) &^ found) >> 7
@@ -166,7 +166,7 @@ func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 			}
 		}
 
-		// The number.
+		// The second part of the loop parses the number.
 		mantissa, scale, size := short(load(text, value))
 		if size == 0 {
 			var n exact.Number
@@ -184,7 +184,7 @@ func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 			return used, rows
 		}
 
-		// The rest of the row.
+		// The last part of the loop skips the other fields of the row.
 		for left := k.after; left > 0; left-- {
 			if at >= len(text) || text[at] != k.delimiter {
 				return used, rows
@@ -205,7 +205,7 @@ func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 			return used, rows
 		}
 
-		if field != nil { // the row is good, so its group may be added
+		if field != nil { // the group is added only after the row has proved valid
 			if group = t.group(field); len(field) == length {
 				*slot = cached{a, b, uint32(length + 1), uint32(group)}
 			}
@@ -244,9 +244,9 @@ func (k *kernel) skip(text []byte, at int, end byte) int {
 	return at + 1
 }
 
-// short parses a decimal of up to 7 bytes at the beginning of a word. short returns the length of
-// its text, or 0 if the word does not begin with such a decimal. The sign is not tested by a branch,
-// because the processor could not predict the branch.
+// short parses a decimal of up to 7 bytes at the beginning of a word. The result size is the length
+// of the decimal's text, or 0 if the word does not begin with a short decimal. The code has no
+// branch for the sign, because the processor could not predict the branch.
 func short(word uint64) (mantissa int64, scale, size int) {
 	const digit0 = '0' * ones
 	minus := int(((word&0xff ^ '-') - 1) >> 63) // 1 if the first byte is the sign, otherwise 0
@@ -257,7 +257,7 @@ func short(word uint64) (mantissa int64, scale, size int) {
 	if length+minus >= 8 {
 		return 0, 0, 0
 	}
-	count := length // of digits
+	count := length // number of digits
 	if byte(digits>>(8*length)) == '.'^'0' {
 		point := length
 		if length = bits.TrailingZeros64(others&(others-1)) >> 3; length+minus >= 8 {
@@ -270,23 +270,24 @@ func short(word uint64) (mantissa int64, scale, size int) {
 	if count == 0 {
 		return 0, 0, 0
 	}
-	// The digits move to the end of the word, so that zeros precede them. Then neighbouring digits,
-	// pairs and groups of four are combined by multiplication.
+	// The digits move to the end of the word, so that zeros precede them. Multiplications then
+	// combine neighbouring digits, pairs and groups of four.
 	digits <<= 64 - 8*count
 	digits = digits*10 + digits>>8
 	digits = ((digits&0x000000ff000000ff)*(100+1000000<<32) + (digits>>16&0x000000ff000000ff)*(1+10000<<32)) >> 32
 	return (int64(digits) ^ -int64(minus)) + int64(minus), scale, length + minus
 }
 
-// groupCache finds the groups of the keys that a kernel has seen before. A kernel may replace an
-// entry at any time, because the table contains all keys.
+// groupCache maps recent keys of a kernel to their groups. A kernel may replace an entry at any
+// time, because the table contains all keys.
 type groupCache [1 << cacheBits]cached
 
 const cacheBits = 12
 
-// cached is the group of a key. a is the first eight bytes of the key, filled up with zeros, and b
-// is the next eight bytes or, if the key has more than 16 bytes, a hash of the rest. next is the
-// length of the key plus 1, or 0 if the entry is empty.
+// cached is an entry of a groupCache. The field a contains the first eight bytes of the key, padded
+// with zeros. The field b contains the next eight bytes, or a hash of the remaining bytes if the
+// key has more than 16 bytes. The field next is the length of the key plus 1, or 0 if the entry is
+// empty.
 type cached struct {
 	a, b        uint64
 	next, group uint32

@@ -16,15 +16,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
-// withoutKernel is the job without a kernel.
+// withoutKernel is the job scan without a kernel.
 var withoutKernel = func() jobs.Job {
 	general := job
 	general.Bulk, general.BulkRows = nil, nil
 	return jobs.MustNew(dataset.Define(general))
 }()
 
-// sameResult runs a query with and without a kernel, and fails the test if the results or the errors
-// differ. It reports whether the query has a result.
+// sameResult runs a query with and without a kernel, and fails the test if the results or the
+// errors differ. sameResult reports whether the query has a result.
 func sameResult(t *testing.T, name string, pairs ...string) bool {
 	t.Helper()
 	pairs = append(pairs, "input="+name)
@@ -43,7 +43,7 @@ func sameResult(t *testing.T, name string, pairs ...string) bool {
 	return strings.HasSuffix(results[1], "<nil>")
 }
 
-// sameText does what sameResult does for rows of delimited text without a header.
+// sameText calls sameResult for rows of delimited text without a header.
 func sameText(t *testing.T, text string, pairs ...string) bool {
 	t.Helper()
 	same := sameResult(t, write(t, "m.csv", text), append(pairs, "header=false", "delimiter=;", "by=b",
@@ -59,7 +59,7 @@ var (
 	oddValues = []string{"", "-", "+1", "1.", ".5", "-.5", ".", "-0.0", "1e3", "-1e-3", "--1", "-+1", "1234567", "12345678", "12345.67", "-123456.78", "123456789012345678", "1234567890123456789", "99999999999999999999", "1.23456789", "1.2.3", "x", "1x", " 1", "1\r", "é", "68719476736", "687194767.37"}
 )
 
-// randomRows returns rows of four columns, of which one in odd is unusual.
+// randomRows returns rows of four columns. One of odd rows is unusual on average.
 func randomRows(random *rand.Rand, count, odd int, lineEnd string) string {
 	var b strings.Builder
 	pick := func(list []string) string { return list[random.IntN(len(list))] }
@@ -87,7 +87,8 @@ func randomRows(random *rand.Rand, count, odd int, lineEnd string) string {
 	return b.String()
 }
 
-// A query has the same result with and without a kernel, whatever the rows are.
+// TestKernelAgainstFold checks that queries over random rows have the same result with and without
+// a kernel.
 func TestKernelAgainstFold(t *testing.T) {
 	t.Parallel()
 	orders := []string{"names=a,b,c,d", "names=a,c,b,d", "names=b,c,a,d", "names=c,b,a,d", "names=a,d,c,b", "names=d,a,b,c"}
@@ -109,7 +110,7 @@ func TestKernelAgainstFold(t *testing.T) {
 	}
 }
 
-// A query of Parquet has the same result with and without a kernel.
+// This test checks that queries of Parquet have the same result with and without a kernel.
 func TestCodeKernelAgainstFold(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -168,7 +169,7 @@ func FuzzKernel(f *testing.F) {
 			names = "names=a,c,b,d"
 		}
 		rows := strings.Repeat("x;1;2.5;z\n", 8)
-		text = rows + text + "\n" + rows + text + "\n" + rows // the text is far from the end, so the kernel folds it
+		text = rows + text + "\n" + rows + text + "\n" + rows // rows around the text make the kernel fold the text
 		size := max(32, int(block))
 		skipped := sameText(t, text, names, "on-error=skip", "block="+strconv.Itoa(size))
 		if sameText(t, text, names, "block="+strconv.Itoa(size)) && skipped {
@@ -179,7 +180,7 @@ func FuzzKernel(f *testing.F) {
 	})
 }
 
-// The kernel folds the rows of the common shapes, and not the general code.
+// TestKernelFolds checks that the kernel folds rows of the common forms without the general code.
 func TestKernelFolds(t *testing.T) {
 	for _, text := range []string{"x;Oslo;1.5;y\n", "x;Oslo;-12.25;y\r\n", "x;;0;\n", "é;Zürich;123456.7;é\n", "x;a key of more than sixteen bytes;-1234567890;y\n"} {
 		text = strings.Repeat(text, 100)
@@ -192,7 +193,7 @@ func TestKernelFolds(t *testing.T) {
 	}
 }
 
-// Short parses what Parse parses.
+// TestShort checks that short parses the same numbers as Parse.
 func TestShort(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200_000 {

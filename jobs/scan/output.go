@@ -17,7 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
 )
 
-// Output describes the output of a job that has the parameter output.
+// Output describes the output of a job with the parameter output.
 type Output struct {
 	Manifest string        `json:"manifest"` // name of the object that lists the objects
 	Format   output.Format `json:"format"`
@@ -27,16 +27,16 @@ type Output struct {
 }
 
 const (
-	// objectBytes is the number of bytes of rows after which an object of the output is written.
+	// objectBytes is the size of the rows in memory, in bytes, above which the rows are written to
+	// an object.
 	objectBytes = 32 << 20
-	// maxInline is the maximum number of bytes of rows of one partition that stay in its partial
-	// instead of going to an object, so that a partition with few rows needs no object.
+	// maxInline is the maximum number of bytes of rows that a partition keeps in its partial. A
+	// partition with few rows therefore needs no object.
 	maxInline = 1 << 10
 )
 
-// streams reports whether the rows of the result go to objects while the records are read. Otherwise
-// the table is kept in memory until the job ends, because the rows must be grouped, sorted or
-// limited.
+// streams reports whether rows are written to objects while the records are read. Otherwise the
+// table is kept in memory until the job ends, because the rows must be grouped, sorted or limited.
 func (p Params) streams(q query) bool {
 	return p.Output != "" && len(q.aggregates) == 0 && len(q.order) == 0 && q.limit == 0
 }
@@ -59,7 +59,7 @@ func (p Params) folder(run string) output.Folder {
 	return output.Folder{Driver: storage, Name: name, Run: run, Format: output.Format(p.OutputFormat)}
 }
 
-// prepare refuses an output folder that is in use. prepare reports whether there is an output.
+// prepare refuses an output folder that is in use. prepare reports whether the job has an output.
 func prepare(ctx context.Context, p Params, _ []string) (bool, error) {
 	if p.Output == "" {
 		return false, nil
@@ -71,16 +71,18 @@ func prepare(ctx context.Context, p Params, _ []string) (bool, error) {
 	return true, err
 }
 
-// pending are the rows of the output in the order of the input: the rows of each object of parts, each
-// after the rows that precede the object, and then the remaining rows.
+// pending contains the rows of the output in the order of the input. Each element of parts is an
+// object, with the rows in memory that precede the object. The field rows contains the rows after
+// the last object.
 type pending struct {
 	parts []part
 	rows  []row
-	bytes int // size of rows
+	bytes int // size of rows in bytes
 }
 
-// part is an object of the output. The rows before it are at the borders of partitions, so they were
-// joined only after the objects of both partitions had been written.
+// part is an object of the output, with the rows in memory that precede the object. Rows at the
+// borders of partitions stay in memory, because Merge joins them after the objects of both
+// partitions were written.
 type part struct {
 	before []row
 	output.Part
@@ -102,7 +104,7 @@ func (o *pending) merge(right pending) {
 	o.rows, o.bytes = right.rows, right.bytes
 }
 
-// store writes the rows in memory to an object if there are enough of them.
+// store writes the rows in memory to an object if they are large enough.
 func store(ctx context.Context, p Params, at dataset.Place, acc **table) error {
 	t := *acc
 	if t.out.bytes < objectBytes && (!at.Last || t.out.bytes <= maxInline) {
@@ -218,8 +220,8 @@ func wellFormed(text []byte) bool {
 	return true
 }
 
-// finishOutput writes the rows that are left, and commits the output. The result then describes the
-// output instead of containing the rows.
+// finishOutput writes the rows in memory to objects, and commits the output. The result then
+// contains a description of the output, and no rows.
 func finishOutput(ctx context.Context, p Params, run string, t *table, result *Result) error {
 	to := p.folder(run)
 	columns := []output.Column{}
@@ -242,14 +244,14 @@ func finishOutput(ctx context.Context, p Params, run string, t *table, result *R
 // writesInFlight is the maximum number of objects that writeLeft writes at the same time.
 const writesInFlight = 4
 
-// writeLeft writes the rows that are in memory, and returns all parts of the output in the order of the
-// rows. The names of the objects are in this order too. After an error, writeLeft removes the objects
-// that it has written.
+// writeLeft writes the rows that are in memory, and returns all parts of the output in the order of
+// the rows. The names of the objects sort in the order of the rows. After an error, writeLeft
+// removes the objects that it has written.
 func writeLeft(ctx context.Context, to output.Folder, columns []output.Column, t *table, result *Result) ([]output.Part, error) {
 	var all, written []*output.Part
 	group, writing := errgroup.WithContext(ctx)
 	group.SetLimit(writesInFlight)
-	partition := "00000000" // the partition after whose objects the next object comes
+	partition := "00000000" // partition of the previous object, which determines the name of the next object
 	flush := func(rows []row) {
 		if len(rows) == 0 {
 			return
@@ -307,7 +309,7 @@ func rowOf(cells []cell) (r row) {
 	return r
 }
 
-// String returns the value as it is written to the output. A null is empty.
+// String returns the value in the form in which outputs contain it. The text of null is empty.
 func (c cell) String() string {
 	switch c.kind {
 	case isInteger, isDecimal:

@@ -92,7 +92,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// Parquet objects of one job are the input of the next.
+// TestParquetOutput checks that a job can read the Parquet objects that another job has written.
 func TestParquetOutput(t *testing.T) {
 	first, second := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "groups")
 	if _, err := scan(t, "input="+write(t, "trips.csv", trips), "where=vendor != 'C'", "block=30", "output="+first, "output-format=parquet"); err != nil {
@@ -112,7 +112,8 @@ func TestParquetOutput(t *testing.T) {
 	}
 }
 
-// A job that fails, and a single partition that is run alone, leave no objects.
+// TestOutputOfFailedJob checks that a failed job, and a run of a single partition, leave no files
+// in the output folder.
 func TestOutputOfFailedJob(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "out")
 	input := write(t, "a.csv", "id,text\n"+strings.Repeat("1,some text\n", 3000)+"ragged\n")
@@ -144,8 +145,8 @@ func TestOutputOfGroups(t *testing.T) {
 	}
 }
 
-// A partition is computed twice, the job is finished twice, and a third attempt of a partition
-// ends after that.
+// TestOutputOfLostAttempts computes a partition twice, finishes the job twice, and then ends a
+// third attempt of the partition.
 func TestOutputOfLostAttempts(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("id,text\n")
@@ -199,7 +200,7 @@ func TestOutputOfLostAttempts(t *testing.T) {
 		}
 		results[i] = string(result)
 	}
-	if _, err := attempt(0); err != nil { // as after the death of a leader that had not stored the job's end
+	if _, err := attempt(0); err != nil { // simulates the death of a leader before it stored the job's end
 		t.Errorf("an attempt after the commit: %v", err)
 	}
 	if _, err := (jobs.Local{Audit: jobs.Audit{Share: 1}}).Run(t.Context(), job, params); err == nil || !strings.Contains(err.Error(), "job scan cannot be audited") {

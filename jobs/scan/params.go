@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 )
 
-// Params are the parameters of the job.
+// Params contains the parameters of the job scan.
 type Params struct {
 	Input     string `json:"input" required:"true" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, or job:ID, separated by commas"`
 	Format    string `json:"format" oneof:"auto lines csv tsv ndjson parquet" help:"the format of the objects; auto: by the ending of their names"`
@@ -39,7 +39,7 @@ func (p Params) input() dataset.Input {
 	}
 }
 
-// Validate implements jobs.Validator.
+// Validate returns an error if the parameters are invalid or contradict each other.
 func (p *Params) Validate() error {
 	in := p.input()
 	if err := in.Validate(); err != nil {
@@ -78,7 +78,7 @@ func (p *Params) Validate() error {
 
 // query is the parsed form of the parameters.
 type query struct {
-	where      *condition // nil: all rows
+	where      *condition // condition that selects rows; nil selects all rows
 	by         []string
 	aggregates []aggregate
 	columns    []string
@@ -119,7 +119,7 @@ func list(text string) (names []string) {
 	return names
 }
 
-// splitOutside splits a text at those commas that are not in parentheses.
+// splitOutside splits a text at the commas outside parentheses.
 func splitOutside(text string) (parts []string) {
 	depth, begin := 0, 0
 	for i, c := range text + "," {

@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// plain sums up numbers of one scale that are not large, for all aggregates of one column at once.
-// It saves most of the time of the most common queries. Table.settle adds plains to the states.
+// plain accumulates small numbers of one scale for all aggregates of one column. Plains save most
+// of the time of the most common queries. The method table.settle adds plains to the states.
 type plain struct {
 	count    uint64
 	sum      int64
@@ -18,14 +18,14 @@ type plain struct {
 const (
 	// maxPlain is the largest absolute value of a mantissa that is added to a plain.
 	maxPlain = 1 << 36
-	// maxPlainSum is a bound for the sum of a plain whose scale has been enlarged.
+	// maxPlainSum is the largest absolute value of the sum of a plain whose scale is increased.
 	maxPlainSum = maxPlain * maxPlainCount
 	// maxPlainCount is the number of values after which a plain is added to the states, so that the
 	// sum stays below 10^18, which is the largest mantissa of a Number.
 	maxPlainCount = 1 << 23
 )
 
-// add adds the number m · 10^-scale. It returns false if the number cannot be added.
+// add adds the number m · 10^-scale. add returns false if a plain cannot contain the number.
 func (p *plain) add(m int64, scale int) bool {
 	if scale != p.scale || uint64(m+maxPlain) > 2*maxPlain || p.count-1 >= maxPlainCount-1 {
 		return p.addSlowly(m, scale)
@@ -36,7 +36,8 @@ func (p *plain) add(m int64, scale int) bool {
 	return true
 }
 
-// addSlowly adds a number if it is the first one, or if the scales can be made equal.
+// addSlowly adds the first number of a plain, or a number of another scale if the scales can be
+// made equal.
 func (p *plain) addSlowly(m int64, scale int) bool {
 	if m > maxPlain || m < -maxPlain || p.count == maxPlainCount {
 		return false
@@ -61,7 +62,7 @@ func (p *plain) addSlowly(m int64, scale int) bool {
 	return p.add(m, scale)
 }
 
-// bulk is implemented by the states whose aggregates need no more of the values than a plain has.
+// bulk is an optional interface of states whose aggregates can be computed from plains.
 type bulk interface {
 	addPlain(group int, p *plain)
 }
@@ -84,8 +85,8 @@ func (e *extremes) addPlain(group int, p *plain) {
 	}
 }
 
-// plainColumn returns the column of a query whose aggregates are all for one column and need no
-// more than a plain, or false for other queries.
+// plainColumn returns the column of the aggregates if all aggregates are of one column and can be
+// computed from plains. For other queries plainColumn returns false.
 func plainColumn(all []aggregate, columns []int) (column int, ok bool) {
 	column = -1
 	for i, a := range all {

@@ -9,13 +9,13 @@ import (
 // maxRows is the maximum number of rows in a result.
 const maxRows = 100_000
 
-// rows are the rows of a query without aggregates. If the query has a limit, only the rows that
-// come first in the order are kept.
+// rows contains the rows of a query without aggregates. If the query has a limit, only the first
+// rows of the result are kept.
 type rows struct {
-	limit    int // maximum number of rows in the result; 0: no limit
+	limit    int // maximum number of rows in the result; 0 means no limit
 	order    []rowOrder
 	list     []row
-	overflow bool // there are more than maxRows rows
+	overflow bool // true if the query has more than maxRows rows
 }
 
 type rowOrder struct {
@@ -36,7 +36,7 @@ func (r row) fields() (list [][]byte) {
 	return list
 }
 
-// full reports whether later rows need not be added, because none of them can be in the result.
+// full reports whether rows that follow in the input cannot be in the result.
 func (r *rows) full() bool {
 	return r.overflow || len(r.order) == 0 && r.limit > 0 && len(r.list) >= r.limit
 }
@@ -58,8 +58,8 @@ func (r *rows) most() int {
 	return maxRows
 }
 
-// trim sorts the rows and drops those that cannot be in the result. Rows that are equal in the
-// order stay in the order of the input.
+// trim sorts the rows and drops the rows that cannot be in the result. Rows that are equal in the
+// sort order stay in the order of the input.
 func (r *rows) trim() {
 	if len(r.order) > 0 {
 		slices.SortStableFunc(r.list, r.compare)

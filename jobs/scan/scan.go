@@ -14,7 +14,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
 )
 
-// Definition is the definition of the job.
+// Definition is the definition of the job scan.
 var Definition = func() jobs.Definition[Params, dataset.Partial[*table], Result] {
 	d := dataset.Define(job)
 	d.NoAudit = func(p Params) string {
@@ -26,7 +26,7 @@ var Definition = func() jobs.Definition[Params, dataset.Partial[*table], Result]
 	return d
 }()
 
-// storage is where the output goes.
+// storage is the driver to which outputs are written.
 var storage = dataset.Open()
 
 var job = dataset.Job[Params, *table, Result]{
@@ -71,27 +71,27 @@ type Result struct {
 	Columns     []Column  `json:"columns"`
 	Rows        [][]cell  `json:"rows"`
 	RowsRead    uint64    `json:"rows_read"`
-	BytesRead   int64     `json:"bytes_read"` // size of the objects as they are stored; for compressed objects, the compressed size
+	BytesRead   int64     `json:"bytes_read"` // stored size of the objects in bytes, which is the compressed size of compressed objects
 	RowsSkipped uint64    `json:"rows_skipped"`
-	Skipped     []Skipped `json:"skipped,omitempty"` // the first of the skipped rows
-	Output      *Output   `json:"output,omitempty"`  // where the rows are, if not in Rows
+	Skipped     []Skipped `json:"skipped,omitempty"` // descriptions of the first skipped rows
+	Output      *Output   `json:"output,omitempty"`  // description of the output; nil if the rows are in Rows
 }
 
 // Column is a column of the result.
 type Column struct {
 	Name string `json:"name"`
-	Type string `json:"type"` // text, integer, decimal (a string in JSON) or float
+	Type string `json:"type"` // type of the values: text, integer, decimal (a string in JSON) or float
 	Note string `json:"note,omitempty"`
 }
 
 // Skipped is a row that could not be read.
 type Skipped struct {
 	Object string `json:"object"`
-	Offset int64  `json:"offset"` // in bytes
+	Offset int64  `json:"offset"` // offset of the row in the object in bytes
 	Error  string `json:"error"`
 }
 
-// open returns a Fold function, which only one goroutine may call.
+// open returns a Fold function, which must be called from only one goroutine.
 func open(p Params, columns []string) (func(acc **table, r *dataset.Record) error, error) {
 	q, err := newQuery(p)
 	if err != nil {
@@ -119,7 +119,7 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 	for i, name := range q.by {
 		by[i] = index(name)
 	}
-	var numeric []int // columns that must have numbers
+	var numeric []int // columns whose fields must be numbers
 	for i, a := range q.aggregates {
 		if of[i] = index(a.column); a.numeric() && !slices.Contains(numeric, of[i]) {
 			numeric = append(numeric, of[i])
@@ -157,7 +157,7 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 			}
 			return nil
 		}
-		for _, column := range numeric { // before the first state changes, because a bad record must change none
+		for _, column := range numeric { // checked before the first state changes, because a bad record must not change any state
 			if _, ok := v.number(column); !ok && len(v.field(column)) > 0 {
 				return v.noNumber(column)
 			}
@@ -176,7 +176,7 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 	}, nil
 }
 
-// openRows does what open does for a query without aggregates.
+// openRows returns a Fold function for a query without aggregates.
 func (q query) openRows(names []string, v *values, where test, streams bool) (func(acc **table, r *dataset.Record) error, error) {
 	columns := q.columns
 	if len(columns) == 0 {
@@ -213,7 +213,7 @@ func (q query) openRows(names []string, v *values, where test, streams bool) (fu
 	}, nil
 }
 
-// appendFields appends the length of each field, followed by the field.
+// appendFields appends each field of the given columns, preceded by the field's length.
 func appendFields(b []byte, v *values, columns []int) []byte {
 	for _, c := range columns {
 		field := v.field(c)
@@ -268,7 +268,7 @@ func (q query) finishGroups(t *table, result *Result) error {
 	t.settle()
 	t.bind(q.aggregates, make([]int, len(q.aggregates)))
 	if len(q.by) == 0 && len(t.hashes) == 0 {
-		t.group(nil) // there were no rows: the result is one row with the aggregates of an empty group
+		t.group(nil) // without records, the result is one row with the aggregates of an empty group
 	}
 	for g := range t.hashes {
 		line := make([]cell, 0, len(q.by)+len(q.aggregates))
@@ -293,8 +293,8 @@ func (q query) finishGroups(t *table, result *Result) error {
 	return nil
 }
 
-// sort sorts the rows of the result by the columns of the order and then by the groups, and drops
-// the rows above the limit.
+// sort sorts the rows of the result by the columns of the parameter order and then by the groups,
+// and drops the rows above the limit.
 func (q query) sort(result *Result) {
 	var order []rowOrder
 	for _, o := range q.order {

@@ -199,7 +199,8 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
-// The result is the same bytes for every block size, and right.
+// TestSameForEveryBlock checks that the result is correct and has the same bytes for every block
+// size.
 func TestSameForEveryBlock(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder

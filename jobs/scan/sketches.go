@@ -6,14 +6,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/sketch"
 )
 
-// quantileNote says how large the error of a quantile can be. The width of a bin is 1/128 of its
-// lower bound, and the result is the middle of a bin.
+// quantileNote describes the largest error of a quantile. The width of a bin is 1/128 of its lower
+// bound, and the result is the middle of a bin.
 const quantileNote = "within 0.4 % of a value"
 
-// histograms find quantiles.
+// histograms contains the states of an aggregate of quantiles.
 type histograms struct {
 	column int
-	list   []sketch.Histogram // nil as long as there is no value
+	list   []sketch.Histogram // histogram of each group; nil before the first value
 }
 
 func (h *histograms) bind(column int) { h.column = column }
@@ -55,11 +55,11 @@ func (h *histograms) result(group int, a aggregate) (cell, error) {
 	return float(f), nil
 }
 
-// distinctNote says how large the error of a distinct count is. With 2^14 registers the relative
-// standard error of HyperLogLog is 1.04/2^7.
+// distinctNote describes the error of a distinct count. With 2^14 registers the relative standard
+// error of HyperLogLog is 1.04/2^7.
 const distinctNote = "exact up to 4096, above that with a standard error of 0.8 %"
 
-// distincts count distinct values.
+// distincts contains the states of an aggregate of distinct values.
 type distincts struct {
 	column int
 	list   []sketch.Distinct

@@ -9,14 +9,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// states are the states of one aggregate, one for each group. Empty fields do not count as values.
+// states contains the states of one aggregate for all groups. Empty fields do not count as values.
 type states interface {
-	bind(column int)                         // sets the index of the column
-	grow()                                   // appends the state of a new group
-	add(group int, v *values)                // adds a record
-	merge(group int, from states, other int) // adds the state that the group other has in from, which has the same type
-	append(b []byte, group int) []byte       // encodes a state
-	read(b []byte) (rest []byte, err error)  // decodes a state and appends it
+	bind(column int)                         // bind sets the index of the column
+	grow()                                   // grow appends the state of a new group
+	add(group int, v *values)                // add adds a record to the state of a group
+	merge(group int, from states, other int) // merge adds the state of the group other in from, which must have the same type
+	append(b []byte, group int) []byte       // append appends the encoded state of a group
+	read(b []byte) (rest []byte, err error)  // read decodes a state and appends the state as a new group
 	result(group int, a aggregate) (cell, error)
 }
 
@@ -37,9 +37,9 @@ func newStates(a aggregate) states {
 
 var errStates = errors.New("damaged partial of a scan")
 
-// counts counts rows, or fields that are not empty.
+// counts contains numbers of rows, or numbers of fields that are not empty.
 type counts struct {
-	column int // -1: rows are counted
+	column int // index of the column; -1 if rows are counted
 	list   []uint64
 }
 
@@ -69,12 +69,12 @@ func (c *counts) read(b []byte) ([]byte, error) {
 
 func (c *counts) result(group int, _ aggregate) (cell, error) { return integer(c.list[group]), nil }
 
-// sums are exact sums of values. For variances they are also the sums of the squares.
+// sums contains exact sums of values. For variances it also contains the sums of the squares.
 type sums struct {
 	column  int
 	squares bool
 	list    []sum
-	square  []exact.Sum // only if squares is true
+	square  []exact.Sum // sums of the squares; only if squares is true
 }
 
 type sum struct {
@@ -141,8 +141,8 @@ func (s *sums) read(b []byte) (_ []byte, err error) {
 	return b, nil
 }
 
-// result rounds only once, because the sums are exact. The variance is the variance of a sample. A
-// standard deviation is rounded twice: the variance, and its square root.
+// result rounds only once, because the sums are exact. The variance is the sample variance. A
+// standard deviation is rounded twice, because both the variance and its square root are rounded.
 func (s *sums) result(group int, a aggregate) (cell, error) {
 	at := &s.list[group]
 	count := new(big.Rat).SetInt(new(big.Int).SetUint64(at.count))
@@ -158,7 +158,7 @@ func (s *sums) result(group int, a aggregate) (cell, error) {
 		mean, _ := new(big.Rat).Quo(at.sum.Rat(), count).Float64()
 		return float(mean), nil
 	}
-	// (Σx² - (Σx)²/n) / (n-1)
+	// The sample variance is (Σx² - (Σx)²/n) / (n-1).
 	total := at.sum.Rat()
 	total.Quo(total.Mul(total, total), count)
 	v := total.Sub(s.square[group].Rat(), total)
@@ -170,7 +170,7 @@ func (s *sums) result(group int, a aggregate) (cell, error) {
 	return float(variance), nil
 }
 
-// extremes are minima or maxima, of numbers or of texts.
+// extremes contains minima or maxima of numbers or of texts.
 type extremes struct {
 	column int
 	sign   int // -1 for minima, 1 for maxima
@@ -211,7 +211,7 @@ func (e *extremes) merge(group int, from states, other int) {
 	}
 }
 
-// append encodes an extreme that is a number in the encoding of a sum, as a sum of this one number.
+// append encodes an extreme. A numeric extreme has the encoding of an exact sum of one number.
 func (e *extremes) append(b []byte, group int) []byte {
 	at := &e.list[group]
 	kind := byte(0)

@@ -9,20 +9,20 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// table is the accumulator of the job. table contains either groups with the states of their
+// table is the accumulator of the job. A table contains either groups with the states of their
 // aggregates, or rows. The zero value of table is empty.
 type table struct {
-	functions []aggregate // the aggregate of each element of states
+	functions []aggregate // aggregate of each element of states
 	states    []states
-	plains    []plain // of each group, not yet in states; empty unless the query allows it
-	plain     bool    // plains are used
+	plains    []plain // plain of each group, which is not yet added to states; empty if plain is false
+	plain     bool    // true if plains are used
 	bound     bool
-	cache     *groupCache // of the kernel that folds records into the table
-	codes     codeGroups  // of the codeKernel that folds records into the table
+	cache     *groupCache // cache of the kernel that folds records into the table
+	codes     codeGroups  // groups of the codeKernel that folds records into the table
 
 	hashes []uint64
 	ends   []int  // end of each group's key in keys
-	keys   []byte // the keys of all groups, one after the other
+	keys   []byte // concatenated keys of all groups
 	index  []uint32
 
 	columns []string // names of the columns of rows and out
@@ -30,8 +30,8 @@ type table struct {
 	out     pending
 }
 
-// bind prepares the table for adding records. bind makes the states if there are none. bind also
-// sets the indices of the states' columns, because these are not a part of the encoding.
+// bind prepares the table for adding records. If the table has no states, bind creates the states.
+// bind also sets the column indices of the states, which encoded tables do not contain.
 func (t *table) bind(all []aggregate, columns []int) {
 	if len(t.states) == 0 {
 		t.functions = all
@@ -63,16 +63,16 @@ func hash(key []byte) uint64 {
 	if n < 8 || n > 16 {
 		return xxhash.Sum64(key)
 	}
-	// The two words may overlap, and together they contain the whole key. The constants are the
-	// first digits of pi.
+	// The words first and last may overlap, and together they contain the whole key. The constants
+	// are the first digits of pi.
 	first, last := binary.LittleEndian.Uint64(key), binary.LittleEndian.Uint64(key[n-8:])
 	high, low := bits.Mul64(first^0x243f6a8885a308d3, last^0x13198a2e03707344^uint64(n))
 	return high ^ low
 }
 
-// group returns the group with a key. If there is none, it adds the group. The index is a hash
-// table with open addressing and linear probing. An entry of the index is the number of a group
-// plus 1, or 0 if the entry is empty.
+// group returns the number of the group with a key. If the table has no such group, group adds the
+// group. The index is a hash table with open addressing and linear probing. An entry of the index
+// is the number of a group plus 1, or 0 if the entry is empty.
 func (t *table) group(key []byte) int {
 	if 2*len(t.hashes) >= len(t.index) {
 		t.enlarge()
@@ -142,8 +142,8 @@ func merge(left, right *table) (*table, error) {
 	return left, nil
 }
 
-// functionCodes are the names of the functions. In the encoding, a function is its index in this
-// list.
+// functionCodes lists the names of the functions. Encoded tables contain the indices of functions
+// in this list.
 var functionCodes = []string{"count", "sum", "min", "max", "mean", "var", "stddev", "distinct", "quantile"}
 
 // MarshalBinary encodes the table.

@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// values are the fields of one record. The parsed number of a field is kept, so that no field is
-// parsed more than once.
+// values contains the fields of one record. values keeps the parsed number of each field, so that
+// no field is parsed more than once.
 type values struct {
 	record  *dataset.Record
 	names   []string
@@ -36,8 +36,8 @@ func (v *values) set(r *dataset.Record) {
 
 func (v *values) field(column int) []byte { return v.record.Field(column) }
 
-// number returns a field as a number, or false if the field is not a number. The field must not be
-// empty.
+// number returns a field as a number, and returns false if the field is not a number. The field
+// must not be empty.
 func (v *values) number(column int) (*exact.Number, bool) {
 	if v.states[column] == unparsed {
 		v.states[column] = isText

@@ -8,8 +8,8 @@ import (
 )
 
 // MaxAttachmentPiece is the size in bytes of each piece of an attachment except the last piece. The
-// piece size bounds the memory of readers. It must not change, because the keys of pieces contain
-// their offsets in the attachment.
+// piece size bounds the memory of readers. MaxAttachmentPiece must not change, because the keys of
+// pieces contain their offsets in the attachment.
 const MaxAttachmentPiece = 4 << 20
 
 // Sizer is an optional interface of a [Blobs] driver whose storage has a size limit.

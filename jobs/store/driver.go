@@ -11,8 +11,8 @@ import (
 var (
 	// ErrNotFound: no value is stored under the key.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict: the condition of a Put does not hold, because another write came first. That
-	// write may be an earlier Put of the same caller whose response was lost.
+	// ErrConflict: the condition of a Put does not hold, because another write came first. The
+	// other write may be an earlier Put of the same caller whose response was lost.
 	ErrConflict = errors.New("condition does not hold")
 	// ErrUnavailable: storage cannot be reached or refuses temporarily; a retry may
 	// succeed. A write that returned ErrUnavailable may have taken effect, or may still
@@ -85,7 +85,7 @@ type Blobs interface {
 // PrefixDeleter is an optional interface of a [Blobs] driver that can remove many values at once.
 type PrefixDeleter interface {
 	// DeletePrefix removes all keys that begin with prefix, which is a key and a slash.
-	// DeletePrefix also removes the remains of interrupted writes to such keys.
+	// DeletePrefix also removes the remains of interrupted writes to keys with the prefix.
 	DeletePrefix(ctx context.Context, prefix string) error
 }
 
@@ -126,8 +126,8 @@ type Message interface {
 	Delete(ctx context.Context) error
 }
 
-// MaxMessage is the largest size of a queue message in bytes. Every driver supports
-// this size; submissions are far smaller.
+// MaxMessage is the largest size of a queue message in bytes. Every driver supports messages of
+// MaxMessage bytes; submissions are far smaller.
 const MaxMessage = 32 << 10
 
 // MaxKey is the largest length of a key in bytes.

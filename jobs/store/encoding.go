@@ -12,9 +12,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/record"
 )
 
-// These types are the stored forms of records. They store times as integers. Each integer field has
-// the CBOR key of a time field of the embedded struct, and the encoder writes the integer field
-// instead.
+// These types are the stored forms of records. Stored forms contain times as integers. Each integer
+// field has the CBOR key of a time field of the embedded struct, and the encoder writes the integer
+// field instead.
 type (
 	specRecord struct {
 		Spec

@@ -79,8 +79,9 @@ func (b observedBlobs) List(ctx context.Context, prefix string) ([]string, error
 	return keys, err
 }
 
-// observedPrefixDeleter adds DeletePrefix to an observed driver. It is a separate type, so that the
-// wrapped driver has the method DeletePrefix only if the original driver has it.
+// observedPrefixDeleter adds DeletePrefix to an observed driver. observedPrefixDeleter is a
+// separate type, so that the wrapped driver has the method DeletePrefix only if the original driver
+// has it.
 type observedPrefixDeleter struct {
 	observedBlobs
 	deleter PrefixDeleter

@@ -406,9 +406,9 @@ func digest(data []byte) string {
 }
 
 // step is the number of bytes that are hashed or copied in one call. The Go runtime cannot preempt
-// a goroutine during such a call, and a garbage collection stops all other goroutines until the
-// call returns. A leader that hashes 160 MB in one call would therefore not answer pings for 100
-// ms.
+// a goroutine during a call that hashes or copies bytes, and a garbage collection stops all other
+// goroutines until the call returns. A leader that hashes 160 MB in one call would therefore not
+// answer pings for 100 ms.
 const step = 1 << 20
 
 // Digest returns the SHA-256 of a value.

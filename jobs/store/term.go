@@ -11,7 +11,7 @@ import (
 // takeover. The first step begins with the predecessor's last sign of life, and each further step
 // begins when the previous step ends. Detect is 0 if the length of the first step is not known.
 // Resume is 0 until the leader has read the jobs. FirstAssignment and FirstResult are nil until
-// their step is over. They are pointers because a step may take no time.
+// their step is over. FirstAssignment and FirstResult are pointers because a step may take no time.
 type TermRecord struct {
 	Epoch  uint64    `cbor:"1,keyasint" json:"epoch"`
 	Worker string    `cbor:"2,keyasint" json:"worker"`

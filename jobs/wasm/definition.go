@@ -16,14 +16,16 @@ import (
 )
 
 const (
-	// maxOutput is the largest max-output. A host process keeps the output in memory.
+	// maxOutput is the largest value of the parameter max-output. The limit is needed because a
+	// host process keeps the output in memory.
 	maxOutput = 1 << 30
-	// hostMemory is how much memory a host process may use in addition to the module's memory and
-	// copies of its output: the compiler needs some, and tables of a module are not in its memory.
+	// hostMemory is the memory in bytes that a host process may use in addition to the module's
+	// memory and copies of its output. The compiler and the tables of modules use the additional
+	// memory.
 	hostMemory = 1 << 30
 )
 
-// Params are the parameters of the job.
+// Params contains the parameters of the job wasm.
 type Params struct {
 	Command    string        `json:"command" required:"true" help:"the module and its arguments, as a JSON array of strings; on the command line also: -- MODULE [ARGUMENT...]"`
 	Files      string        `json:"files" help:"the module; the option --send sets it"`
@@ -38,9 +40,9 @@ type Params struct {
 	MaxOutput  string        `json:"max-output" help:"how many bytes a call may write to standard output, such as 64MiB"`
 }
 
-// Define returns the definition of the job wasm. The guard may be nil; then each process compiles
-// the module. The words of host are the command line of a program that calls [HostMain] with the
-// arguments that follow them.
+// Define returns the definition of the job wasm. If the guard is nil, each host process compiles
+// the module. The parameter host is the beginning of the command line of a program that calls
+// [HostMain] with the remaining arguments.
 func Define(guard *exec.Guard, host ...string) jobs.Definition[Params, []byte, exec.Result] {
 	return exec.Kind[Params]{
 		Name: "wasm", Version: "1", Summary: "run a WebAssembly module for each partition, and merge what the calls write",
@@ -66,7 +68,7 @@ func (p Params) program(host []string) exec.Params {
 	args := slices.Concat(host, []string{strconv.FormatUint(memory/pageSize, 10), strconv.FormatUint(output, 10), needs}, p.command())
 	command, err := json.Marshal(args)
 	if err != nil {
-		panic(err) // strings can always be encoded
+		panic(err) // cannot happen, because strings can always be encoded
 	}
 	return exec.Params{
 		Command: string(command), Files: p.Files, Input: p.Input, Split: p.Split, Block: p.Block, Partitions: p.Partitions,
@@ -83,7 +85,7 @@ func (p Params) command() []string {
 	return args
 }
 
-// Validate implements jobs.Validator.
+// Validate returns an error if the parameters are invalid or contradict each other.
 func (p Params) Validate() error {
 	module := p.command()[0]
 	if module == "" {

@@ -1,5 +1,6 @@
 // Package wasm defines a job that runs a WebAssembly module. The module may come from any client,
-// since it cannot do more than compute, and its results have the same bytes on every processor:
+// because a module can only compute. The results of a module have the same bytes on every
+// processor:
 //
 //	GOOS=wasip1 GOARCH=wasm go build -o count.wasm .
 //	bellwether run wasm -p input='logs/*.txt' -p merge=sum --send count.wasm -- count.wasm
@@ -7,54 +8,56 @@
 //	lines of       module in an        standard
 //	a partition ─▶ empty sandbox   ──▶ output ──▶ partial ──▶ merge ──▶ result
 //
-// The partitions, the input, the exit statuses and the merges are those of package exec. A call is
-// an instance of the module with fresh memory, so nothing stays of the calls before it.
+// Partitions, input, exit statuses and merges are the same as in package exec. Each call uses a new
+// instance of the module with empty memory, so a call does not depend on earlier calls.
 //
 // # Commands and reactors
 //
-// A module that exports _start is a command, like a program of the job exec: a call reads standard
-// input and writes standard output. Its arguments are those that follow the module's name, and its
-// environment variables BELLWETHER_JOB, _PHASE, _PARTITION, _PARTITIONS and _MEMORY. With
-// merge=program, a call of the phase merge gets the names of two files as further arguments, and
-// with finish=true a call of the phase finish gets the name of one.
+// A module that exports _start is a command, like a program of the job exec. A call of a command
+// reads standard input and writes standard output. The arguments of a command are the words after
+// the module's name. The environment variables of a command are BELLWETHER_JOB and the variables
+// with the endings _PHASE, _PARTITION, _PARTITIONS and _MEMORY. With merge=program, a call of the
+// phase merge gets the names of two files as additional arguments. With finish=true, the call of
+// the phase finish gets the name of one file.
 //
-// Any other module is a reactor. Its function _initialize is called first, if there is one. It
-// exports its memory and these functions, of which merge and finish are needed only if the
-// parameters merge and finish ask for them:
+// Any other module is a reactor. If a reactor exports the function _initialize, this function is
+// called first. A reactor exports its memory and the following functions. The functions merge and
+// finish are needed only for merge=program and finish=true.
 //
 //	alloc(size i32) i32                                              memory for an input
 //	map(partition i64, partitions i64, input i32, length i32) i64    the output of a partition
 //	merge(left i32, length i32, right i32, length i32) i64           the output of a merge
 //	finish(input i32, length i32) i64                                the result
 //
-// An output is the address of the first byte times 2^32, plus the number of bytes.
+// An output is encoded as the address of its first byte times 2^32, plus the number of its bytes.
 //
 // # The sandbox
 //
-// A module may import only functions of WASI (wasi_snapshot_preview1). There is no network. The
-// only files are the operands of a call, which cannot be changed. The clock begins at the same time
-// in each call and advances by the same step whenever it is read; to sleep takes no time. Random numbers depend only on the
-// job's parameters, the phase, the partition and the input. The only thing that WebAssembly leaves
-// open is the bits of a NaN, so a module that writes NaNs should write one constant for all of them.
+// A module may import only functions of WASI (wasi_snapshot_preview1). A module has no network. The
+// only files of a module are the operands of a call, which are read-only. The clock begins at the
+// same time in each call and advances by the same step whenever it is read. Sleeping takes no time.
+// Random numbers depend only on the job's parameters, the phase, the partition and the input.
+// WebAssembly does not define the bits of a NaN, so a module should write the same constant for all
+// NaNs.
 //
-// Modules run in processes of their own, one for each slot: see [HostMain]. A process can be killed
-// at once when its time is over, without a check in each loop of the module, which would make the
-// module several times slower. A process compiles each module once, or loads the machine code that
-// another process of the worker has compiled.
+// Modules run in host processes, one for each slot ([HostMain]). A host process can be killed at
+// once when a time limit has passed. Checks of the time in each loop of a module would make the
+// module several times slower. A host process compiles each module once, or loads the machine code
+// that another process of the worker has compiled.
 //
 // # What can fail
 //
-//   - The module is not valid, imports another function, or lacks one: the job fails when it is
-//     opened.
+//   - The module is not valid, imports a function that is not allowed, or lacks a required
+//     function: the job fails when it is opened.
 //   - The module traps, for example by a division by zero: the attempt fails, with the trap's stack.
-//   - The module needs more memory than the parameter memory allows: it cannot grow, and usually
-//     ends itself.
-//   - The process that runs the module needs 1 GiB more than that, for example for tables: it is killed,
-//     and the attempt fails.
-//   - A call takes longer than the parameter timeout: its process is killed.
+//   - The module needs more memory than the parameter memory allows: the memory does not grow, and
+//     most modules then end with an error.
+//   - The host process needs more than 1 GiB in addition to the parameter memory, for example for
+//     tables: the process is killed, and the attempt fails.
+//   - A call takes longer than the parameter timeout: the host process is killed.
 //   - A call writes more than the parameter max-output allows: the job fails.
 //   - The worker has no folder for temporary files, such as in an image made from scratch: the job
-//     fails. TMPDIR names the folder.
+//     fails. The variable TMPDIR sets the folder.
 //
 // All errors name the phase. The folder examples has modules in Go and C.
 package wasm

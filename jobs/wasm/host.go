@@ -17,13 +17,14 @@ import (
 // checkPhase is the phase of a call that only compiles the module.
 const checkPhase = "check"
 
-// InterpreterFlag makes a host process interpret the module instead of compiling it. The option must
+// InterpreterFlag makes a host process interpret the module instead of compiling it. The flag must
 // be the first argument.
 const InterpreterFlag = "--interpreter"
 
-// HostMain is the code of a process that makes the calls of a module: see the parameter keep of
-// package exec. The arguments are the maximum number of pages of memory, the maximum number of bytes
-// of an output, the optional phases that the module must support, the module and its arguments.
+// HostMain is the code of a host process, which makes the calls of a module. Package exec defines
+// the protocol of the calls for its parameter keep. The arguments are the maximum number of pages
+// of memory, the maximum number of bytes of an output, the optional phases that the module must
+// support, the module and its arguments.
 func HostMain(args []string, in io.Reader, out io.Writer) error {
 	var interpreted bool
 	if len(args) > 0 && args[0] == InterpreterFlag {
@@ -40,7 +41,7 @@ func HostMain(args []string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("bytes of output: %w", err)
 	}
-	// The memory of an instance is garbage after its call.
+	// A low limit frees the memory of instances soon after their calls.
 	debug.SetMemoryLimit(int64(pages)*pageSize + 64<<20)
 	m := module{
 		args: args[3:], needs: strings.FieldsFunc(args[2], func(r rune) bool { return r == ',' }),
@@ -51,7 +52,7 @@ func HostMain(args []string, in io.Reader, out io.Writer) error {
 	return m.serve(context.Background(), bufio.NewReader(in), out)
 }
 
-// serve answers calls until their input ends.
+// serve answers calls until the input ends.
 func (m *module) serve(ctx context.Context, calls *bufio.Reader, answers io.Writer) error {
 	for {
 		f, err := readFrame(calls)
@@ -78,7 +79,7 @@ func (m *module) serve(ctx context.Context, calls *bufio.Reader, answers io.Writ
 	}
 }
 
-// frame is a call.
+// frame is a call that the host process has received.
 type frame struct {
 	phase   string
 	numbers [2]uint64

@@ -25,24 +25,24 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/exec"
 )
 
-const pageSize = 64 << 10 // bytes of a page of memory
+const pageSize = 64 << 10 // size of a page of memory in bytes
 
-// errAgain is the error of a module that asks to be called again later.
+// errAgain is the error of a module that requests a retry.
 var errAgain = errors.New("exit status 75")
 
 // module is a module in this process, which makes one call at a time.
 type module struct {
-	args        []string // the path of the module, and its arguments
+	args        []string // path of the module, and its arguments
 	needs       []string // phases that the job calls in addition to map
 	pages       uint32
 	output      int64
 	interpreted bool
-	job         string // identifies the job
-	cache       string // folder for machine code; empty: none
+	job         string // identification of the job
+	cache       string // folder for machine code; empty if machine code is not stored
 
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule // nil until the first call
-	command  bool                  // the module exports _start
+	command  bool                  // true if the module exports _start
 }
 
 func (m *module) close() {
@@ -51,7 +51,7 @@ func (m *module) close() {
 	}
 }
 
-// signatures are the functions of a reactor.
+// signatures contains the signatures of the functions that a reactor exports.
 var signatures = map[string]struct{ params, results []api.ValueType }{
 	"alloc":  {[]api.ValueType{api.ValueTypeI32}, []api.ValueType{api.ValueTypeI32}},
 	"map":    {[]api.ValueType{api.ValueTypeI64, api.ValueTypeI64, api.ValueTypeI32, api.ValueTypeI32}, []api.ValueType{api.ValueTypeI64}},
@@ -108,7 +108,8 @@ func (m *module) compile(ctx context.Context) error {
 	return nil
 }
 
-// checkReactor returns an error unless a reactor exports its memory and the functions.
+// checkReactor returns an error if a reactor does not export its memory or one of the given
+// functions.
 func checkReactor(m wazero.CompiledModule, functions []string) error {
 	for _, name := range functions {
 		want := signatures[name]
@@ -174,8 +175,8 @@ func outcome(err error, stderr *exec.Tail) error {
 	return err
 }
 
-// clock is the clock of an instance. It begins at a fixed time, and advances whenever it is read, so
-// that a loop that waits for a time ends.
+// clock is the clock of an instance. The clock begins at a fixed time and advances whenever it is
+// read, so that loops that wait for a time end.
 type clock struct{ now time.Duration }
 
 const (
@@ -188,7 +189,7 @@ func (c *clock) read() time.Duration {
 	return clockBegin + c.now
 }
 
-// set makes a module use the clock. To sleep takes no time: it only advances the clock.
+// set makes a module use the clock. A sleep takes no time and only advances the clock.
 func (c *clock) set(config wazero.ModuleConfig) wazero.ModuleConfig {
 	wall := func() (sec int64, nsec int32) {
 		t := c.read()
@@ -200,7 +201,7 @@ func (c *clock) set(config wazero.ModuleConfig) wazero.ModuleConfig {
 }
 
 // config returns the configuration of an instance: arguments, environment, files, clock and random
-// numbers. None of them depends on the time, the machine or earlier calls.
+// numbers. The configuration does not depend on the time, the machine or earlier calls.
 func (m *module) config(f frame) wazero.ModuleConfig {
 	seed := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d %x", m.job, f.phase, f.numbers[0], f.numbers[1], sha256.Sum256(f.data)))
 	args := slices.Clone(m.args)
@@ -276,7 +277,8 @@ func (m *module) run(ctx context.Context, f frame, config wazero.ModuleConfig) (
 }
 
 // limited is a writer that keeps all bytes that are written to it, up to a limit. A write past the
-// limit panics, which ends the instance, since a module may ignore errors.
+// limit panics, which ends the instance. An error would not end it, because a module may ignore
+// errors.
 type limited struct {
 	data []byte
 	most int64

@@ -19,7 +19,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
-// TestMain makes the test program also a host process, and a guard.
+// TestMain lets the test binary run as a host process and as a guard process.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "host":
@@ -78,7 +78,8 @@ func read(t *testing.T, path string) []byte {
 	return data
 }
 
-// writeInput writes a file of lines, and returns the parameters that make several partitions of it.
+// writeInput writes a file of lines, and returns parameters that divide the file into several
+// partitions.
 func writeInput(t *testing.T) []string {
 	path := filepath.Join(t.TempDir(), "input")
 	if err := os.WriteFile(path, []byte(strings.Repeat("the cat sat on the mat\n\n", 50)+"the end"), 0o644); err != nil {
@@ -87,7 +88,7 @@ func writeInput(t *testing.T) []string {
 	return []string{"input=" + path, "block=200"}
 }
 
-// TestGo runs a command under the compiler and under the interpreter.
+// TestGo runs a command module with the compiler and with the interpreter.
 func TestGo(t *testing.T) {
 	guard := exec.NewGuard(os.Args[0], "guard")
 	t.Cleanup(func() { _ = guard.Close() })
@@ -100,8 +101,8 @@ func TestGo(t *testing.T) {
 	}
 }
 
-// TestC runs a reactor: the module in the repository, and one that is built from its source if there
-// is a compiler.
+// TestC runs the reactor module in the repository. If a C compiler is installed, TestC also builds
+// the module from its source and runs it.
 func TestC(t *testing.T) {
 	modules := [][]byte{read(t, "examples/lines/lines.wasm")}
 	if _, err := osexec.LookPath("wasm-ld"); err == nil {
@@ -122,7 +123,7 @@ func TestC(t *testing.T) {
 	}
 }
 
-// probe is a command that does what its first argument says.
+// probe is a command module whose first argument selects its behaviour.
 const probe = `package main
 
 import (
@@ -227,22 +228,22 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// The modules of TestBadModules begin like this.
+// header is the beginning of the modules of TestBadModules.
 var header = []byte("\x00asm\x01\x00\x00\x00")
 
-// section returns a section of a module.
+// section returns an encoded section of a module.
 func section(id byte, data string) []byte { return append([]byte{id, byte(len(data))}, data...) }
 
 func TestBadModules(t *testing.T) {
 	trap := slices.Concat(header,
-		section(1, "\x01\x60\x00\x00"),       // a type: no parameters, no results
-		section(3, "\x01\x00"),               // one function
-		section(7, "\x01\x06_start\x00\x00"), // exported
-		section(10, "\x01\x03\x00\x00\x0b"))  // unreachable, end
+		section(1, "\x01\x60\x00\x00"),       // a function type without parameters and results
+		section(3, "\x01\x00"),               // one function of this type
+		section(7, "\x01\x06_start\x00\x00"), // export of the function as _start
+		section(10, "\x01\x03\x00\x00\x0b"))  // code of the function: unreachable, end
 	foreign := slices.Concat(header,
 		section(1, "\x01\x60\x00\x00"),
 		section(2, "\x01\x03env\x04open\x00\x00"))
-	large := slices.Concat(header, section(5, "\x01\x00\x80\x08")) // 1024 pages
+	large := slices.Concat(header, section(5, "\x01\x00\x80\x08")) // a memory of 1,024 pages
 	for _, test := range []struct {
 		module []byte
 		want   string
@@ -273,7 +274,7 @@ func TestBadModules(t *testing.T) {
 	}
 }
 
-// FuzzFrame reads calls, whose data must be what the line says.
+// FuzzFrame reads frames of calls, and checks that the length of the data agrees with the line.
 func FuzzFrame(f *testing.F) {
 	watch := fuzztest.Watch(f)
 	f.Add([]byte("map 1 2 3\nabc"))

@@ -80,9 +80,9 @@ type Totals struct {
 	Builds      []BuildCount `cbor:"9,keyasint,omitempty" json:"builds"` // the most frequent builds, at most MaxBuilds
 	OtherBuilds int          `cbor:"10,keyasint,omitempty" json:"other_builds"`
 
-	// The four fields from Planning on are numbers of jobs that have not ended. They count jobs
-	// that are being planned or resumed, active jobs, jobs that wait for the end of active jobs,
-	// and jobs that wait for a leader that knows their definition.
+	// The four fields from Planning on are numbers of jobs that have not ended. The four fields
+	// count jobs that are being planned or resumed, active jobs, jobs that wait for the end of
+	// active jobs, and jobs that wait for a leader that knows their definition.
 	Planning int `cbor:"11,keyasint,omitempty" json:"planning"`
 	Running  int `cbor:"12,keyasint,omitempty" json:"running"`
 	Queued   int `cbor:"13,keyasint,omitempty" json:"queued"`
@@ -187,7 +187,7 @@ type CellMap struct {
 }
 
 // CellRuns is a []CellRun with its own encoder, because encoding by reflection would take too long
-// for maps of thousands of runs. The encoded bytes are those of a []CellRun.
+// for maps of thousands of runs. The encoding is the same as for a []CellRun.
 type CellRuns []CellRun
 
 // MarshalCBOR returns an array of arrays of numbers.

@@ -19,10 +19,10 @@
 // # Worker and leader
 //
 // A worker has one report in flight at a time. The worker resends the same bytes until the report's
-// receipt arrives, and the leader answers a repeated report with the same receipt. This makes the
-// delivery of reports and receipts reliable and ordered. Each report is processed once, and each
-// order in a receipt (Opens, Assigned, Cuts) is carried out once. The leader puts new orders into
-// the next receipt. A Nudge asks the worker to report now.
+// receipt arrives, and the leader answers a repeated report with the same receipt. Retries and
+// repeated receipts make the delivery of reports and receipts reliable and ordered. Each report is
+// processed once, and each order in a receipt (Opens, Assigned, Cuts) is carried out once. The
+// leader puts new orders into the next receipt. A Nudge asks the worker to report now.
 //
 // The first report to a leader has Sequence 1 and a Hello, and repeats all items that are not
 // durable. If the items do not fit in one message, the report has More set and no Spans, and the
@@ -33,12 +33,12 @@
 // cut, or if the worker drains. The leader reassigns returned partitions. A failed attempt is an
 // item like a finished node and accounts for its partition.
 //
-// A partial that is too large for a message stays with the worker, if both sides support this
-// (Hello.Holds, Receipt.Holds). Each report that has Spans also lists all such partials, in
-// Report.Nodes. An item with Held only counts the executions that a held partial contains. An
-// operand of a call may name a Holder, from which the worker fetches the bytes with package
-// worker/internal/bulk. A leader of an earlier version does not support held nodes: it ignores
-// Nodes, assigns their partitions again, and refuses reports with unknown items.
+// A partial that is too large for a message stays with the worker, if the worker and the leader
+// support held partials (Hello.Holds, Receipt.Holds). Each report that has Spans also lists all
+// held partials, in Report.Nodes. An item with Held only counts the executions that a held partial
+// contains. An operand of a call may name a Holder, from which the worker fetches the bytes with
+// package worker/internal/bulk. A leader of an earlier version does not support held nodes: it
+// ignores Nodes, assigns their partitions again, and refuses reports with unknown items.
 //
 // A worker numbers its items of each job from 1 and continues the numbers under the next leader. There may be a
 // gap between the items that a leader has and the item JobReport.First. A gap is possible only if the worker

@@ -26,8 +26,8 @@ type Report struct {
 	Conversation uint64 `cbor:"9,keyasint,omitempty"`
 
 	// LostSlots and LostCalls are the numbers of slots and calls that are blocked by code that does
-	// not return. Their jobs have ended or their time limits have passed, so the report lists no
-	// span or call for them.
+	// not return. The job of a lost slot or call has ended, or its time limit has passed, so the
+	// report lists no span or call for it.
 	LostSlots int `cbor:"10,keyasint,omitempty"`
 	LostCalls int `cbor:"11,keyasint,omitempty"`
 
@@ -163,7 +163,7 @@ var functionNames = [...]string{"Map", "Plan", "Merge", "Finish", "Open"}
 type Output struct {
 	Function   Function `cbor:"1,keyasint"`
 	Partitions uint64   `cbor:"2,keyasint,omitempty"` // number of partitions in the plan; 0 for Finish
-	Data       []byte   `cbor:"3,keyasint,omitempty"` // the plan's data, or the result
+	Data       []byte   `cbor:"3,keyasint,omitempty"` // data of the plan, or the result
 	Sum        uint32   `cbor:"4,keyasint"`           // CRC-32C of Data
 	Blob       string   `cbor:"5,keyasint,omitempty"` // name of the blob, which is its SHA-256 in hexadecimal
 	Epoch      uint64   `cbor:"6,keyasint"`

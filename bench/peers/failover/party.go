@@ -35,7 +35,7 @@ type member struct {
 }
 
 // startParty starts a candidate for each config. The function under closes the server that the
-// candidates use. It is called after the candidates have ended, even if startParty fails.
+// candidates use. After the candidates have ended, under is called, even if startParty fails.
 func startParty(ctx context.Context, role string, configs []any, under func() error) (_ cluster, err error) {
 	p := &party{Watch: processes.NewWatch(), close: under, leader: -1}
 	defer func() {

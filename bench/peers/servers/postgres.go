@@ -88,7 +88,7 @@ func onOff(on bool) string {
 }
 
 // postgresBin returns the folder with the programs of the newest installed PostgreSQL. Debian does
-// not add this folder to PATH.
+// not add the folder of PostgreSQL's programs to PATH.
 func postgresBin() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	if err != nil {

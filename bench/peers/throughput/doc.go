@@ -15,7 +15,7 @@
 // # Fairness
 //
 //   - Each system is first tried with all combinations of its settings, such as the number of tasks
-//     that a process may holdand the number of cores per process. The rounds use the fastest
+//     that a process may hold, and the number of cores per process. The rounds use the fastest
 //     combination.
 //   - Each round runs all systems, in a different order. Each run begins with a new server, new
 //     processes and some warm-up tasks, which are not measured.

@@ -46,8 +46,8 @@ const (
 	// underWay is the maximum number of insertions that wait for the server.
 	underWay = 8192
 	// maxUnacknowledged is far above the number of tasks that workers hold. A server that syncs
-	// reaches this limit in long runs, because it removes tasks more slowly than workers complete
-	// them.
+	// reaches maxUnacknowledged in long runs, because it removes tasks more slowly than workers
+	// complete them.
 	maxUnacknowledged = 100_000
 	// acknowledgeAfter is the acknowledgement timeout. Workers need much less time per task.
 	acknowledgeAfter = 2 * time.Minute

@@ -23,10 +23,10 @@ type Config struct {
 	// as it can in the time For. If For is 0, there is no run with empty tasks.
 	For time.Duration
 	// Same is the number of empty tasks in a run that has the same number of tasks for all systems.
-	// If Same is 0, there is no such run.
+	// If Same is 0, no run has the same number of tasks for all systems.
 	Same uint64
 	// Busy is the approximate time for which simulated tasks keep all slots busy. BusyTasks
-	// contains the numbers of tasks of these runs.
+	// contains the numbers of simulated tasks, each of which is measured.
 	Busy      time.Duration
 	BusyTasks []uint64
 	// Progress receives progress messages.

@@ -104,7 +104,7 @@ func (q *queueSession) run(ctx context.Context, n uint64) (time.Duration, work.S
 const acknowledgeWithin = 30 * time.Second
 
 // awaitEmpty waits until the queue counts all tasks as done, so that the next run begins with an
-// empty queue. This wait is not part of the measured time.
+// empty queue. The wait of awaitEmpty is not part of the measured time.
 func (q *queueSession) awaitEmpty(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, acknowledgeWithin)
 	defer cancel()

@@ -18,7 +18,7 @@ func Systems() []System {
 	}
 }
 
-// consumers are the functions of worker processes, by the kind of the queue.
+// consumers contains the functions of worker processes, by the kind of the queue.
 var consumers = map[string]consume{
 	natsKind:      consumeNATS,
 	jetStreamKind: consumeJetStream,

@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// text returns a random decimal.
+// text returns the text of a random decimal number.
 func text() string {
 	switch rand.IntN(8) {
 	case 6:
@@ -30,7 +30,8 @@ func text() string {
 	}
 }
 
-// Sums in any order and shape are exact, and have the same encoding.
+// TestSums checks that sums are exact, and have the same encoding, for every order and grouping of
+// the additions.
 func TestSums(t *testing.T) {
 	for range 1000 {
 		want, squares := new(big.Rat), new(big.Rat)
@@ -95,7 +96,9 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Columns often contain numbers with different numbers of digits, as floats are printed.
+// TestNumbersOfDifferentScalesNeedNoMemory checks that additions of numbers with different numbers
+// of digits allocate no memory. Columns with printed floats often contain numbers with different
+// numbers of digits.
 func TestNumbersOfDifferentScalesNeedNoMemory(t *testing.T) {
 	var list []exact.Number
 	text := [][]byte{[]byte("-1.2345678901234567"), []byte("0.12345678901234567"), []byte("7"), []byte("3.50")}

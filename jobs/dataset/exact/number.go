@@ -10,10 +10,10 @@ import (
 // MaxDigits is the maximum number of digits of a number when it is written without an exponent.
 const MaxDigits = 1000
 
-// Number is a decimal number: Mantissa · 10^-Scale. If Big is not nil, it is the mantissa.
+// Number is a decimal number: Mantissa · 10^-Scale. If Big is not nil, Big is the mantissa.
 type Number struct {
 	Mantissa int64
-	Scale    int // at least 0
+	Scale    int // number of digits after the decimal point; at least 0
 	Big      *big.Int
 }
 
@@ -29,8 +29,8 @@ func New(mantissa int64, scale int) Number {
 	return normal(big.NewInt(mantissa), scale)
 }
 
-// NewBig returns the number mantissa · 10^-scale. The caller must not change the mantissa
-// afterwards.
+// NewBig returns the number mantissa · 10^-scale. The caller must not change the mantissa after the
+// call.
 func NewBig(mantissa *big.Int, scale int) Number { return normal(mantissa, scale) }
 
 // Parse parses a number such as -1.50 or 2.5e9.
@@ -76,7 +76,8 @@ func (n *Number) Parse(text []byte) bool {
 	return true
 }
 
-// parseSlowly parses any number. Parse calls it for the numbers that its fast code cannot handle.
+// parseSlowly parses any number. Parse calls parseSlowly for numbers that the fast code of Parse
+// cannot handle.
 func (n *Number) parseSlowly(text []byte) bool {
 	s := string(text)
 	negative := strings.HasPrefix(s, "-")
@@ -135,7 +136,7 @@ func (n Number) mantissa(scale int) *big.Int {
 
 func power(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
 
-// Compare returns -1, 0 or 1, like cmp.Compare.
+// Compare compares two numbers and returns -1, 0 or 1, like cmp.Compare.
 func (n *Number) Compare(o *Number) int {
 	if n.Big == nil && o.Big == nil {
 		if n.Scale == o.Scale {
@@ -193,5 +194,5 @@ func (n Number) Float() float64 {
 	return f
 }
 
-// floats are powers of ten that a float64 represents exactly.
+// floats contains the powers of ten that a float64 represents exactly.
 var floats = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18}

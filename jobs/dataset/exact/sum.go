@@ -10,13 +10,13 @@ import (
 // Sum is an exact sum of numbers. The scale of the sum is the largest scale of the numbers. The
 // zero value of Sum is 0.
 type Sum struct {
-	high  int64 // the mantissa in two's complement, unless big is not nil
+	high  int64 // upper half of the mantissa in two's complement, unless big is not nil
 	low   uint64
 	scale int
 	big   *big.Int
 }
 
-// powers are the powers of ten that fit in a uint64.
+// powers contains the powers of ten that fit in a uint64.
 var powers = func() (list [20]uint64) {
 	for i := range list {
 		list[i] = 1
@@ -27,7 +27,7 @@ var powers = func() (list [20]uint64) {
 	return list
 }()
 
-// Add adds a number.
+// Add adds a number to the sum.
 func (s *Sum) Add(n *Number) {
 	if n.Big == nil && s.big == nil && n.Scale == s.scale {
 		s.add(n.Mantissa>>63, uint64(n.Mantissa))
@@ -36,7 +36,7 @@ func (s *Sum) Add(n *Number) {
 	s.addScaled(n)
 }
 
-// add adds a mantissa of 128 bits.
+// add adds a mantissa of 128 bits, which has the scale of the sum.
 func (s *Sum) add(high int64, low uint64) {
 	sum, carry := bits.Add64(s.low, low, 0)
 	top := s.high + high + int64(carry)
@@ -76,7 +76,7 @@ func scaled(mantissa int64, digits int) word128 {
 	return word128{int64(high), low}
 }
 
-// addBig adds m · 10^-scale. The scale is at least that of the sum.
+// addBig adds m · 10^-scale. The scale must be at least the scale of the sum.
 func (s *Sum) addBig(m *big.Int, scale int) {
 	if s.big != nil && scale == s.scale {
 		s.big.Add(s.big, m)
@@ -113,7 +113,7 @@ func (s *Sum) AddSum(o *Sum) {
 	s.addBig(new(big.Int).Mul(o.mantissa(), power(scale-o.scale)), scale)
 }
 
-// AddSquare adds the square of a number.
+// AddSquare adds the square of a number to the sum.
 func (s *Sum) AddSquare(n *Number) {
 	if n.Big == nil && s.big == nil && 2*n.Scale <= s.scale {
 		magnitude := uint64(max(n.Mantissa, -n.Mantissa))
@@ -124,7 +124,7 @@ func (s *Sum) AddSquare(n *Number) {
 			var carry uint64
 			high, low = bits.Mul64(low, powers[step])
 			if high, carry = bits.Add64(high, top, 0); over|carry != 0 {
-				high = 1 << 62 // too large
+				high = 1 << 62 // marks a square that is too large for the fast addition
 			}
 			left -= step
 		}
@@ -171,7 +171,7 @@ func (s *Sum) Append(b []byte) []byte {
 		return binary.AppendVarint(b, int64(s.low))
 	}
 	m := s.mantissa()
-	if m.IsInt64() { // the sum was large earlier, so it is a big.Int
+	if m.IsInt64() { // a sum that was large before is still stored as a big.Int
 		b = append(b, 0)
 		return binary.AppendVarint(b, m.Int64())
 	}

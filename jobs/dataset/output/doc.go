@@ -1,5 +1,5 @@
-// Package output writes the output of a job: the objects of one folder, and a manifest that lists
-// the objects that count.
+// Package output writes the output of a job. An output consists of objects in one folder and a
+// manifest that lists the valid objects.
 //
 //	attempts        Write ─▶ FOLDER/part-RUN-00000000-000000-a81…csv
 //	                Write ─▶ FOLDER/part-RUN-00000001-000000-77c…csv   (lost: its worker died)
@@ -9,27 +9,28 @@
 //	end of the job  Write  ─▶ FOLDER/part-RUN-00000000-end000000-5c3…csv  (rows between the partitions 0 and 1)
 //	                Commit ─▶ FOLDER/.manifest.json, then removes the objects that it does not list
 //
-// An attempt of a partition writes its objects under names that no other attempt uses. So an
-// attempt never changes what another one wrote, and the partial of the partition contains the
-// objects of exactly one attempt. A reader that reads the objects of the manifest sees each row
-// exactly once. The order of the objects in the manifest, and of their names, is that of the input. The
-// records at the borders of partitions are joined later, so their rows are in objects of their own,
-// which the end of the job writes.
+// An attempt of a partition writes its objects under names that no other attempt uses. An attempt
+// therefore never changes the objects of another attempt, and the partial of the partition lists
+// the objects of exactly one attempt. A reader that reads the objects of the manifest sees each row
+// exactly once. The objects in the manifest, and their names, have the order of the input. Records
+// at the borders of partitions are joined later, so the end of the job writes their rows to
+// separate objects.
 //
-// The manifest is created only if the folder has no manifest yet. If the end of a job is computed twice, the second
-// Commit finds the manifest of the first, which lists the same rows.
+// The manifest is created only if the folder has no manifest yet. If the end of a job is computed
+// twice, the second Commit finds the manifest of the first Commit, which lists the same rows.
 //
 // # What can fail
 //
 //   - The folder has the manifest of an earlier job: [Check] and [Folder.Commit] fail.
-//   - An object that a lost attempt writes after the manifest is there: RemoveLate finds the
-//     manifest and removes the object. If the process dies between these steps, the object stays. It
-//     is not in the manifest.
-//   - A job fails or is cancelled: the folder has no manifest. Each worker that has worked on the job
-//     calls [Folder.Abandon], which removes the objects of all workers, after the last of its own
-//     attempts has ended. Objects stay if no worker that has worked on the job is alive, or if an
-//     attempt writes an object after that and its worker dies before it removes the object. These
-//     objects are named part-RUN-*, and no manifest names their RUN.
-//   - A process dies while it writes a file: a file .new-* stays, which no reader lists.
+//   - A lost attempt writes an object after the commit: RemoveLate finds the manifest and removes
+//     the object. If the process dies before RemoveLate, the object remains in the folder, but the
+//     manifest does not list the object.
+//   - A job fails or is cancelled: the folder has no manifest. Each worker that has worked on the
+//     job calls [Folder.Abandon] after the last of the worker's attempts has ended. Abandon removes
+//     the objects of all workers. Objects remain if all workers that have worked on the job are
+//     dead, or if a worker writes an object after the last call of Abandon and dies before it
+//     removes the object. The remaining objects are named part-RUN-*, and no manifest contains
+//     their RUN.
+//   - A process dies while it writes a file: a file .new-* remains, which readers do not list.
 //   - Storage is busy: Write retries under another name.
 package output

@@ -12,7 +12,7 @@ import (
 // Column is a column of the output.
 type Column struct {
 	Name string `json:"name"`
-	Type string `json:"type"` // text, integer, decimal or float
+	Type string `json:"type"` // type of the values: text, integer, decimal or float
 }
 
 // encoder encodes the rows of one object. A field that is empty has no value.
@@ -24,7 +24,7 @@ type encoder interface {
 // Format is the format of the objects, and the ending of their names.
 type Format string
 
-// The formats.
+// These constants are the supported formats.
 const (
 	CSV     Format = "csv"
 	NDJSON  Format = "ndjson"
@@ -53,7 +53,7 @@ func (f Format) encoder(columns []Column) (encoder, error) {
 	return nil, fmt.Errorf("output format %q: want csv, ndjson or parquet", f)
 }
 
-// csvEncoder writes CSV as RFC 4180 says, with a header.
+// csvEncoder writes CSV with a header, as in RFC 4180.
 type csvEncoder struct{ text []byte }
 
 func newCSV(columns []Column) *csvEncoder {
@@ -77,7 +77,7 @@ func (e *csvEncoder) line(fields [][]byte) {
 			e.text = append(e.text, ',')
 		}
 		switch {
-		case len(field) == 0 && len(fields) == 1: // an empty line is no row
+		case len(field) == 0 && len(fields) == 1: // an empty field in quotes, because readers ignore an empty line
 			e.text = append(e.text, `""`...)
 		case bytes.ContainsAny(field, ",\"\r\n"):
 			e.text = append(e.text, '"')
@@ -101,8 +101,8 @@ func (e *csvEncoder) Finish() ([]byte, error) { return e.text, nil }
 // null.
 type ndjsonEncoder struct {
 	text  []byte
-	names []string // each with the text before the value
-	raw   []bool   // the value is a number
+	names []string // text before the value of each column, which contains the column's name
+	raw   []bool   // true for columns whose values are numbers
 }
 
 func newNDJSON(columns []Column) (*ndjsonEncoder, error) {
@@ -144,7 +144,7 @@ func (e *ndjsonEncoder) Add(fields [][]byte) error {
 	return nil
 }
 
-// plain reports whether a text is the same in JSON.
+// plain reports whether a text needs no escaping in JSON.
 func plain(text []byte) bool {
 	return !bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f || strings.ContainsRune(`"\<>&`, r) })
 }

@@ -27,8 +27,8 @@ type Driver interface {
 // Folder is the place of a job's output.
 type Folder struct {
 	Driver Driver
-	Name   string // ends in a slash
-	Run    string // identifies the job: see NewRun
+	Name   string // name of the folder, which ends in a slash
+	Run    string // identification of the job, from NewRun
 	Format Format
 }
 
@@ -57,13 +57,15 @@ const manifestName = ".manifest.json"
 // maxManifest is the maximum size of a manifest in bytes.
 const maxManifest = 1 << 30
 
-// ErrExists: the folder has the output of another job.
+// ErrExists: the folder contains the output of another job.
 var ErrExists = errors.New("the folder has the output of an earlier job: give another folder, or remove its objects and " + manifestName)
 
-// NewRun returns a new identification of a job, with which the names of its objects begin.
+// NewRun returns a new identification of a job, which becomes a part of the names of the job's
+// objects.
 func NewRun() string { return strings.ToLower(rand.Text()[:8]) }
 
-// Of returns the name of the manifest in the result of a job, or false if the job has no output.
+// Of returns the name of the manifest that the result of a job contains. Of returns false if the
+// job has no output.
 func Of(result json.RawMessage) (manifest string, ok bool) {
 	var r struct {
 		Output struct {
@@ -74,7 +76,7 @@ func Of(result json.RawMessage) (manifest string, ok bool) {
 	return r.Output.Manifest, err == nil && r.Output.Manifest != ""
 }
 
-// CheckName returns an error if a name cannot be the name of a folder.
+// CheckName returns an error if a name is not a valid name of an output folder.
 func CheckName(name string) error {
 	if err := source.CheckSecret(name); err != nil {
 		return err
@@ -121,8 +123,8 @@ const (
 	firstPause = 200 * time.Millisecond
 )
 
-// Write writes rows as one object. The label is a part of the object's name. If the labels are in the order of the
-// rows, the names are too.
+// Write writes rows as one object. The label becomes a part of the object's name. If labels sort in
+// the order of the rows, so do the names.
 func (f Folder) Write(ctx context.Context, label string, columns []Column, rows iter.Seq[[][]byte]) (Part, error) {
 	e, err := f.Format.encoder(columns)
 	if err != nil {
@@ -149,11 +151,11 @@ func (f Folder) Write(ctx context.Context, label string, columns []Column, rows 
 	return part, nil
 }
 
-// RemoveLate removes a part that an attempt has written if the job has committed its output already,
-// because nobody else would remove the part. The attempt is still valid: if the leader died before
-// the job's end was durable, partitions are computed again after the commit, and the next Commit
-// returns the first manifest. If another job has committed its output, RemoveLate returns an error.
-// An attempt must call RemoveLate after Write.
+// RemoveLate removes a part of an attempt if the job has already committed its output, because no
+// later Commit would remove the part. The attempt may still count: if the leader dies before the
+// job's end is durable, partitions are computed again after the commit, and the next Commit returns
+// the first manifest. If another job has committed its output, RemoveLate returns an error. An
+// attempt must call RemoveLate after Write.
 func (f Folder) RemoveLate(ctx context.Context, p Part) error {
 	_, m, err := read(ctx, f.Driver, f.Name)
 	switch {
@@ -189,7 +191,7 @@ func (f Folder) create(ctx context.Context, label string, content []byte) (o sou
 	return o, err
 }
 
-// Label returns the label of an object that Write has written.
+// Label returns the label in the name of an object that Write has written.
 func (f Folder) Label(p Part) string {
 	label := strings.TrimPrefix(p.Name[strings.LastIndex(p.Name, "/")+1:], f.prefix())
 	return label[:max(0, strings.LastIndexByte(label, '-'))]
@@ -255,10 +257,10 @@ func (f Folder) list(ctx context.Context) iter.Seq2[source.Object, error] {
 	return f.Driver.List(ctx, f.Name+f.prefix()+"*")
 }
 
-// Abandon removes all objects of a job that has ended, unless the job has committed its output. If the
-// job was cancelled, its Commit may still run. Commit first creates the manifest and then looks for the
-// objects, and Abandon first removes the objects and then looks for the manifest. So at least one of
-// them finds that the other one has run, and removes the manifest.
+// Abandon removes all objects of a job that has ended, unless the job has committed its output. If
+// the job was cancelled, its Commit may still run. Commit first creates the manifest and then looks
+// for the objects, and Abandon first removes the objects and then looks for the manifest. Therefore
+// at least one of the two calls finds the result of the other call, and removes the manifest.
 func (f Folder) Abandon(ctx context.Context) error {
 	committed, err := f.committed(ctx)
 	if err != nil || committed {
@@ -283,7 +285,7 @@ func (f Folder) Abandon(ctx context.Context) error {
 	return f.Driver.Remove(ctx, f.Name+manifestName)
 }
 
-// committed reports whether the folder has the manifest of this job.
+// committed reports whether the folder contains the manifest of this job.
 func (f Folder) committed(ctx context.Context) (bool, error) {
 	_, m, err := read(ctx, f.Driver, f.Name)
 	if errors.Is(err, source.ErrNotFound) {
@@ -334,7 +336,7 @@ func load(ctx context.Context, from source.Reader, o source.Object) (content []b
 	return content, err
 }
 
-// ErrDamaged: an object of an output is not as the job wrote it.
+// ErrDamaged: an object of an output has changed since the job wrote it.
 var ErrDamaged = errors.New("object of an output is damaged")
 
 // Content returns the content of an object of a manifest, and checks its SHA-256.
@@ -353,8 +355,8 @@ func Content(ctx context.Context, from source.Driver, p Part) ([]byte, error) {
 	return content, nil
 }
 
-// List yields the objects of a manifest as they are in storage now. List fails if an object is
-// missing or has another size.
+// List yields the objects of a manifest with their current tags in storage. List fails if an object
+// is missing or has another size.
 func (m Manifest) List(ctx context.Context, from source.Lister) iter.Seq2[source.Object, error] {
 	return func(yield func(source.Object, error) bool) {
 		if len(m.Objects) == 0 {

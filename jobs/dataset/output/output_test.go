@@ -13,7 +13,7 @@ import (
 
 var columns = []Column{{"x", "text"}}
 
-// onRemove calls a function before each removal.
+// onRemove is a driver that calls a function before each removal.
 type onRemove struct {
 	*memory.Driver
 	call func()
@@ -76,7 +76,7 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// A cancelled job commits its output while a worker removes the objects.
+// This job was cancelled, and commits its output while a worker removes the job's objects.
 func TestCommitDuringAbandon(t *testing.T) {
 	d := new(memory.Driver)
 	f := Folder{d, "mem://out/", "A", CSV}

@@ -8,13 +8,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// Dictionary contains the different values of a column in a row group. Only one goroutine may use
-// it.
+// Dictionary contains the different values of a column in a row group. Only one goroutine may use a
+// Dictionary.
 type Dictionary struct {
 	of      library.Dictionary
 	leaf    *leaf
 	values  []library.Value
-	numbers []exact.Number // of the values that are known to be numbers
+	numbers []exact.Number // parsed numbers of the values that are known to be numbers
 	states  []numberState
 }
 
@@ -65,10 +65,10 @@ func (l *leaf) codes(page library.Page, d *Dictionary) ([]int32, error) {
 	return all, nil
 }
 
-// Len returns the number of values.
+// Len returns the number of values in the dictionary.
 func (d *Dictionary) Len() int { return len(d.values) }
 
-// Text returns a value as text.
+// Text returns the value with the given code as text.
 func (d *Dictionary) Text(code int32) []byte {
 	if d.leaf.kind == text {
 		return d.values[code].ByteArray()
@@ -76,7 +76,7 @@ func (d *Dictionary) Text(code int32) []byte {
 	return d.leaf.append(nil, &d.values[code])
 }
 
-// number sets n to a value, or returns false if the value is not a number.
+// number sets n to a value, and returns false if the value is not a number.
 func (d *Dictionary) number(code int32, n *exact.Number) bool {
 	if d.states[code] == unknown {
 		d.states[code] = noNumber

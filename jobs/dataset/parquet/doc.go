@@ -1,12 +1,12 @@
-// Package parquet reads and writes Parquet objects for package dataset. It is the only package that
-// uses the library github.com/parquet-go/parquet-go.
+// Package parquet reads and writes Parquet objects for package dataset. Package parquet is the only
+// package that uses the library github.com/parquet-go/parquet-go.
 //
 //	File        the footer: names and types of the columns, row groups
 //	Rows        the rows of one row group, of which only some columns are read
 //	Dictionary  the different values of a column, if the writer has stored them once
 //	Writer      writes an object of one or more row groups
 //
-// A value is text: a decimal number, a date such as 2026-11-22, a time such as
+// A value is returned as text: a decimal number, a date such as 2026-11-22, a time such as
 // 2026-11-22T21:04:00Z, true or false, or the bytes of a string. A float is the shortest decimal
 // that has this float value, so a column has the same values as in CSV. Columns in lists and maps
 // are not read.

@@ -9,13 +9,13 @@ import (
 	library "github.com/parquet-go/parquet-go"
 )
 
-// File is an open object.
+// File is an open Parquet object.
 type File struct {
 	file   *library.File
-	leaves []leaf // the columns that are not in lists or maps
+	leaves []leaf // columns that are not in lists or maps
 }
 
-// Range is the bytes [From, To) of an object.
+// Range is the range of bytes [From, To) of an object.
 type Range struct{ From, To int64 }
 
 // TailSize is the number of bytes at the end of an object that [Open] usually reads.
@@ -49,7 +49,8 @@ func recoverTo(err *error) {
 	}
 }
 
-// Columns returns the names of the columns. The name of a column in a group has dots.
+// Columns returns the names of the columns. The name of a column in a group contains the names of
+// its groups, separated by dots.
 func (f *File) Columns() (names []string) {
 	for _, l := range f.leaves {
 		names = append(names, l.name)
@@ -70,7 +71,7 @@ func (f *File) Groups() int { return len(f.file.RowGroups()) }
 
 var errOffsets = errors.New("the footer has a column chunk outside the object")
 
-// chunk returns the bytes of a column in a row group.
+// chunk returns the range of bytes of a column in a row group.
 func (f *File) chunk(group, column int) (r Range, err error) {
 	groups := f.file.Metadata().RowGroups
 	if group >= len(groups) || column >= len(groups[group].Columns) {
@@ -94,7 +95,7 @@ func (f *File) Offset(group int) (int64, error) {
 	return first.From, err
 }
 
-// Chunks returns the bytes of some columns in a row group.
+// Chunks returns the ranges of bytes of some columns in a row group.
 func (f *File) Chunks(group int, columns []int) (list []Range, err error) {
 	for _, c := range columns {
 		r, err := f.chunk(group, f.leaves[c].index)

@@ -20,11 +20,11 @@ type leaf struct {
 	index int
 	level int // definition level of a value that is not null
 	kind  kind
-	scale int           // of a decimal
-	unit  time.Duration // of a time
+	scale int           // scale of a decimal
+	unit  time.Duration // unit of a time
 }
 
-// kind says how the values of a column are turned into text.
+// kind determines how the values of a column are converted to text.
 type kind uint8
 
 const (
@@ -42,7 +42,7 @@ const (
 	date
 	timestamp
 	timeOfDay
-	julian // a timestamp of 96 bits
+	julian // julian is a timestamp of 96 bits
 	uuid
 )
 
@@ -171,7 +171,7 @@ func appendTime(b []byte, n int64, unit time.Duration) []byte {
 	return time.Unix(seconds, rest*int64(unit)).UTC().AppendFormat(b, time.RFC3339Nano)
 }
 
-// appendFloat appends the shortest decimal that has this value as a float.
+// appendFloat appends the shortest decimal that is parsed as the float f.
 func appendFloat(b []byte, f float64, bits int) []byte {
 	format := byte('f')
 	if size := math.Abs(f); size >= 1e21 || size > 0 && size < 1e-9 {
@@ -180,7 +180,7 @@ func appendFloat(b []byte, f float64, bits int) []byte {
 	return strconv.AppendFloat(b, f, format, -1, bits)
 }
 
-// number sets n to a value, or returns false if the value is not a number.
+// number sets n to a value, and returns false if the value is not a number.
 func (l *leaf) number(v *library.Value, n *exact.Number) bool {
 	switch l.kind {
 	case integer32:
@@ -213,8 +213,8 @@ func (l *leaf) number(v *library.Value, n *exact.Number) bool {
 
 var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6}
 
-// short sets n to the shortest decimal of a float if the decimal has few digits. A decimal of up to
-// 15 digits is the only one of its length that has its float value.
+// short sets n to the shortest decimal of a float if the decimal has few digits. A float has at
+// most one decimal of up to 15 digits.
 func short(f float64, n *exact.Number) bool {
 	for scale, power := range powers {
 		if m := math.RoundToEven(f * power); math.Abs(m) < 1e15 && m/power == f {

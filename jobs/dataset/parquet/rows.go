@@ -14,28 +14,29 @@ import (
 // batch is the number of rows whose values are decoded together.
 const batch = 1024
 
-// Rows are the rows of a row group. Only one goroutine may use it.
+// Rows iterates over the rows of a row group. Only one goroutine may use a Rows.
 type Rows struct {
 	columns []column
-	left    int64 // rows after the batch
-	count   int   // rows in the batch
+	left    int64 // number of rows after the current batch
+	count   int   // number of rows in the current batch
 	at      int   // current row in the batch
 }
 
 type column struct {
 	leaf   leaf
 	pages  *library.FilePages
-	left   int                 // values in the page after the batch
-	reader library.ValueReader // of a page without a dictionary
+	left   int                 // number of values in the page after the batch
+	reader library.ValueReader // reader of a page without a dictionary
 	values [batch]library.Value
 
-	// Of a page with a dictionary: codes are indices in the dictionary, or -1 for null.
-	dictionary *Dictionary // nil: the page has no dictionary
-	codes      []int32     // of the batch and the rest of the page
+	// The fields dictionary and codes are for pages with a dictionary. Codes are indices in the
+	// dictionary, or -1 for null.
+	dictionary *Dictionary // nil if the page has no dictionary
+	codes      []int32     // codes of the batch and of the rest of the page
 }
 
 // Rows returns the rows of a row group with the values of some columns. Next must be called before
-// the first row. The rows read from r, which contains at least the bytes of Chunks.
+// the first row. The reader r must contain at least the bytes that Chunks returns.
 func (f *File) Rows(group int, columns []int, r io.ReaderAt) (rows *Rows, err error) {
 	defer recoverTo(&err)
 	g := f.file.RowGroups()[group]
@@ -62,7 +63,7 @@ func (r *Rows) Next() (bool, error) {
 	return true, r.fill()
 }
 
-// fill decodes the next batch, which ends where a page of any column ends.
+// fill decodes the next batch. The batch ends at the end of a page of any column.
 func (r *Rows) fill() (err error) {
 	defer recoverTo(&err)
 	count := int(min(batch, r.left))
@@ -83,7 +84,7 @@ func (r *Rows) fill() (err error) {
 	return nil
 }
 
-// advance drops a batch of count rows, and reads the next page if the batch was the end of a page.
+// advance drops a batch of count rows, and reads the next page if the page of the batch has ended.
 func (c *column) advance(count int) error {
 	if c.dictionary != nil {
 		c.codes = c.codes[count:]
@@ -113,7 +114,7 @@ func (c *column) advance(count int) error {
 	return nil
 }
 
-// fill decodes the values of the next count rows, which are in the page.
+// fill decodes the values of the next count rows, which must be in the current page.
 func (c *column) fill(count int) error {
 	c.left -= count
 	if c.reader == nil {
@@ -129,7 +130,7 @@ func (c *column) fill(count int) error {
 	return c.leaf.check(c.values[:count])
 }
 
-// check returns an error if one of the texts is not UTF-8.
+// check returns an error if a text of the column is not UTF-8.
 func (l *leaf) check(values []library.Value) error {
 	if l.kind == text {
 		for i := range values {
@@ -155,8 +156,8 @@ func (c *column) value(at int) *library.Value {
 	return nil
 }
 
-// Field returns the value of a column as text, or nil if the row has no value. The text is a part of the
-// page or of buffer, to which Field may append. Field returns the buffer.
+// Field returns the value of a column as text, or nil if the row has no value. The text is a part
+// of the page or of buffer, to which Field may append. Field also returns the buffer.
 func (r *Rows) Field(i int, buffer []byte) (field, _ []byte) {
 	c := &r.columns[i]
 	v := c.value(r.at)
@@ -174,8 +175,8 @@ func (r *Rows) Field(i int, buffer []byte) (field, _ []byte) {
 // Number sets n to the value of a column, or returns false if the value is not a number.
 func (r *Rows) Number(i int, n *exact.Number) bool { return r.NumberAfter(i, 0, n) }
 
-// NumberAfter does what Number does for the row that comes a number of rows after the current one
-// in the batch.
+// NumberAfter sets n to the value of a column like Number, but for a later row of the batch. The
+// parameter rows is the distance from the current row.
 func (r *Rows) NumberAfter(i, rows int, n *exact.Number) bool {
 	c := &r.columns[i]
 	if c.dictionary != nil {
@@ -186,9 +187,9 @@ func (r *Rows) NumberAfter(i, rows int, n *exact.Number) bool {
 	return v != nil && c.leaf.number(v, n)
 }
 
-// Codes returns the codes of the rows from the current one to the end of the batch, and the dictionary in
-// which the codes are indices. The code of a row without a value is -1. If the rows have no codes,
-// the dictionary is nil.
+// Codes returns the codes of the rows from the current one to the end of the batch, and the
+// dictionary of the codes. The code of a row without a value is -1. If the rows have no codes, the
+// dictionary is nil.
 func (r *Rows) Codes(i int) ([]int32, *Dictionary) {
 	c := &r.columns[i]
 	if c.dictionary == nil {

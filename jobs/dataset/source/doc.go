@@ -1,6 +1,6 @@
-// Package source reads and writes the objects that a job processes: files, blobs, and documents of
-// web servers. The package defines four interfaces, and the errors that their implementations
-// return:
+// Package source reads and writes the objects that a job processes. Objects are files, blobs, and
+// documents of web servers. The package defines four interfaces, and the errors that their
+// implementations return:
 //
 //	jobs/dataset
 //	     │
@@ -13,17 +13,17 @@
 //
 // An [Object] is listed with its size and its tag. The tag is an ETag or a time of modification,
 // and identifies the content together with the size. A driver reads only the content that was
-// listed, and returns an error if the object has changed since.
+// listed, and returns an error if the object has changed since the listing.
 //
 // # What can fail
 //
 //   - The object is missing: [ErrNotFound]. The object was changed after it was listed:
 //     [ErrChanged].
-//   - The credentials do not suffice: [ErrDenied]. The error says how to fix the cause.
+//   - The credentials do not permit access: [ErrDenied]. The error contains a fix.
 //   - The storage is busy (status 429 or 5xx), slow or unreachable: [ErrUnavailable], or any
 //     error in the middle of a stream. The caller retries from the byte that it needs next.
-//   - A name contains a secret, such as the signature of a SAS: [CheckSecret] refuses it, because
-//     names are stored with a job's parameters and printed.
+//   - A name contains a secret, such as the signature of a SAS: [CheckSecret] refuses the name,
+//     because names are stored with a job's parameters and printed.
 //
 // Package source/sourcetest is the conformance suite of the drivers.
 package source

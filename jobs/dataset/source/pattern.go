@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// IsGlob reports whether a name contains special characters of path.Match, and so is a pattern.
+// IsGlob reports whether a name contains special characters of path.Match and therefore is a
+// pattern.
 func IsGlob(name string) bool { return strings.ContainsAny(name, "*?[") }
 
 // GlobPrefix returns the part of a pattern before its first special character. All names that match
-// the pattern begin with this part.
+// the pattern begin with GlobPrefix(pattern).
 func GlobPrefix(pattern string) string {
 	if i := strings.IndexAny(pattern, `*?[\`); i >= 0 {
 		return pattern[:i]

@@ -16,14 +16,15 @@ type Driver interface {
 	Reader
 }
 
-// Entry is one driver of a [Set]. The driver is opened when it is first needed, because opening may
-// need credentials that a process has only if it needs the driver.
+// Entry is one driver of a [Set]. The driver is opened when it is first used, because only
+// processes that use the driver may have the necessary credentials.
 type Entry struct {
 	Claims func(name string) bool // reports whether this driver is responsible for a name
 	Open   func() (Driver, error)
 }
 
-// Set is a driver that uses, for each name, the first of its entries whose Claims returns true.
+// Set is a driver that selects a driver by the name of an object. A Set uses the first entry whose
+// Claims returns true for the name.
 type Set struct {
 	entries []Entry
 	opened  []func() (Driver, error)

@@ -9,8 +9,8 @@ import (
 
 var form = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 
-// Check returns an error if name is not a valid name. The parameter kind says what is named, for example
-// "cluster", and appears in the error.
+// Check returns an error if name is not a valid name. The parameter kind, for example "cluster",
+// appears in the error.
 func Check(kind, name string) error {
 	if !form.MatchString(name) {
 		return fmt.Errorf("%s name %q: want 1 to 40 lower-case letters, digits and dashes, the first not a dash", kind, name)

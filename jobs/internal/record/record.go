@@ -1,6 +1,6 @@
-// Package record encodes the records that Bellwether stores and the messages that
-// it sends: one byte for the version of the format, then a value in CBOR
-// (RFC 8949) with sorted keys.
+// Package record encodes the records that Bellwether stores and the messages that it sends. A
+// record is one byte for the version of the format, followed by a value in CBOR (RFC 8949) with
+// sorted keys.
 package record
 
 import (

@@ -42,13 +42,13 @@ func middle(bin uint32) float64 {
 	low := uint64(bin) << (64 - binBits)
 	high := low | (1<<(64-binBits) - 1)
 	if zero := uint64(1) << 63; low == zero || high == zero-1 {
-		return 0 // the bins on both sides of 0
+		return 0 // the bins on both sides of 0 have the middle 0
 	}
 	a, b := edge(low), edge(high)
 	return a + (b-a)/2
 }
 
-// Histogram counts how many values are in each bin. All bins have the same relative width. A nil
+// Histogram contains the number of values in each bin. All bins have the same relative width. A nil
 // Histogram can be read and merged, but not added to.
 type Histogram map[uint32]uint64
 
@@ -105,8 +105,8 @@ func (h Histogram) Count() (total uint64) {
 	return total
 }
 
-// Quantile returns the middle of the bin that contains the value of rank ceil(q·n). Quantile returns
-// NaN if there are no values.
+// Quantile returns the middle of the bin that contains the value of rank ceil(q·n). Quantile
+// returns NaN if the histogram is empty.
 func (h Histogram) Quantile(q float64) float64 {
 	rank := max(1, uint64(math.Ceil(q*float64(h.Count()))))
 	for _, bin := range slices.Sorted(maps.Keys(h)) {
@@ -119,17 +119,18 @@ func (h Histogram) Quantile(q float64) float64 {
 	return math.NaN()
 }
 
-// maxExact is the maximum number of hashes that are kept. For more distinct values, registers are
-// used instead.
+// maxExact is the maximum number of hashes that are kept. If more distinct values are added, the
+// sketch uses registers instead.
 const maxExact = 4096
 
 // registerBits is the number of bits of a hash that determine its register.
 const registerBits = 14
 
-// Distinct counts distinct values by their hashes. Few values are counted exactly, and many with
-// the registers of HyperLogLog (Flajolet et al. 2007). The zero value is empty.
+// Distinct counts distinct values by their hashes. A small number of values is counted exactly. A
+// large number is estimated with the registers of HyperLogLog (Flajolet et al. 2007). The zero
+// value is empty.
 type Distinct struct {
-	hashes    map[uint64]struct{} // nil when registers are used
+	hashes    map[uint64]struct{} // hashes of the values; nil if registers are used
 	registers []uint8
 }
 
@@ -219,7 +220,8 @@ func (d *Distinct) Count() uint64 {
 }
 
 // estimate is the improved estimator of Otmar Ertl (New cardinality estimation algorithms for
-// HyperLogLog sketches, 2017, algorithm 6). Every processor rounds its operations in the same way.
+// HyperLogLog sketches, 2017, algorithm 6). The operations of estimate are rounded in the same way
+// on every processor.
 func (d *Distinct) estimate() uint64 {
 	const m, q = 1 << registerBits, 64 - registerBits
 	var histogram [q + 2]float64

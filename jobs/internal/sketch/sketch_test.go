@@ -11,7 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
-// TestSketches adds numbers in two halves, and merges the halves in both orders.
+// TestSketches adds numbers to two sketches and merges the sketches in both orders.
 func TestSketches(t *testing.T) {
 	const n = 100_000
 	var d [2]Distinct

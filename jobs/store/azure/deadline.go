@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// deadline is the time limit of a call. The limit can be extended during the call, because the size of a value
-// is unknown until the answer begins.
+// deadline is the time limit of a call. The limit can be extended during the call, because the size
+// of a value is unknown until the response begins.
 type deadline struct {
 	timer *time.Timer
 }
@@ -20,7 +20,8 @@ func (d deadline) reset(to time.Duration) { d.timer.Reset(to) }
 
 func (d deadline) stop() { d.timer.Stop() }
 
-// cause adds the reason to err if ctx has ended. Otherwise cause returns err.
+// cause adds the reason for the end of ctx to err. If ctx has not ended, cause returns err
+// unchanged.
 func (d deadline) cause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%w (%v)", cause, err)

@@ -27,17 +27,17 @@ type Config struct {
 	// end with a dash.
 	Cluster string
 
-	// HideFor is the time for which a received submission stays hidden: whole seconds, 1 s
-	// to 7 days, by default 30 s. The receiver must extend a submission well before this
-	// time is over.
+	// HideFor is the time for which a received submission stays hidden. HideFor must be whole
+	// seconds from 1 s to 7 days; the default is 30 s. The receiver must extend a submission well
+	// before HideFor has passed.
 	HideFor time.Duration
 
-	// PollEvery is the longest time that Receive waits between two requests for a message; 2 s by
-	// default. A shorter time needs more requests; a longer time delays submissions.
+	// PollEvery is the longest time that Receive waits between two requests for a message. The
+	// default is 2 s. A shorter time needs more requests; a longer time delays submissions.
 	PollEvery time.Duration
 
-	// CallTimeout bounds each call; 10 s by default, longer for large values. A call
-	// that takes longer than CallTimeout has likely failed.
+	// CallTimeout is the time limit of each call. The default is 10 s. Calls that transfer large
+	// values get more time.
 	CallTimeout time.Duration
 
 	// Logger logs when the queue becomes unavailable and when it is available again. If Logger is
@@ -109,7 +109,7 @@ func Open(a *account.Account, cfg Config) (*Driver, error) {
 }
 
 // Check creates the container and the queue if they are missing. If both exist, Check makes two
-// requests. If signing in fails, the error says how to fix it.
+// requests. If signing in fails, the error contains a fix.
 func (d *Driver) Check(ctx context.Context) error {
 	err := d.call(ctx, 0, func(ctx context.Context) error {
 		_, err := d.blobs.NewBlobClient("check").GetProperties(ctx, nil)
@@ -175,8 +175,8 @@ func (d *Driver) timeout(size int) time.Duration {
 	return d.cfg.CallTimeout + time.Duration(size>>20)*perMiB
 }
 
-// The following error codes are translated to ErrNotFound and ErrConflict, unless the caller of call handles
-// the code.
+// The function translate turns these error codes into ErrNotFound and ErrConflict, unless the
+// caller of call handles the code.
 var (
 	notFound = []bloberror.Code{bloberror.BlobNotFound, bloberror.ContainerNotFound}
 	conflict = []bloberror.Code{bloberror.BlobAlreadyExists, bloberror.ConditionNotMet}

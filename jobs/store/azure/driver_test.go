@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.Main(m)) }
 
-// hideFor is the shortest that Azure allows.
+// hideFor is the shortest hide time that Azure allows.
 const hideFor = time.Second
 
 var clusters atomic.Int64

@@ -16,13 +16,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// TestAnswerBeforeTheRequestWasRead has storage refuse a request whose body it has
-// not read, as it does when it is busy. The body is still being sent then, beside the
-// next try's.
+// TestAnswerBeforeTheRequestWasRead checks retries if busy storage refuses a request before it has
+// read the body. The SDK then sends the body of the next try while the first body is still being
+// sent.
 func TestAnswerBeforeTheRequestWasRead(t *testing.T) {
 	t.Parallel()
 	value := make([]byte, 8<<20)
-	_, _ = rand.Read(value) // never fails
+	_, _ = rand.Read(value) // Read of crypto/rand never returns an error
 	var tries atomic.Int32
 	storage := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if tries.Add(1) <= 2 {

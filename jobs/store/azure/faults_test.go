@@ -18,7 +18,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// faulty opens a separate cluster through a transport that injects faults.
+// faulty opens the storage of a new cluster through a transport that injects faults.
 func faulty(t *testing.T, cfg azure.Config) (*azure.Driver, *faults.Transport) {
 	t.Helper()
 	a, transport := azuritetest.Faulty(t)
@@ -38,7 +38,7 @@ func wantStored(t *testing.T, d *azure.Driver, key, want string) store.Version {
 	return version
 }
 
-// passing are faults that end with the SDK's next try.
+// passing contains faults that affect only one try of the SDK.
 var passing = map[string]faults.Fault{
 	"reset":        {Reset: true},
 	"500":          {Status: 500, Code: "InternalError"},
@@ -72,7 +72,7 @@ func TestPassingFaults(t *testing.T) {
 			if lost := fault.LoseAnswer; lost != errors.Is(err, store.ErrConflict) || !lost && err != nil {
 				t.Fatalf("replace: %v", err)
 			}
-			wantStored(t, d, "a/b", "two") // though its writer may not know
+			wantStored(t, d, "a/b", "two") // the value was written, although the writer may have got an error
 			once(account.PutBlob)
 			_, err = d.Put(t.Context(), "a/c", []byte("new"), store.IfAbsent)
 			if lost := fault.LoseAnswer; lost != errors.Is(err, store.ErrConflict) || !lost && err != nil {
@@ -97,11 +97,11 @@ func TestPassingFaultsOfTheQueue(t *testing.T) {
 	t.Parallel()
 	for name, fault := range passing {
 		if fault.LoseAnswer {
-			continue // the next test
+			continue // the message of an earlier case was received
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Hidden for longer than a slow answer takes.
+			// The hide time must be longer than the delay of a slow response.
 			d, transport := faulty(t, azure.Config{HideFor: 10 * time.Second})
 			once := func(kind account.Kind) { transport.Set(faults.Times(1, fault, kind)) }
 			once(account.SendMessage)
@@ -125,7 +125,7 @@ func TestPassingFaultsOfTheQueue(t *testing.T) {
 	}
 }
 
-// TestLostAnswersOfTheQueue shows what a receiver must expect.
+// TestLostAnswersOfTheQueue checks the effects of lost responses of the queue.
 func TestLostAnswersOfTheQueue(t *testing.T) {
 	t.Parallel()
 	d, transport := faulty(t, azure.Config{})
@@ -138,7 +138,7 @@ func TestLostAnswersOfTheQueue(t *testing.T) {
 		}
 		return m
 	}
-	// Of a Send: the message is there twice.
+	// If the response to a Send is lost, a retry adds the message a second time.
 	lose(account.SendMessage)
 	if err := d.Send(t.Context(), []byte("text")); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,8 @@ func TestLostAnswersOfTheQueue(t *testing.T) {
 	if err := one.Delete(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// Of an Extend: the receipt is lost, and the message is delivered again.
+	// If the response to an Extend is lost, the receipt is lost, and the message is delivered
+	// again.
 	lose(account.UpdateMessage)
 	if err := two.Extend(t.Context()); !errors.Is(err, store.ErrConflict) {
 		t.Fatalf("Extend: %v, want ErrConflict", err)
@@ -156,12 +157,12 @@ func TestLostAnswersOfTheQueue(t *testing.T) {
 		t.Fatalf("Delete: %v, want ErrConflict", err)
 	}
 	two = receive(2)
-	// Of a Delete: it is done.
+	// If the response to a Delete is lost, the message has been deleted.
 	lose(account.DeleteMessage)
 	if err := two.Delete(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// Of a Receive: the delivery counts.
+	// If the response to a Receive is lost, the delivery count increases.
 	if err := d.Send(t.Context(), []byte("text")); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +248,8 @@ func TestCutAnswerIsNotAValue(t *testing.T) {
 	}
 }
 
-// TestReceiveOutlastsAnOutage makes storage unavailable while a receiver waits.
+// TestReceiveOutlastsAnOutage checks that a waiting receiver gets a message after storage was
+// unavailable.
 func TestReceiveOutlastsAnOutage(t *testing.T) {
 	var log logtest.Log
 	d, transport := faulty(t, azure.Config{PollEvery: 200 * time.Millisecond, Logger: log.Logger()})
@@ -275,8 +277,8 @@ func TestReceiveOutlastsAnOutage(t *testing.T) {
 	}
 }
 
-// TestReceiverThatGivesUpHidesNothing cancels a receiver while the answer that
-// has a message for it is in flight.
+// TestReceiverThatGivesUpHidesNothing cancels a receiver while a response with a message is in
+// flight. The message must become visible again at once.
 func TestReceiverThatGivesUpHidesNothing(t *testing.T) {
 	d, transport := faulty(t, azure.Config{HideFor: time.Hour})
 	if err := d.Send(t.Context(), []byte("text")); err != nil {
@@ -309,13 +311,14 @@ func TestIdleReceiverIsCheap(t *testing.T) {
 	if m, err := d.Receive(ctx); err == nil {
 		t.Fatalf("received %q", m.Body())
 	}
-	// At 0, 0.1, 0.3, 0.7, 1.5, 2.3, 3.1 s, up to an eighth sooner each time.
+	// Requests are sent at 0, 0.1, 0.3, 0.7, 1.5, 2.3 and 3.1 s, and each pause may be an eighth
+	// shorter.
 	if n := transport.Requests() - before; n < 4 || n > 9 {
 		t.Errorf("made %d requests", n)
 	}
 }
 
-// TestForeignMessage sends messages that Bellwether did not make.
+// TestForeignMessage checks messages that other programs have sent to the queue.
 func TestForeignMessage(t *testing.T) {
 	cluster := newCluster()
 	a := azuritetest.Account(t, account.Config{})
@@ -356,8 +359,8 @@ func TestForeignMessage(t *testing.T) {
 	}
 }
 
-// TestRequests checks the number of requests that each call needs and their kinds, by which
-// the other tests inject faults.
+// TestRequests checks the number and the kinds of the requests of each call. Other tests inject
+// faults by the kind of request.
 func TestRequests(t *testing.T) {
 	d, transport := faulty(t, azure.Config{})
 	want := func(doing string, kind account.Kind, do func() error) {
@@ -399,7 +402,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestNothingIsThere reads before anything was written.
+// TestNothingIsThere checks reads before the first write.
 func TestNothingIsThere(t *testing.T) {
 	d := open(t, azuritetest.Account(t, account.Config{}), azure.Config{})
 	if _, _, err := d.Get(t.Context(), "a/b"); !errors.Is(err, store.ErrNotFound) {

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// minPoll is the wait after the first request that found no message.
+	// minPoll is the time between the first request for a message and the second request.
 	minPoll = 100 * time.Millisecond
-	// grace is the time that a request for a message may still take after its caller's context has
+	// grace is the time for which a request for a message continues after its caller's context has
 	// ended. If the request were cancelled at once, storage might hide a message that no receiver
 	// gets.
 	grace = 250 * time.Millisecond
@@ -92,7 +92,8 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 	}
 }
 
-// dequeue makes one request for a message. If there is no message, dequeue returns nil.
+// dequeue makes one request for a message. If the queue has no visible message, dequeue returns
+// nil.
 func (d *Driver) dequeue(ctx context.Context) (*message, error) {
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
 	defer cancel()
@@ -130,7 +131,7 @@ type message struct {
 	body       []byte
 	deliveries int
 
-	mu      sync.Mutex // held during each request, because a request may change the receipt
+	mu      sync.Mutex // locked during each request, because a request may change the receipt
 	receipt string
 }
 
@@ -153,9 +154,9 @@ func (m *message) Body() []byte { return m.body }
 
 func (m *message) Deliveries() int { return m.deliveries }
 
-// Extend implements store.Message. The error is store.ErrConflict if the message was
-// delivered again or the answer to an earlier Extend was lost, and store.ErrNotFound if
-// the message was deleted.
+// Extend implements store.Message. The error is store.ErrConflict if the message was delivered
+// again or the response to an earlier Extend was lost, and store.ErrNotFound if the message was
+// deleted.
 func (m *message) Extend(ctx context.Context) error {
 	return m.driver.call(ctx, 0, func(ctx context.Context) error { return m.update(ctx, *m.driver.hideSeconds()) })
 }
@@ -171,8 +172,8 @@ func (m *message) update(ctx context.Context, seconds int32) error {
 	return nil
 }
 
-// Delete implements store.Message. The error is store.ErrConflict if the message was
-// delivered again or the answer to an Extend was lost.
+// Delete implements store.Message. The error is store.ErrConflict if the message was delivered
+// again or the response to an Extend was lost.
 func (m *message) Delete(ctx context.Context) error {
 	return m.driver.call(ctx, 0, func(ctx context.Context) error {
 		m.mu.Lock()

@@ -13,7 +13,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// No error and no log line of any method contains a secret, whatever the endpoint answers.
+// TestErrorsHaveNoSecrets checks that no error and no log line contains a secret, for any response
+// of the endpoint.
 func TestErrorsHaveNoSecrets(t *testing.T) {
 	t.Parallel()
 	secrettest.EachAccount(t, func(t *testing.T, a *account.Account) {

@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 )
 
-// BenchmarkSwap is the compare-and-swap of a checkpoint, synced to disk.
+// BenchmarkSwap measures the compare-and-swap of a checkpoint, including the sync to disk.
 func BenchmarkSwap(b *testing.B) {
 	for _, size := range []int{1 << 10, 64 << 10, 4 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
@@ -59,7 +59,7 @@ func BenchmarkCreateAndDelete(b *testing.B) {
 	})
 }
 
-// BenchmarkMessage sends, receives, extends and deletes a message.
+// BenchmarkMessage measures a message that is sent, received, extended and deleted.
 func BenchmarkMessage(b *testing.B) {
 	d := open(b, connect(b), jetstream.Config{})
 	each(b, func() {
@@ -79,8 +79,8 @@ func BenchmarkMessage(b *testing.B) {
 	})
 }
 
-// each reports the median and the 99th percentile besides the mean: a disk's
-// slowest syncs say little of the others.
+// each reports the median and the 99th percentile in addition to the mean, because a few slow syncs
+// of the disk distort the mean.
 func each(b *testing.B, do func()) {
 	var took []time.Duration
 	for b.Loop() {

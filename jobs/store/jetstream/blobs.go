@@ -48,7 +48,7 @@ func (d *Driver) Get(ctx context.Context, key string) ([]byte, store.Version, er
 type entry struct {
 	revision uint64
 	value    []byte
-	large    *pointer // pointer to the chunks of the value; nil if the value is in the entry
+	large    *pointer // pointer to the chunks of the value; nil if the entry contains the value
 }
 
 func (e entry) version() store.Version { return makeVersion(e.revision, e.large) }
@@ -94,10 +94,10 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 		d.dropLarge(ctx, p.Name)
 		return "", translate(ctx, err)
 	}
-	pointerCtx, cancel := d.uncancelled(ctx) // after a cancelled write it would be unknown whether the pointer to the chunks is stored
+	pointerCtx, cancel := d.uncancelled(ctx) // a cancelled write might have stored the pointer to the chunks
 	defer cancel()
 	version, err := d.putBody(pointerCtx, token, encodePointer(p), &p, cond)
-	if errors.Is(err, store.ErrConflict) { // a conflict proves that the pointer to the chunks was not stored; other errors do not
+	if errors.Is(err, store.ErrConflict) { // only a conflict proves that the pointer to the chunks was not stored
 		d.dropLarge(ctx, p.Name)
 	}
 	return version, err
@@ -135,8 +135,8 @@ func (d *Driver) swap(ctx context.Context, token string, body []byte, large *poi
 	return makeVersion(revision, large), nil
 }
 
-// overwrite writes a value without a condition. Internally it uses compare-and-swap, because it must know which
-// chunks the write replaced.
+// overwrite writes a value without a condition. overwrite uses compare-and-swap internally to learn
+// which chunks the write has replaced.
 func (d *Driver) overwrite(ctx context.Context, token string, body []byte, large *pointer) (store.Version, error) {
 	for {
 		var version store.Version
@@ -153,8 +153,8 @@ func (d *Driver) overwrite(ctx context.Context, token string, body []byte, large
 		if !errors.Is(err, store.ErrConflict) {
 			return version, err
 		}
-		// A conflict means that another writer succeeded, so at least one of the concurrent writers makes
-		// progress.
+		// Retries are bounded in practice, because each conflict means that a concurrent writer has
+		// succeeded.
 	}
 }
 
@@ -175,7 +175,7 @@ func (d *Driver) Delete(ctx context.Context, key string) error {
 	if err != nil && !errors.Is(err, store.ErrCorrupt) {
 		return translate(ctx, err)
 	}
-	// Purge only up to the revision that was read, because later revisions must be kept.
+	// The purge ends at the revision that was read, because later revisions must be kept.
 	err = d.bucket.Purge(ctx, jetstream.WithPurgeSubject(d.names.value(token)), jetstream.WithPurgeSequence(e.revision+1))
 	if err != nil {
 		return translate(ctx, err)

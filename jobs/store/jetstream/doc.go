@@ -1,8 +1,7 @@
 // Package jetstream is the storage driver for JetStream on a NATS server. The type [Driver]
 // implements both store.Blobs and store.Queue. The package is internal to Bellwether.
 //
-// A cluster C has the following streams, all on file storage. [Open] creates missing
-// streams.
+// A cluster named C has three streams on file storage. [Open] creates missing streams.
 //
 //	KV_bellwether-C       a key-value bucket that keeps the last revision of each value
 //	bellwether-C-large    the chunks of values that are too large for one message
@@ -13,12 +12,12 @@
 //
 // The version of a value is the revision in the bucket. A Put is one message, which JetStream
 // stores only if the key's last revision is the expected revision. The first byte of a stored value
-// tells whether the value itself or a pointer to chunks follows. A large value is written in this
-// order: first the chunks, under a name that no other write uses, and then the pointer. So a reader
-// sees either the complete old value or the complete new value. The chunks of the replaced value
-// are removed after the new pointer is written. If a reader finds chunks missing, it reads the
-// pointer again. The chunks' name is part of the version, so a compare-and-swap can remove the
-// replaced chunks without another request.
+// says whether the value or a pointer to chunks follows. A Put of a large value first writes the
+// chunks, under a name that no other write uses, and then the pointer. A reader therefore sees
+// either the complete old value or the complete new value. The chunks of the replaced value are
+// removed after the new pointer is written. If a chunk is missing, the reader reads the pointer
+// again. The chunks' name is part of the version, so a compare-and-swap can remove the replaced
+// chunks without another request.
 //
 // The chunks are not in a NATS object store, because Put and Get of an object store need two more
 // messages each, and Get waits until the deadline if an object no longer exists.
@@ -28,15 +27,15 @@
 // reads.
 //
 // JetStream acknowledges a message before it is synced to disk, unless the server has
-// sync_interval: always. Package natsserver sets this option.
+// sync_interval: always. Package natsserver sets the option sync_interval: always.
 //
-// If the account has a storage limit, a part of the space below the limit is reserved. New large
-// values and new submissions may not use the reserved space, and get store.ErrFull instead. The
+// If the account has a storage limit, the driver reserves a part of the space below the limit. New
+// large values and new submissions may not use the reserved space, and fail with store.ErrFull. The
 // embedded server of package natsserver has a storage limit.
 //
-// What can fail: if there is no server, or if a stream has no leader, calls wait for
-// [Config.CallTimeout] and return store.ErrUnavailable; Receive waits until the server is back. A
-// process may die after it has written chunks and before it has written their pointer, or after it
-// has replaced or deleted a pointer and before it has removed the pointer's chunks. In both cases
-// chunks without a pointer remain. DeletePrefix and DeleteRemains remove such chunks.
+// If no server answers, or if a stream has no leader, calls wait for [Config.CallTimeout] and
+// return store.ErrUnavailable. Receive waits until the server is available. A process may die
+// between writing chunks and writing their pointer, or between deleting a pointer and removing its
+// chunks. Chunks without a pointer then remain. DeletePrefix and DeleteRemains remove chunks
+// without a pointer.
 package jetstream

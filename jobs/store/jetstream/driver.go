@@ -17,23 +17,22 @@ import (
 
 // Config is the configuration of a [Driver].
 type Config struct {
-	// Cluster is the cluster's name, which is part of all names in JetStream: 1 to 40
-	// lower-case letters, digits and dashes.
+	// Cluster is the cluster's name: 1 to 40 lower-case letters, digits and dashes. The cluster's
+	// name is a part of all names in JetStream.
 	Cluster string
 
-	// Replicas is the number of servers that keep each value: 1 (the default) to 5. Replicas is
-	// used only when the streams are created.
+	// Replicas is the number of servers that store each value, from 1 to 5. The default is 1.
+	// Replicas is used only when the streams are created.
 	Replicas int
 
-	// HideFor is the time for which a received submission stays hidden: at least 100 ms, by default
-	// 30 s. The receiver must extend a submission well before this time is over. HideFor is a
-	// setting of the queue's consumer on the server, so opening the storage with another value
-	// changes the setting for all processes.
+	// HideFor is the time for which a received submission stays hidden. HideFor must be at least
+	// 100 ms; the default is 30 s. The receiver must extend a submission well before HideFor has
+	// passed. HideFor is a setting of the queue's consumer on the server, so opening the storage
+	// with another value changes the setting for all processes.
 	HideFor time.Duration
 
-	// CallTimeout bounds each request to the server if the caller's context has no
-	// deadline; 5 s by default. A server that has not answered within this time is more
-	// likely dead than slow, even if it syncs its disk.
+	// CallTimeout is the time limit of each request to the server if the caller's context has no
+	// deadline. The default is 5 s. A server that syncs each write to disk answers much faster.
 	CallTimeout time.Duration
 
 	// Logger logs when the queue becomes unavailable and when it is available again. If Logger is
@@ -76,8 +75,8 @@ type Driver struct {
 	chunks jetstream.Stream
 	queue  jetstream.Consumer
 
-	direct      bool                  // true if the streams cannot have replicas, so that direct reads are safe: see the method last
-	leaderReads nats.JetStreamContext // API that is used only for reads
+	direct      bool                  // true if the streams cannot have replicas, so that direct reads are safe
+	leaderReads nats.JetStreamContext // older API of the NATS client, which is used only for reads
 
 	limited    bool // true if the account has a storage limit
 	maxMessage int  // largest number of bytes of a value or chunk in one message
@@ -147,16 +146,17 @@ func (d *Driver) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstr
 		return stream, err
 	}
 	stream, err = d.js.CreateStream(ctx, cfg)
-	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process created the stream first
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process created the stream at the same time
 		return d.js.Stream(ctx, cfg.Name)
 	}
 	return stream, err
 }
 
-// bucketConfig returns the configuration of the stream for values. The stream is a key-value bucket, so that
-// NATS tools can read it. Unlike usual buckets, this bucket allows direct reads only if it has one replica,
-// because a lagging replica may answer a direct read with an old value. The bucket does not allow roll-ups,
-// because a user with permission to write one key could delete all other keys by a roll-up.
+// bucketConfig returns the configuration of the stream for values. The stream is a key-value
+// bucket, so that NATS tools can read it. Unlike usual buckets, this bucket allows direct reads
+// only if it has one replica, because a lagging replica may answer a direct read with an old value.
+// The bucket does not allow roll-ups, because a user with permission to write one key could delete
+// all other keys with a roll-up.
 func (d *Driver) bucketConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              d.names.bucketStream,

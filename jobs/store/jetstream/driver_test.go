@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // hideFor is short to keep the tests fast.
 const hideFor = 2 * time.Second
 
-// connect starts a server and connects to it.
+// connect starts a NATS server and returns a connection to the server.
 func connect(t testing.TB) *nats.Conn {
 	t.Helper()
 	return natstest.Connect(t, natstest.Start(t, natsserver.Config{}).URL())
@@ -55,7 +55,7 @@ func open(t testing.TB, nc *nats.Conn, cfg jetstream.Config) *jetstream.Driver {
 	return d
 }
 
-// opener returns a function that opens separate clusters on one server.
+// opener returns a function that opens the storage of a new cluster on one server.
 func opener(t *testing.T) func(t *testing.T) *jetstream.Driver {
 	server := natstest.Start(t, natsserver.Config{})
 	var clusters atomic.Int64
@@ -160,7 +160,7 @@ func chunkCount(t *testing.T, nc *nats.Conn) uint64 {
 func TestReplacedChunksAreRemoved(t *testing.T) {
 	nc := connect(t)
 	d := open(t, nc, jetstream.Config{})
-	large := make([]byte, 1<<20+1) // three chunks
+	large := make([]byte, 1<<20+1) // a value of three chunks
 	put := func(value []byte, cond store.Condition) store.Version {
 		t.Helper()
 		v, err := d.Put(t.Context(), "a/b", value, cond)
@@ -197,7 +197,7 @@ func TestReplacedChunksAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(0)
-	// Chunks whose writer died before it wrote the pointer.
+	// The writer of these chunks died before it wrote the pointer.
 	js, err := natsjs.New(nc)
 	if err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestDamageIsNoticed(t *testing.T) {
 	if _, err := js.Publish(t.Context(), chunk, bytes.Repeat([]byte("y"), 600<<10-512<<10)); err != nil {
 		t.Fatal(err)
 	}
-	wantCorrupt("large") // another digest
+	wantCorrupt("large") // the digest in the pointer differs
 	if _, err := js.Publish(t.Context(), chunk, []byte("short")); err != nil {
 		t.Fatal(err)
 	}
@@ -266,10 +266,11 @@ func TestDamageIsNoticed(t *testing.T) {
 	if err := stream.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantCorrupt("large") // gone for good
+	wantCorrupt("large") // the chunks were removed
 }
 
-// The delete of a bucket leaves a marker, which counts as a missing value.
+// TestDeleteMarkCountsAsAbsent checks that a value is missing if a NATS tool has deleted its key.
+// The delete operation of a key-value bucket leaves a marker.
 func TestDeleteMarkCountsAsAbsent(t *testing.T) {
 	nc := connect(t)
 	d := open(t, nc, jetstream.Config{})
@@ -336,8 +337,8 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestWritesToBrokenConnection writes while the socket is broken and the client
-// does not know yet.
+// TestWritesToBrokenConnection checks writes to a broken socket before the NATS client has noticed
+// the failure.
 func TestWritesToBrokenConnection(t *testing.T) {
 	server := natstest.Start(t, natsserver.Config{})
 	for _, broken := range []error{
@@ -366,7 +367,7 @@ func TestWritesToBrokenConnection(t *testing.T) {
 	}
 }
 
-// brokenDialer dials connections whose writes can be made to fail.
+// brokenDialer dials connections whose writes fail on demand.
 type brokenDialer struct{ broken atomic.Pointer[error] }
 
 func (d *brokenDialer) Dial(network, address string) (net.Conn, error) {
@@ -386,8 +387,8 @@ func (c brokenConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestReceiveOutlivesTheServer restarts the server during a Receive. Values that were
-// written before the restart exist after it.
+// TestReceiveOutlivesTheServer restarts the server during a Receive. Values from before the restart
+// must still exist.
 func TestReceiveOutlivesTheServer(t *testing.T) {
 	dir := t.TempDir()
 	server := natstest.Start(t, natsserver.Config{Dir: dir})
@@ -422,7 +423,7 @@ func TestReceiveOutlivesTheServer(t *testing.T) {
 	}
 }
 
-// TestReceiveCreatesAMissingQueue deletes the stream during a Receive.
+// TestReceiveCreatesAMissingQueue deletes the queue's stream during a Receive.
 func TestReceiveCreatesAMissingQueue(t *testing.T) {
 	nc := connect(t)
 	var log logtest.Log
@@ -446,7 +447,7 @@ func TestReceiveCreatesAMissingQueue(t *testing.T) {
 // TestReceiverThatIsCutOff stalls the connection of a receiver. The server soon drops the receiver's
 // request, because a message that it sent to this receiver would stay hidden for HideFor.
 func TestReceiverThatIsCutOff(t *testing.T) {
-	server := natstest.StartOptions(t, server.Options{JetStream: true}) // disconnects no client in the time of this test
+	server := natstest.StartOptions(t, server.Options{JetStream: true}) // long ping interval, so that the server does not disconnect a client during the test
 	proxy, err := faults.NewTCPProxy(server.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -495,11 +496,12 @@ func TestReceiverThatIsCutOff(t *testing.T) {
 	}
 }
 
-// A submission is not acknowledged until its job ends, and there may be many.
+// TestManyMessagesMayBeHidden checks that many messages can be hidden at once, because a submission
+// stays unacknowledged until its job ends.
 func TestManyMessagesMayBeHidden(t *testing.T) {
 	nc := connect(t)
 	d := open(t, nc, jetstream.Config{HideFor: time.Minute})
-	const messages = 1100 // more than a consumer's default limit
+	const messages = 1100 // more than the default limit of unacknowledged messages of a consumer
 	js, err := natsjs.New(nc)
 	if err != nil {
 		t.Fatal(err)
@@ -539,7 +541,7 @@ func TestHideTimeFollowsTheLatestOpen(t *testing.T) {
 	}
 }
 
-// receiveLater receives one message in the background.
+// receiveLater receives one message in another goroutine.
 func receiveLater(t *testing.T, d *jetstream.Driver) <-chan store.Message {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	received := make(chan store.Message, 1)

@@ -43,7 +43,7 @@ func translate(ctx context.Context, err error) error {
 	return err
 }
 
-// The following error codes of JetStream have no names in the client library.
+// These constants are error codes of JetStream that have no names in the client library.
 const (
 	accountResourcesExceeded jetstream.ErrorCode = 10002
 	insufficientResources    jetstream.ErrorCode = 10023
@@ -70,7 +70,7 @@ func unavailable(err error) bool {
 		nats.ErrNoResponders, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat,
 		nats.ErrConnectionClosed, nats.ErrConnectionDraining, nats.ErrConnectionReconnecting,
 		nats.ErrDisconnected, nats.ErrNoServers, nats.ErrReconnectBufExceeded, nats.ErrStaleConnection,
-		jetstream.ErrStreamNotFound, jetstream.ErrBucketNotFound, // not all servers know the new stream yet
+		jetstream.ErrStreamNotFound, jetstream.ErrBucketNotFound, // some servers may not know a new stream yet
 		jetstream.ErrConsumerNotFound, jetstream.ErrConsumerDeleted,
 		jetstream.ErrServerShutdown, jetstream.ErrConsumerLeadershipChanged,
 	} {
@@ -85,8 +85,8 @@ func unavailable(err error) bool {
 }
 
 // broken reports whether an error comes from the socket. The NATS client writes a message that is
-// too large for its buffer directly to the socket. So the call that sends such a message may notice
-// a broken socket before the client's own goroutines do.
+// too large for its buffer directly to the socket. The call that sends a large message may
+// therefore notice a broken socket before the client's goroutines do.
 func broken(err error) bool {
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return true
@@ -102,8 +102,9 @@ func (d *Driver) bounded(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, d.cfg.CallTimeout)
 }
 
-// connected waits until there is a connection, but at most for the call timeout. Without a connection, a
-// request would wait in the client's buffer, and might be sent long after its caller got an error.
+// connected waits until NATS is connected, but at most for the call timeout. Without a connection,
+// a request would wait in the client's buffer, and might be sent long after its caller got an
+// error.
 func (d *Driver) connected(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -18,12 +18,13 @@ const (
 	maxMessage = 512 << 10
 	// messageOverhead is the space for a message's headers.
 	messageOverhead = 4 << 10
-	// chunksInFlight is the number of chunks in flight, which bounds their memory. While the server syncs one
-	// chunk to disk, the next one is sent.
+	// chunksInFlight is the number of chunks that are sent before the first chunk is acknowledged.
+	// chunksInFlight bounds memory, and lets the driver send chunks while the server syncs earlier
+	// chunks to disk.
 	chunksInFlight = 4
 )
 
-// errChunkGone means that the value was replaced or deleted while it was being read.
+// errChunkGone is the error if a value was replaced or deleted while it was being read.
 var errChunkGone = errors.New("chunk of a large value is missing")
 
 // putLarge writes the chunks of a value under a new name. A value that replaces another value may
@@ -37,7 +38,7 @@ func (d *Driver) putLarge(ctx context.Context, token string, value []byte, isNew
 		group.Go(func() error {
 			lo, hi := p.bounds(i)
 			if isNew {
-				if err := d.room(groupCtx, int(hi-lo)); err != nil { // check before each chunk, because other writers use the same space
+				if err := d.room(groupCtx, int(hi-lo)); err != nil { // checked before each chunk, because other writers use the same space
 					return err
 				}
 			}
@@ -57,7 +58,7 @@ func (d *Driver) putLarge(ctx context.Context, token string, value []byte, isNew
 	return p, nil
 }
 
-// tooLarge returns store.ErrTooLarge if a value of size bytes exceeds the stream's limit by itself,
+// tooLarge returns store.ErrTooLarge if a value of size bytes exceeds the limit of an empty stream,
 // and otherwise the error full.
 func (d *Driver) tooLarge(ctx context.Context, size int, full error) error {
 	info, err := d.chunks.Info(ctx)
@@ -73,7 +74,7 @@ func (d *Driver) tooLarge(ctx context.Context, size int, full error) error {
 // getLarge reads the chunks of a value. The error is errChunkGone if a chunk is
 // missing.
 func (d *Driver) getLarge(ctx context.Context, token string, p pointer) ([]byte, error) {
-	// Read the first chunk before allocating memory for all chunks: the pointer may be
+	// The first chunk is read before memory for all chunks is allocated, because the pointer may be
 	// damaged.
 	first, err := d.chunk(ctx, token, p, 0)
 	if err != nil {
@@ -117,9 +118,9 @@ func (d *Driver) chunk(ctx context.Context, token string, p pointer, i int) ([]b
 	return msg.Data, nil
 }
 
-// dropLarge removes chunks that no pointer names. dropLarge removes them even if ctx has ended,
-// because the end of ctx may be the reason for the removal. dropLarge returns no error: chunks that
-// could not be removed only take space, until DeletePrefix or DeleteRemains removes them.
+// dropLarge removes chunks to which no pointer refers. dropLarge works even if ctx has ended,
+// because the end of ctx may be the reason for the removal. dropLarge returns no error, because
+// remaining chunks only take space until DeletePrefix or DeleteRemains removes them.
 func (d *Driver) dropLarge(ctx context.Context, name string) {
 	ctx, cancel := d.uncancelled(ctx)
 	defer cancel()

@@ -19,7 +19,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 )
 
-// TestLimitsOfAStream sets limits of the stream of large values.
+// TestLimitsOfAStream checks the errors if the stream of large values has limits.
 func TestLimitsOfAStream(t *testing.T) {
 	nc := connect(t)
 	d := open(t, nc, jetstream.Config{})
@@ -51,15 +51,15 @@ func TestLimitsOfAStream(t *testing.T) {
 	put("partial/c", 2<<20, store.ErrTooLarge)
 }
 
-// TestReservedRoom fills storage up to its limit with new jobs and partials. The lease and
-// the manifests can still be written, and partials too once values are deleted.
+// TestReservedRoom fills storage up to its limit with new jobs and partials. The lease and the
+// manifests must still be writable. Partials must be writable after values are deleted.
 func TestReservedRoom(t *testing.T) {
 	srv := natstest.Start(t, natsserver.Config{MaxStore: 64 << 20})
 	nc := natstest.Connect(t, srv.URL())
 	d := open(t, nc, jetstream.Config{})
 	s := store.New(store.Config{Blobs: d, Queue: d})
 	check(t, s.Fits(t.Context(), 40<<20))
-	if err := s.Fits(t.Context(), 60<<20); !errors.Is(err, store.ErrTooLarge) { // an eighth is reserved
+	if err := s.Fits(t.Context(), 60<<20); !errors.Is(err, store.ErrTooLarge) { // an eighth of the limit is reserved
 		t.Errorf("Fits of more than the account may keep: %v", err)
 	}
 	lease := must[*kvlease.Lease](t)(kvlease.Open(t.Context(), must[natsjs.JetStream](t)(natsjs.New(nc)), kvlease.Config{Bucket: "lease"}))
@@ -85,7 +85,7 @@ func TestReservedRoom(t *testing.T) {
 	if err := group.Wait(); !errors.Is(err, store.ErrFull) {
 		t.Fatalf("a small partial: %v, want ErrFull", err)
 	}
-	// A few submissions still fit where the smallest partial of the writers did not.
+	// A few submissions still fit, because they are smaller than the partials that were refused.
 	accepted, refused := 1, newSpec()
 	err := s.Submit(t.Context(), refused)
 	for ; err == nil && accepted < 1000; err = s.Submit(t.Context(), refused) {

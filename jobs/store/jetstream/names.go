@@ -8,7 +8,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// names are the names of a cluster's streams and subjects.
+// names contains the names of a cluster's streams and subjects.
 type names struct {
 	bucket        string // name of the bucket for values
 	bucketStream  string // name of the bucket's stream, whose prefix is prescribed by JetStream
@@ -49,15 +49,16 @@ func (n names) chunksUnder(token string) string { return n.chunkSubjects + "*.*.
 // chunksOf returns the subjects of all chunks that were ever written for one key.
 func (n names) chunksOf(token string) string { return n.chunkSubjects + "*.*." + token }
 
-// chunkToken returns the token in a chunk's subject that stands for the key.
+// chunkToken returns the token for the key in a chunk's subject.
 func (n names) chunkToken(subject string) string {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(subject, n.chunkSubjects), ".")
 	_, token, _ := strings.Cut(rest, ".")
 	return token
 }
 
-// A subject contains a key as tokens. Slashes in the key become dots between tokens, so that a prefix becomes a
-// wildcard. Dots in the key become underscores, which keys do not contain.
+// A subject contains a key as a sequence of tokens. Slashes in the key become the dots between
+// tokens, so that a wildcard can select the keys under a prefix. Dots in the key become
+// underscores, which keys do not contain.
 var (
 	toToken   = strings.NewReplacer("/", ".", ".", "_")
 	fromToken = strings.NewReplacer(".", "/", "_", ".")

@@ -15,14 +15,14 @@ import (
 const (
 	// consumerName is the name of the queue's consumer, which all receivers share.
 	consumerName = "receivers"
-	// pullHeartbeat is the interval at which the server confirms that it still has the receiver's request for a
-	// message. A restarted server has lost the request; if there is no confirmation for twice this interval,
-	// the receiver repeats the request.
+	// pullHeartbeat is the interval at which the server confirms the receiver's request for a
+	// message. A restarted server has lost the request. If the server sends no confirmation for
+	// twice pullHeartbeat, the receiver repeats the request.
 	pullHeartbeat = time.Second
-	// pullTimeout is the time after which the receiver repeats its request for a message. If a receiver is
-	// disconnected, the server may send a message in answer to the receiver's last request, and this message
-	// stays hidden for HideFor. The client library requires at least two heartbeats, and lets the request
-	// expire on the server after 9/10 of this time.
+	// pullTimeout is the time after which the receiver repeats its request for a message. If a
+	// receiver is disconnected, the server may answer the receiver's last request with a message,
+	// which then stays hidden for HideFor. The client library requires at least two heartbeats
+	// within pullTimeout. The request expires on the server after 9/10 of pullTimeout.
 	pullTimeout = 3 * time.Second
 
 	minBackoff = 50 * time.Millisecond
@@ -46,8 +46,8 @@ func (d *Driver) consumerConfig() jetstream.ConsumerConfig {
 		Durable:       consumerName,
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       d.cfg.HideFor,
-		MaxDeliver:    -1, // the server must not limit deliveries, because the receiver decides which messages are poison
-		MaxAckPending: -1, // there is no limit, because a submission stays unacknowledged until its job ends
+		MaxDeliver:    -1, // no limit of deliveries, because the receiver decides which messages are poison
+		MaxAckPending: -1, // no limit, because a submission stays unacknowledged until its job ends
 	}
 }
 
@@ -82,8 +82,7 @@ func (d *Driver) Send(ctx context.Context, body []byte) error {
 }
 
 // Receive implements store.Queue. Receive retries while the server is unavailable and creates the
-// queue if it is missing. The only reasons for an error are that ctx is done or that the connection
-// is closed.
+// queue if it is missing. Receive returns an error only if ctx is done or the connection is closed.
 func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 	backoff := time.Duration(0) // time to wait before the next request; 0 if the last request succeeded
 	for {
@@ -120,14 +119,14 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 var errNothingYet = errors.New("no message yet")
 
 func (d *Driver) receive(ctx context.Context) (store.Message, error) {
-	// The deadline of ctx applies to the wait for a message. Calls that do not wait for a message have a
-	// shorter deadline.
+	// The deadline of ctx bounds the wait for a message. Requests that do not wait for a message
+	// have a shorter deadline.
 	call, cancelCall := context.WithTimeout(ctx, d.cfg.CallTimeout)
 	defer cancelCall()
 	if err := d.connected(call); err != nil {
 		return nil, err
 	}
-	// The heartbeat shows whether the server still has the request.
+	// The heartbeat shows whether the server still has the receiver's request.
 	pull, cancel := context.WithTimeout(context.WithoutCancel(ctx), pullTimeout)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
@@ -143,8 +142,8 @@ func (d *Driver) receive(ctx context.Context) (store.Message, error) {
 	return nil, err
 }
 
-// reopenQueue creates the queue if it is missing. reopenQueue returns reason, joined with the
-// second error if creating the queue fails.
+// reopenQueue creates the queue if it is missing. reopenQueue returns the error reason. If the
+// queue cannot be created, the second error is joined to reason.
 func (d *Driver) reopenQueue(ctx context.Context, reason error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.CallTimeout)
 	defer cancel()

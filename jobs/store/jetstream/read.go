@@ -10,15 +10,16 @@ import (
 
 // last returns the last message of a subject, or jetstream.ErrMsgNotFound.
 //
-// The leader of the stream answers the request, because a lagging replica could return an old message. If
-// [Driver.direct] is set, the stream has no replicas. In that case the request is a direct read, whose subject
-// contains the key, so that permissions can be limited to some keys.
+// The leader of the stream answers the request, because a lagging replica could return an old
+// message. If [Driver.direct] is set, the stream has no replicas. Reads of a stream without
+// replicas are direct. The subject of a direct read contains the key, so that permissions can be
+// limited to some keys.
 func (d *Driver) last(ctx context.Context, stream jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
 	if d.direct {
 		return stream.GetLastMsgForSubject(ctx, subject)
 	}
-	// Unlike package jetstream, this older API asks the leader of the stream even if the stream allows direct
-	// reads.
+	// The older API of the NATS client reads from the leader of the stream even if the stream
+	// allows direct reads; package jetstream does not.
 	ctx, cancel := d.bounded(ctx)
 	defer cancel()
 	msg, err := d.leaderReads.GetLastMsg(stream.CachedInfo().Config.Name, subject, nats.Context(ctx))
@@ -34,8 +35,8 @@ func (d *Driver) last(ctx context.Context, stream jetstream.Stream, subject stri
 	return &jetstream.RawStreamMsg{Subject: msg.Subject, Sequence: msg.Sequence, Header: msg.Header, Data: msg.Data, Time: msg.Time}, nil
 }
 
-// standalone reports whether the server that keeps a stream is not part of a cluster, so that the
-// stream neither has replicas nor can get any.
+// standalone reports whether the server that keeps a stream is not part of a cluster. A stream
+// outside a cluster has no replicas and cannot get replicas.
 func standalone(stream jetstream.Stream) bool {
 	info := stream.CachedInfo()
 	return info.Cluster == nil || info.Cluster.Name == ""

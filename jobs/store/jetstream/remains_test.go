@@ -24,7 +24,7 @@ import (
 // TestRemoveAfterInterruptedWrites interrupts the writers of a job's large values at many
 // points and checks that removing the job leaves no chunk.
 func TestRemoveAfterInterruptedWrites(t *testing.T) {
-	large := bytes.Repeat([]byte("0123456789abcdef"), 80_000) // three chunks
+	large := bytes.Repeat([]byte("0123456789abcdef"), 80_000) // a value of three chunks
 	interrupted := map[string]func(s *store.Store, spec store.Spec, m store.Manifest, v store.Version){
 		"spec": func(s *store.Store, spec store.Spec, _ store.Manifest, _ store.Version) {
 			_ = s.Submit(t.Context(), spec)
@@ -48,7 +48,8 @@ func TestRemoveAfterInterruptedWrites(t *testing.T) {
 			nc := natstest.Connect(t, srv.ClientURL())
 			d := open(t, nc, jetstream.Config{})
 			s := store.New(store.Config{Blobs: d, Queue: d})
-			// attempt interrupts the writer after limit bytes and returns how many bytes it sent.
+			// attempt interrupts the writer after limit bytes and returns the number of bytes that
+			// the writer sent.
 			attempt := func(limit int64) int64 {
 				spec := newSpec()
 				m := store.Manifest{Epoch: 1, State: store.Running, Started: time.Now(), Error: string(large)}
@@ -94,7 +95,8 @@ func TestRemoveAfterInterruptedWrites(t *testing.T) {
 	}
 }
 
-// TestLateWritesOfRemovedJobAreListed interrupts a writer after the job was removed.
+// TestLateWritesOfRemovedJobAreListed checks that HalfRemoved lists a job if a writer is
+// interrupted after the job was removed.
 func TestLateWritesOfRemovedJobAreListed(t *testing.T) {
 	srv := natstest.StartOptions(t, server.Options{JetStream: true})
 	nc := natstest.Connect(t, srv.ClientURL())
@@ -122,8 +124,8 @@ func TestLateWritesOfRemovedJobAreListed(t *testing.T) {
 	}
 }
 
-// settle waits until the server has processed all messages of closed connections. d is on
-// the only other connection.
+// settle waits until the server has processed all messages of closed connections. The driver d must
+// use the only open connection.
 func settle(t *testing.T, srv *server.Server, d *jetstream.Driver) {
 	t.Helper()
 	if err := eventually(t, func() error {
@@ -134,7 +136,8 @@ func settle(t *testing.T, srv *server.Server, d *jetstream.Driver) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	// A stream processes its messages in order.
+	// The reply to this Put arrives after all earlier messages, because a stream processes its
+	// messages in order.
 	must[store.Version](t)(d.Put(t.Context(), "settle", make([]byte, 600<<10), store.Always))
 	check(t, d.Delete(t.Context(), "settle"))
 }
@@ -174,7 +177,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// TestCancelledPutLeavesNoChunks cancels writes of large values after random times.
+// TestCancelledPutLeavesNoChunks checks that a cancelled write of a large value leaves no chunks.
 func TestCancelledPutLeavesNoChunks(t *testing.T) {
 	srv := natstest.StartOptions(t, server.Options{JetStream: true, SyncAlways: true})
 	nc := natstest.Connect(t, srv.ClientURL())

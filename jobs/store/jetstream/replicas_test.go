@@ -16,9 +16,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 )
 
-// TestReadsAfterReplicasWereRaised creates the streams with one replica, so that they allow
-// direct reads, and raises the replicas later. A read sees every write that returned
-// before, also if the driver was opened before the change.
+// TestReadsAfterReplicasWereRaised creates the streams with one replica, so that they allow direct
+// reads, and adds replicas later. A read must see every earlier write, even if the driver was
+// opened before replicas were added.
 func TestReadsAfterReplicasWereRaised(t *testing.T) {
 	servers := startCluster(t)
 	var drivers []*jetstream.Driver
@@ -80,8 +80,8 @@ func TestReadsAfterReplicasWereRaised(t *testing.T) {
 	}
 }
 
-// whileUnavailable calls do until it returns another error than ErrUnavailable: the
-// servers may elect a leader.
+// whileUnavailable retries do while it returns ErrUnavailable, because the servers may be electing
+// a leader.
 func whileUnavailable(t *testing.T, do func() error) (err error) {
 	t.Helper()
 	_ = eventually(t, func() error {

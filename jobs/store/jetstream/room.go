@@ -10,19 +10,20 @@ import (
 )
 
 const (
-	// A part of the account's storage limit is reserved: the limit divided by reservedPart, but at most
-	// maxReserved bytes. New large values and new submissions may not use the reserved space. The reserved
-	// space is for renewing the lease, for ending and cancelling jobs, and for deleting values.
+	// The reserved part of the account's storage limit is the limit divided by reservedPart, but at
+	// most maxReserved bytes. New large values and new submissions may not use the reserved space.
+	// The reserved space is for renewing the lease, for ending and cancelling jobs, and for
+	// deleting values.
 	reservedPart = 8
 	maxReserved  = 1 << 30
-	// smallValue is the largest size in bytes of a new value that may use the reserved space, such as the
-	// manifest of a cancelled job. There are only few such values, because no jobs can be submitted while other
-	// space is used up.
+	// smallValue is the largest size in bytes of a new value that may use the reserved space, such
+	// as the manifest of a cancelled job. Few small values are written when storage is full,
+	// because no jobs can then be submitted.
 	smallValue = 4 << 10
 )
 
 // room returns store.ErrFull if size more bytes would use the reserved space of the account, and
-// store.ErrTooLarge if they would use it even in an empty account.
+// store.ErrTooLarge if size bytes exceed the unreserved space of an empty account.
 func (d *Driver) room(ctx context.Context, size int) error {
 	if !d.limited {
 		return nil

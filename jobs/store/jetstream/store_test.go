@@ -29,7 +29,7 @@ func newSpec() store.Spec {
 	}
 }
 
-// newManifest is a checkpoint in the middle of a job that many workers are at.
+// newManifest returns the checkpoint of a half-finished job with the given number of workers.
 func newManifest(workers int) store.Manifest {
 	m := store.Manifest{Epoch: 1, State: store.Running, Partitions: 1 << 30, Epochs: []uint64{1}, Started: time.Now()}
 	for i := range workers {
@@ -42,7 +42,8 @@ func newManifest(workers int) store.Manifest {
 	return m
 }
 
-// TestWholeJob takes a job through all of the typed layer and leaves nothing.
+// TestWholeJob runs all storage operations of a job's life. After the job is removed, storage must
+// be empty.
 func TestWholeJob(t *testing.T) {
 	ctx := t.Context()
 	nc := connect(t)
@@ -93,7 +94,8 @@ func TestWholeJob(t *testing.T) {
 	}
 }
 
-// BenchmarkPutManifest is a checkpoint: a compare-and-swap, synced to disk.
+// BenchmarkPutManifest measures the write of a checkpoint: a compare-and-swap that is synced to
+// disk.
 func BenchmarkPutManifest(b *testing.B) {
 	for _, workers := range []int{2, 100} {
 		b.Run(fmt.Sprintf("%dworkers", workers), func(b *testing.B) {
@@ -108,7 +110,7 @@ func BenchmarkPutManifest(b *testing.B) {
 	}
 }
 
-// BenchmarkSmallJob is all that storage does for a job that is over at once.
+// BenchmarkSmallJob measures all storage operations of a job that ends immediately.
 func BenchmarkSmallJob(b *testing.B) {
 	d := open(b, connect(b), jetstream.Config{})
 	s := store.New(store.Config{Blobs: d, Queue: d})

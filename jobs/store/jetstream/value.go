@@ -13,15 +13,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// The first byte of a stored value is one of the following.
+// The first byte of a stored value is the format of the remaining bytes.
 const (
-	valueInline  = 1 // the rest is the value
-	valuePointer = 2 // the rest is a pointer in CBOR
+	valueInline  = 1 // the remaining bytes are the value
+	valuePointer = 2 // the remaining bytes are a pointer in CBOR
 )
 
-// pointer names the chunks of a large value.
+// pointer contains the name and the sizes of the chunks of a large value.
 type pointer struct {
-	Name   string            `cbor:"1,keyasint"` // part of the chunks' subjects
+	Name   string            `cbor:"1,keyasint"` // name in the subjects of the chunks
 	Size   uint64            `cbor:"2,keyasint"` // size of the value in bytes
 	Chunk  uint64            `cbor:"3,keyasint"` // size in bytes of each chunk except the last
 	SHA256 [sha256.Size]byte `cbor:"4,keyasint"`
@@ -72,8 +72,8 @@ func decodeValue(data []byte) ([]byte, *pointer, error) {
 	}
 }
 
-// makeVersion returns the version that consists of a revision and the name of the
-// chunks, if any.
+// makeVersion returns the version that consists of a revision and the name of the chunks of a large
+// value.
 func makeVersion(revision uint64, large *pointer) store.Version {
 	v := strconv.FormatUint(revision, 10)
 	if large != nil {

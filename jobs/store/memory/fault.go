@@ -5,16 +5,16 @@ import "sync"
 // Operation is the name of a driver's method.
 type Operation string
 
-// The following are the operations of Blobs, Queue and Message.
+// These constants are the operations of Blobs, Queue and Message.
 const (
 	Get     Operation = "get"
 	Put     Operation = "put"
 	Delete  Operation = "delete"
 	List    Operation = "list"
 	Send    Operation = "send"
-	Receive Operation = "receive" // Receive ends when a message has been received
+	Receive Operation = "receive" // the operation Receive ends when a message has been received
 	Extend  Operation = "extend"
-	Discard Operation = "discard" // the method Delete of a message
+	Discard Operation = "discard" // Discard is the method Delete of a message
 )
 
 // Call describes the operation for which a [Fault] is called.
@@ -26,9 +26,9 @@ type Call struct {
 
 // Fault is called before and after each operation. An error before the operation prevents the
 // operation. An error after the operation is returned although the operation took effect, as if the
-// answer was lost. If the operation is Receive, the message stays hidden until its hide time is
-// over. A Fault is called from the goroutine of the operation. The Fault may block, and may call
-// the driver.
+// response was lost. If the operation is Receive, the message stays hidden until its hide time is
+// over. A Fault is called from the goroutine of the operation. A Fault may block, and may call the
+// driver.
 type Fault func(Call) error
 
 type injector struct {
@@ -53,8 +53,8 @@ func (i *injector) check(call Call) error {
 	return fault(call)
 }
 
-// around performs an operation, and calls the fault before and after it. An error of the operation takes
-// precedence over the fault's error after the operation.
+// around performs an operation, and calls the fault before and after the operation. An error of the
+// operation takes precedence over the fault's error after the operation.
 func (i *injector) around(operation Operation, key string, do func() error) error {
 	if err := i.check(Call{operation, key, false}); err != nil {
 		return err

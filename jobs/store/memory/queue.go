@@ -90,8 +90,8 @@ func (q *Queue) wait(ctx context.Context) (*delivery, error) {
 	}
 }
 
-// take delivers the first visible message. If no message is visible, take returns the time at which the next
-// message becomes visible, if any, and a channel that is closed when a message is sent.
+// take delivers the first visible message. If no message is visible, take returns the time at which
+// the next message becomes visible, and a channel that is closed when a message is sent.
 func (q *Queue) take() (d *delivery, next time.Time, changed <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -200,7 +200,7 @@ func deletePrefix(t *testing.T, b store.Blobs) {
 	put(t, b, "a/b", []byte("again"), store.IfAbsent)
 }
 
-// createRace creates one key from many goroutines: exactly one goroutine succeeds.
+// createRace creates one key from many goroutines and checks that exactly one goroutine succeeds.
 func createRace(t *testing.T, b store.Blobs) {
 	for round := range 5 {
 		key := fmt.Sprintf("round/%d", round)
@@ -259,7 +259,7 @@ func swapRace(t *testing.T, b store.Blobs) {
 }
 
 // overwriteRace overwrites a key from many goroutines, with small and large values. Each write must
-// succeed, and the value that remains must be one of the written values, complete.
+// succeed, and the last value must be one of the complete written values.
 func overwriteRace(t *testing.T, b store.Blobs) {
 	values := [][]byte{randomBytes(0, 100), randomBytes(1, large), randomBytes(2, large), randomBytes(3, 100)}
 	for range 3 {
@@ -400,6 +400,6 @@ func atOnce(t *testing.T, n int, do func(ctx context.Context, i int) error) {
 // randomBytes returns the same bytes for the same seed and size.
 func randomBytes(seed byte, size int) []byte {
 	data := make([]byte, size)
-	_, _ = rand.NewChaCha8([32]byte{seed}).Read(data) // never fails
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(data) // Read of a ChaCha8 generator never returns an error
 	return data
 }

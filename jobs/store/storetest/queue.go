@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// patience bounds each wait of the suite.
+// patience is the maximum duration of each wait in the suite.
 const patience = 20 * time.Second
 
 // TestQueue runs the suite for Queue. The function open returns an empty queue that hides messages
@@ -66,7 +66,7 @@ func receiveWaits(t *testing.T, q store.Queue, hideFor time.Duration) {
 			}
 			return m.Delete(ctx)
 		}
-		if err := wantNothing(ctx, q, hideFor/10); err != nil { // gives the receiver time to begin to wait
+		if err := wantNothing(ctx, q, hideFor/10); err != nil { // the wait gives the receiver time to begin to wait
 			return err
 		}
 		return q.Send(ctx, []byte("late"))
@@ -126,7 +126,7 @@ func extendedStaysHidden(t *testing.T, q store.Queue, hideFor time.Duration) {
 		}
 		must(t, m.Extend(t.Context()))
 	}
-	again := receive(t, q) // the message is no longer extended
+	again := receive(t, q) // the message is delivered again, because it is not extended
 	if again.Deliveries() != 2 {
 		t.Errorf("delivery after the last Extend counts %d, want 2", again.Deliveries())
 	}

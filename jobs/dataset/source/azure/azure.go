@@ -1,11 +1,11 @@
-// Package azure is the driver for blobs in Azure. The name of a blob is azblob://CONTAINER/NAME,
-// which means a blob of the driver's storage account, or the https URL of the blob.
+// Package azure is the driver for blobs in Azure. A blob is named by azblob://CONTAINER/NAME or by
+// its https URL. The name azblob://CONTAINER/NAME means a blob in the driver's storage account.
 //
 // The tag of a blob is its ETag. Each request to read a blob contains the ETag in the header
 // If-Match. A blob is created by a single request, with the header "If-None-Match: *".
 //
-// What can fail: see package source. If access is denied, the error comes from package account and
-// says which setting or role is missing.
+// Package source describes the errors. If access is denied, the error comes from package account
+// and names the missing setting or role.
 package azure
 
 import (
@@ -36,7 +36,7 @@ const Scheme = "azblob://"
 // Driver lists, reads, creates and removes blobs of one account.
 type Driver struct {
 	account *account.Account
-	base    string // beginning of each blob's name, which the container's name follows
+	base    string // part of each blob's name before the name of the container
 
 	mu         sync.Mutex
 	containers map[string]*container.Client
@@ -48,23 +48,23 @@ var (
 	_ source.Remover = (*Driver)(nil)
 )
 
-// New returns a driver for the blobs of an account whose names begin with base: [Scheme], or the
-// URL of the account with a slash at the end.
+// New returns a driver for the blobs of an account whose names begin with base. The parameter base
+// is [Scheme], or the URL of the account with a slash at the end.
 func New(a *account.Account, base string) *Driver {
 	return &Driver{account: a, base: base, containers: map[string]*container.Client{}}
 }
 
 const (
-	// tryTimeout is the maximum time until the answer to a request begins. tryTimeout includes the
-	// retries of the SDK.
+	// tryTimeout is the maximum time until the response to a request begins. tryTimeout includes
+	// the retries of the SDK.
 	tryTimeout = 30 * time.Second
 	// retryWithin is the maximum pause between two retries of the SDK. retryWithin is short because
 	// the caller retries too, with longer pauses.
 	retryWithin = 4 * time.Second
 )
 
-// locate splits a name into its container and the name of the blob in it. In an https URL, the
-// blob's name is escaped.
+// locate splits a name into its container and the name of the blob in the container. In an https
+// URL, the blob's name is escaped.
 func (d *Driver) locate(name string) (client *container.Client, prefix, key string, err error) {
 	rest, ok := strings.CutPrefix(name, d.base)
 	folder, key, _ := strings.Cut(rest, "/")
@@ -121,7 +121,7 @@ func (d *Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Obje
 					err = fmt.Errorf("%s: %w", pattern, err)
 				}
 				p := item.Properties
-				if folder := item.Metadata["hdi_isfolder"]; folder != nil && *folder == "true" { // a folder of an account with a hierarchical namespace
+				if folder := item.Metadata["hdi_isfolder"]; folder != nil && *folder == "true" { // the entry is a folder of an account with a hierarchical namespace
 					ok = false
 				}
 				if ok || err != nil {
@@ -137,7 +137,7 @@ func (d *Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Obje
 // listTries is the maximum number of requests for one page of a listing.
 const listTries = 5
 
-// next sends a request, such as for a page of a listing. next retries after errors, because the
+// next sends a request, for example for a page of a listing. next retries after errors, because the
 // caller cannot continue a listing that was interrupted.
 func next[T any](ctx context.Context, request func(context.Context) (T, error)) (page T, err error) {
 	for try := range listTries {
@@ -155,7 +155,7 @@ func next[T any](ctx context.Context, request func(context.Context) (T, error)) 
 	return page, err
 }
 
-// tag returns an ETag in quotes. In a listing, ETags have no quotes.
+// tag returns an ETag in quotes. ETags in a listing of Azure have no quotes.
 func tag(t azcore.ETag) string { return `"` + strings.Trim(string(t), `"`) + `"` }
 
 func (d *Driver) stat(ctx context.Context, client *container.Client, name, key string) (source.Object, error) {
@@ -213,8 +213,8 @@ func (s *stream) Close() error {
 	return s.body.Close()
 }
 
-// Create implements source.Creator. If the blob was created but the answer was lost, a retry by the
-// caller returns ErrExists.
+// Create implements source.Creator. If the blob was created but the response was lost, a retry by
+// the caller returns ErrExists.
 func (d *Driver) Create(ctx context.Context, name string, content []byte) (source.Object, error) {
 	client, prefix, key, err := d.locate(name)
 	if err != nil {
@@ -256,7 +256,7 @@ func (d *Driver) translate(ctx context.Context, name string, err error) error {
 	explained := d.account.Explain(err)
 	var kind error
 	switch {
-	case bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound), statusOf(err) == 404: // the answer to a HEAD request may contain no error code
+	case bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound), statusOf(err) == 404: // the response to a HEAD request may contain no error code
 		kind = source.ErrNotFound
 	case bloberror.HasCode(err, bloberror.BlobAlreadyExists):
 		kind = source.ErrExists
@@ -272,7 +272,7 @@ func (d *Driver) translate(ctx context.Context, name string, err error) error {
 	return fmt.Errorf("%s: %w: %w", name, kind, explained)
 }
 
-// statusOf returns the HTTP status of an answer, or 0 if there was no answer.
+// statusOf returns the HTTP status of the response, or 0 if no response arrived.
 func statusOf(err error) int {
 	if answer, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return answer.StatusCode

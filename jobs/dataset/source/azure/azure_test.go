@@ -26,7 +26,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.Main(m)) }
 
 var containers atomic.Int64
 
-// place returns an empty container. Names of blobs begin with azblob://, or with the account's URL.
+// place returns a place for tests in a new container. Names of blobs begin with azblob://, or with
+// the account's URL.
 func place(t *testing.T, a *account.Account, base string) sourcetest.Place {
 	t.Helper()
 	client, err := azblob.NewClientFromConnectionString(azuritetest.Server(t).ConnectionString(), &azblob.ClientOptions{

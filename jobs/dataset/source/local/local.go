@@ -1,13 +1,13 @@
 // Package local is the driver for files, named by a path or by a file:// URL.
 //
 // The tag of a file is its time of modification in nanoseconds. All workers must see the same
-// files: either in a shared file system, or as copies that have the same times of modification.
+// files, either in a shared file system, or as copies with the same times of modification.
 //
-// If the driver is restricted to some folders, it follows symbolic links before it decides.
+// A driver that is restricted to some folders resolves symbolic links before it checks the folder.
 //
-// What can fail: see package source. A change of a file is not noticed if the size stays the same
-// and the new time of modification is equal, because the resolution of the file system's clock is
-// low.
+// Package source describes the errors. The driver does not notice a change of a file if the size
+// and the time of modification stay the same, for example because the file system's clock has a low
+// resolution.
 package local
 
 import (
@@ -27,7 +27,7 @@ import (
 
 // Driver reads, creates and removes files.
 type Driver struct {
-	// Folders are the folders that the driver may access. Nil means all.
+	// Folders are the folders that the driver may access. Nil means all folders.
 	Folders []string
 }
 
@@ -87,7 +87,7 @@ func Claims(name string) bool {
 // errStop ends a walk through folders because the caller needs no more objects.
 var errStop = errors.New("stop")
 
-// List implements source.Lister. A folder stands for all files below it.
+// List implements source.Lister. The name of a folder selects all files below the folder.
 func (d Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Object, error] {
 	return func(yield func(source.Object, error) bool) {
 		err := list(ctx, pattern, func(o source.Object) error {
@@ -154,7 +154,7 @@ func walk(folder string, each func(source.Object) error) error {
 		case entry.IsDir():
 			return nil
 		}
-		info, err := os.Stat(name) // if the entry is a symbolic link, information about the file that it leads to
+		info, err := os.Stat(name) // Stat follows symbolic links
 		if err != nil || !info.Mode().IsRegular() {
 			return err
 		}
@@ -166,8 +166,8 @@ func object(name string, info fs.FileInfo) source.Object {
 	return source.Object{Name: name, Size: info.Size(), Tag: strconv.FormatInt(info.ModTime().UnixNano(), 36)}
 }
 
-// Read implements source.Reader. Read compares the size and the time of the file with those that
-// were listed, before it reads the first byte and after it has read the last one.
+// Read implements source.Reader. Read compares the size and the time of the file with the listed
+// values, before it reads the first byte and after it has read the last byte.
 func (d Driver) Read(_ context.Context, o source.Object, from, to int64) (io.ReadCloser, error) {
 	if err := d.allow(o.Name); err != nil {
 		return nil, translate(err)
@@ -232,7 +232,7 @@ func (d Driver) create(name string, content []byte) (o source.Object, err error)
 		}
 		existing = filepath.Dir(existing)
 	}
-	if err := d.allow(filepath.Join(existing, "new")); err != nil { // before folders are made
+	if err := d.allow(filepath.Join(existing, "new")); err != nil { // must be checked before folders are made
 		return o, err
 	}
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {

@@ -75,7 +75,8 @@ func TestNoPermission(t *testing.T) {
 	}
 }
 
-// A driver that is restricted to folders accesses no other files, not by links and not by ".." either.
+// TestFolders checks that a driver that is restricted to folders accesses no other files, even
+// through links or "..".
 func TestFolders(t *testing.T) {
 	allowed, other := t.TempDir(), t.TempDir()
 	for _, name := range []string{allowed + "/a.csv", other + "/secret"} {

@@ -16,7 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// Driver keeps objects. The zero Driver is empty.
+// Driver is a driver that keeps objects in memory. The zero Driver is empty.
 type Driver struct {
 	mu      sync.Mutex
 	version int
@@ -106,7 +106,7 @@ func (d *Driver) Create(_ context.Context, name string, content []byte) (source.
 	return d.put(name, bytes.Clone(content)), nil
 }
 
-// Delete deletes an object.
+// Delete deletes an object. If the object does not exist, Delete does nothing.
 func (d *Driver) Delete(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

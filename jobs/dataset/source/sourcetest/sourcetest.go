@@ -26,7 +26,7 @@ type Place struct {
 	Delete func(t *testing.T, name string)
 }
 
-// Test runs the suite. The function open returns an empty place.
+// Test runs the suite for drivers. The function open returns an empty place.
 func Test(t *testing.T, open func(t *testing.T) Place) {
 	for _, test := range []struct {
 		name string
@@ -169,7 +169,7 @@ func missingObject(t *testing.T, p Place) {
 	p.Put(t, p.Base+"gone", []byte("content"))
 	o := stat(t, p, p.Base+"gone")
 	p.Delete(t, o.Name)
-	// Some storage checks the header If-Match first, and so does not reply that the object is
+	// Some storage services check the header If-Match first, and do not reply that the object is
 	// missing.
 	if err := readError(p, o); !errors.Is(err, source.ErrNotFound) && !errors.Is(err, source.ErrChanged) || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("read: got %v, want ErrNotFound or ErrChanged, and the name", err)
@@ -230,7 +230,7 @@ func read(t *testing.T, p Place, o source.Object, from, to int64) []byte {
 	return content
 }
 
-// readError reads an object that was listed, and returns the error.
+// readError reads a listed object and returns the error of the read.
 func readError(p Place, o source.Object) error {
 	stream, err := p.Driver.Read(context.Background(), o, 0, o.Size)
 	if err != nil {

@@ -1,15 +1,15 @@
 // Package web is the driver for objects on web servers. The name of an object is its https:// or
 // http:// URL.
 //
-// The server must support range requests (RFC 9110, section 14), and its answers must contain a
-// strong ETag or the header Last-Modified, which the driver uses as the object's tag. Every request
-// to read an object contains If-Match or If-Unmodified-Since. The driver also compares the tag and
-// the size in the answer with the listed ones, because some servers ignore these headers. A web
-// server cannot list its objects, so a URL names a single object.
+// The server must support range requests (RFC 9110, section 14). The server's responses must
+// contain a strong ETag or the header Last-Modified, which the driver uses as the object's tag.
+// Every request to read an object contains If-Match or If-Unmodified-Since. Some servers ignore the
+// conditions of a request, so the driver also compares the tag and the size in the response with
+// the listed values. A web server cannot list its objects, so a URL names a single object.
 //
-// What can fail: see package source. Status 401 and 403 are ErrDenied, 404 and 410 ErrNotFound,
-// 408, 425, 429 and 5xx ErrUnavailable. If an answer has no range or no tag, the error says so. No
-// credentials are sent.
+// Package source describes the errors. Status 401 and 403 become ErrDenied, 404 and 410
+// ErrNotFound, 408, 425, 429 and 5xx ErrUnavailable. A response without a range or a tag is an
+// error. The driver sends no credentials.
 package web
 
 import (
@@ -27,13 +27,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// Driver reads objects of web servers.
+// Driver reads objects from web servers.
 type Driver struct{ client *http.Client }
 
 var _ source.Driver = (*Driver)(nil)
 
-// New returns a driver that uses the given HTTP client. If client is nil, the driver uses a client
-// that only this package uses, with timeouts.
+// New returns a driver that uses the given HTTP client. If client is nil, the driver uses a
+// separate client with timeouts.
 func New(client *http.Client) *Driver {
 	if client == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
@@ -99,8 +99,8 @@ func (d *Driver) Read(ctx context.Context, o source.Object, from, to int64) (io.
 	return body{answer.Body, o.Name}, nil
 }
 
-// request requests bytes of an object. Unless pinned is nil, it asks the server to refuse the
-// request if the object's tag is no longer that of pinned.
+// request requests bytes of an object. Unless pinned is nil, the server must refuse the request if
+// the object's tag differs from the tag of pinned.
 func (d *Driver) request(ctx context.Context, name string, from, to int64, pinned *source.Object) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, name, nil)
 	if err != nil {
@@ -128,17 +128,18 @@ func (d *Driver) request(ctx context.Context, name string, from, to int64, pinne
 	return answer, nil
 }
 
-// check returns the error of package source that belongs to the status of an answer, or nil.
+// check returns the error of package source for the status of a response, or nil if the request
+// succeeded.
 func check(name string, answer *http.Response) error {
 	kind := source.ErrUnavailable
 	switch status := answer.StatusCode; {
 	case status == http.StatusPartialContent:
 		return nil
 	case status == http.StatusRequestedRangeNotSatisfiable && answer.Header.Get("Content-Range") == "bytes */0":
-		return nil // the object is empty
+		return nil // the server sends this status for an empty object
 	case status == http.StatusOK:
 		if answer.ContentLength == 0 {
-			return nil // some servers send no ranges of empty objects
+			return nil // some servers do not send ranges of empty objects
 		}
 		return fmt.Errorf("%s: %w: the server ignores range requests: want one that serves ranges, or download the object first", name, source.ErrUnsupported)
 	case status == http.StatusNotFound, status == http.StatusGone:
@@ -154,7 +155,7 @@ func check(name string, answer *http.Response) error {
 	return fmt.Errorf("%s: %w: the server answers %s", name, kind, answer.Status)
 }
 
-// describe returns the object that an answer describes in its headers.
+// describe returns the object that the headers of a response describe.
 func describe(name string, answer *http.Response) (source.Object, error) {
 	o := source.Object{Name: name, Tag: answer.Header.Get("ETag")}
 	if !strings.HasPrefix(o.Tag, `"`) { // a weak ETag does not identify the exact bytes
@@ -171,7 +172,7 @@ func describe(name string, answer *http.Response) (source.Object, error) {
 	return o, nil
 }
 
-// body is the body of an answer. The errors of a body contain the name of the object.
+// body is the body of a response. The errors of a body contain the name of the object.
 type body struct {
 	io.ReadCloser
 	name string

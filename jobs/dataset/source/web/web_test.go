@@ -20,9 +20,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server serves objects by range requests.
+// server serves objects in response to range requests.
 type server struct {
-	tags    bool // identify objects by ETags, not by Last-Modified
+	tags    bool // true if ETags identify objects, false if Last-Modified does
 	mu      sync.Mutex
 	version int
 	objects map[string]content

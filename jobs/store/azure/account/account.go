@@ -31,10 +31,10 @@ type Config struct {
 	// QueueURL is the account's queue endpoint. By default QueueURL is URL with .queue. instead of
 	// .blob., and the SAS in URL is used for the queue too.
 	QueueURL string
-	// Credential is used to sign in if URL has no SAS. Nil selects azidentity's default chain.
+	// Credential is used to sign in if URL has no SAS. The default is azidentity's default chain.
 	Credential azcore.TokenCredential
 
-	// Transport sends the requests. If Transport is nil, Open creates a transport for this account.
+	// Transport sends the HTTP requests. By default Open creates a transport for the account.
 	Transport policy.Transporter
 }
 
@@ -49,7 +49,7 @@ type Account struct {
 	idle      func() // function that closes idle connections
 }
 
-// key is an account key; empty if a SAS or an identity is used.
+// key is an account key; The key is empty if a SAS or an identity is used.
 type key struct{ account, secret string }
 
 // Open checks the configuration and returns the account. Open makes no request.
@@ -140,11 +140,11 @@ func (a *Account) Close() { a.idle() }
 // Retry bounds the retries of the SDK after a response with status 408, 429 or 5xx, or after no
 // response. The SDK never retries after the end of the call's context.
 type Retry struct {
-	// Within is the time limit of a call. Pauses between tries are short. If storage asks for a pause longer
-	// than a quarter of Within, the call fails at once.
+	// Within is the time limit of a call. If storage asks for a pause longer than a quarter of
+	// Within, the call fails at once.
 	Within time.Duration
-	// Try is the time limit of one try, so that there is time for another try if a packet is lost. 0 means no
-	// limit for a single try, which is right for calls that transfer large values.
+	// Try is the time limit of one try, which leaves time for another try if a packet is lost. The
+	// default is no limit for a single try, which is right for calls that transfer large values.
 	Try time.Duration
 }
 
@@ -152,12 +152,12 @@ func (r Retry) options() policy.RetryOptions {
 	return policy.RetryOptions{
 		MaxRetries:    3,
 		TryTimeout:    r.Try,
-		RetryDelay:    50 * time.Millisecond, // the next two delays are three and seven times as long
+		RetryDelay:    50 * time.Millisecond, // delay before the second try; the next delays are three and seven times as long
 		MaxRetryDelay: max(r.Within/4, time.Millisecond),
 	}
 }
 
-// Container returns a client of a container, which need not exist.
+// Container returns a client of a container. The container need not exist.
 func (a *Account) Container(name string, retry Retry) (*container.Client, error) {
 	options := &container.ClientOptions{ClientOptions: a.options(retry)}
 	switch u := a.blobURL + "/" + name; {
@@ -174,7 +174,7 @@ func (a *Account) Container(name string, retry Retry) (*container.Client, error)
 	}
 }
 
-// Queue returns a client of a queue, which need not exist.
+// Queue returns a client of a queue. The queue need not exist.
 func (a *Account) Queue(name string, retry Retry) (*azqueue.QueueClient, error) {
 	options := &azqueue.ClientOptions{ClientOptions: a.options(retry)}
 	switch u := a.queueURL + "/" + name; {
@@ -200,7 +200,7 @@ func (a *Account) options(retry Retry) policy.ClientOptions {
 	}
 }
 
-// service returns the storage service that a URL belongs to.
+// service returns the storage service to which a URL belongs.
 func (a *Account) service(u *url.URL) Service {
 	if strings.HasPrefix(u.Scheme+"://"+u.Host+u.Path, a.queueURL+"/") {
 		return Queue

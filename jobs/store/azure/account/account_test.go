@@ -43,7 +43,7 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		cfg  account.Config
-		want string // in the error
+		want string // text that the error must contain
 	}{
 		{"nothing", account.Config{}, "neither a connection string nor a URL"},
 		{"both", account.Config{ConnectionString: "x", URL: "y"}, "give one of them"},
@@ -114,7 +114,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// use does something with both services, and returns the explained error.
+// use sends a request to Blob Storage and to Queue Storage, and returns the explained error.
 func use(t *testing.T, a *account.Account) error {
 	t.Helper()
 	retry := account.Retry{Within: time.Second}
@@ -149,7 +149,7 @@ func open(t *testing.T, cfg account.Config) *account.Account {
 	return a
 }
 
-// accountSAS signs one with Azurite's key.
+// accountSAS returns an account SAS that is signed with Azurite's key.
 func accountSAS(t *testing.T, permissions, expires string) string {
 	t.Helper()
 	key, err := base64.StdEncoding.DecodeString(azurite.AccountKey)
@@ -158,7 +158,7 @@ func accountSAS(t *testing.T, permissions, expires string) string {
 	}
 	const version, services, resources, protocol = "2021-12-02", "bq", "co", "https,http"
 	mac := hmac.New(sha256.New, key)
-	_, _ = fmt.Fprintf(mac, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n", // a hash takes everything
+	_, _ = fmt.Fprintf(mac, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n", // writing to a hash never fails
 		azurite.AccountName, permissions, services, resources, "", expires, "", protocol, version, "")
 	return url.Values{
 		"sv": {version}, "ss": {services}, "srt": {resources}, "sp": {permissions}, "se": {expires}, "spr": {protocol},
@@ -172,7 +172,7 @@ func TestSignIn(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		cfg  account.Config
-		want string // in the error; empty: it works
+		want string // text that the error must contain; empty if no error is expected
 	}{
 		{"key", account.Config{ConnectionString: server.ConnectionString()}, ""},
 		{"wrong key", account.Config{ConnectionString: strings.Replace(server.ConnectionString(), "Eby8", "AAAA", 1)}, "copy the connection string again"},
@@ -193,7 +193,8 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// bearer is a token that Azurite takes, which looks at its claims alone.
+// bearer is a credential whose tokens Azurite accepts, because Azurite checks only the claims of a
+// token.
 type bearer struct{ audience string }
 
 func (b bearer) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
@@ -240,7 +241,8 @@ func TestSignInWithAnIdentity(t *testing.T) {
 	}
 }
 
-// certificate makes one for 127.0.0.1, in files and as the only one to trust.
+// certificate makes a certificate for 127.0.0.1. certificate returns the files of the certificate
+// and of its key, and a pool that contains only this certificate.
 func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -275,7 +277,8 @@ func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
 	return certFile, keyFile, pool
 }
 
-// refusal answers every request with an error, and with a clock that may be skewed.
+// refusal is a transport that answers every request with an error and with a time that may be
+// skewed.
 type refusal struct {
 	status int
 	code   string
@@ -291,7 +294,7 @@ func (a refusal) Do(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.status, Header: header, Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
 }
 
-// TestAdvice uses answers that Azure gives and Azurite does not.
+// TestAdvice checks the advice in errors for responses that Azure sends but Azurite does not send.
 func TestAdvice(t *testing.T) {
 	const name = "https://acct.blob.core.windows.net"
 	byKey := account.Config{ConnectionString: "AccountName=acct;AccountKey=" + secret}
@@ -379,7 +382,7 @@ func TestBusyStorageIsRetried(t *testing.T) {
 	}
 }
 
-// busyStorage answers all requests with 503 and counts them.
+// busyStorage is a transport that answers all requests with status 503 and counts the requests.
 type busyStorage struct{ requests int }
 
 func (s *busyStorage) Do(r *http.Request) (*http.Response, error) {

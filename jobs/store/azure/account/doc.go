@@ -17,14 +17,14 @@
 // needs the services "bq" (blob and queue), the resource types "co" (container and object) and the
 // permissions "rwdlacup".
 //
-// What can fail: [Open] returns an error for a configuration that cannot work, and makes no
-// request. If storage refuses a later request, [Account.Explain] turns the SDK's error into one
-// line that says what was refused, with which error code, and how to fix the cause. The error is
-// [ErrDenied] if a retry cannot succeed before the cause is fixed.
+// [Open] returns an error for a configuration that cannot work, and makes no request. If storage
+// refuses a later request, [Account.Explain] turns the SDK's error into one line that names the
+// refused request, the error code and a fix. The error is [ErrDenied] if a retry cannot succeed
+// before the cause is fixed.
 //
-// Valid and wrong keys, SAS and tokens were tested on Azurite. Some errors occur only on Azure: a
-// missing role, a firewall, a skewed clock, keys that are not permitted. These errors are tested
-// with simulated responses that follow Azure's documentation.
+// Tests on Azurite use valid and wrong keys, SAS and tokens. Missing roles, firewalls, skewed
+// clocks and keys that are not permitted occur only on Azure. Tests of errors that occur only on
+// Azure use simulated responses that follow Azure's documentation.
 //
 // [Kind] classifies requests for error messages, fault injection and prices.
 package account

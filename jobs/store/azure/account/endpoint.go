@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// endpoint splits an endpoint's URL into the URL without query and the SAS.
+// endpoint splits an endpoint's URL into the SAS and the URL without the SAS.
 func endpoint(raw string) (base, sas string, err error) {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.Fragment != "" {
@@ -70,8 +70,8 @@ func (a *Account) fromConnectionString(s string) error {
 	return nil
 }
 
-// The following services, resource types and permissions are required in an account SAS. The permissions are
-// read, write, delete, list, add, create, update and process.
+// These constants are the services, resource types and permissions that an account SAS needs. The
+// permissions are read, write, delete, list, add, create, update and process.
 const (
 	sasServices    = "bq"
 	sasResources   = "co"
@@ -82,7 +82,7 @@ const sasAdvice = "create an account SAS with ss=" + sasServices + ", srt=" + sa
 	" (az storage account generate-sas --services bq --resource-types co --permissions rwdlacup --https-only --expiry …)"
 
 // checkSAS returns an error for a SAS that lacks a service, resource type or permission. checkSAS
-// does not check the times in the SAS, because storage checks them with its own clock.
+// does not check the times in the SAS, because storage checks the times with its own clock.
 func checkSAS(sas string) error {
 	values, err := url.ParseQuery(sas)
 	if err != nil || values.Get("sig") == "" {

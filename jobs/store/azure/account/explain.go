@@ -14,7 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
-// An identity needs the following roles on the storage account.
+// These constants are the roles that an identity needs on the storage account.
 const (
 	BlobRole  = "Storage Blob Data Contributor"
 	QueueRole = "Storage Queue Data Contributor"
@@ -50,9 +50,9 @@ func (e *explained) Unwrap() []error {
 }
 
 // Explain turns an error of the SDK, whose text has many lines, into an error of one line. The line
-// says what was refused, with which error code, and how to fix the cause, if a fix is known. If a
-// fix is known, the error is [ErrDenied]. The returned error wraps the SDK's error. The text of the
-// SDK's error may contain the account's secrets; the text of the returned error does not.
+// names the refused request and the error code. If a fix is known, the line contains the fix, and
+// the error is [ErrDenied]. The returned error wraps the SDK's error. The text of the SDK's error
+// may contain the account's secrets; the text of the returned error does not contain secrets.
 func (a *Account) Explain(err error) error {
 	if err == nil {
 		return nil

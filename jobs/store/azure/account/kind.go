@@ -41,7 +41,7 @@ const (
 
 // Class returns the billing class of a kind of request in a general-purpose v2 account, according
 // to Azure's documentation ("Map each REST operation to a price", and the pricing page of Queue
-// Storage). SetMetadata and the lease operations are in the cheap class "other".
+// Storage). SetMetadata and the lease operations are in the billing class "other".
 func (k Kind) Class() string {
 	switch k {
 	case PutBlob:
@@ -94,7 +94,7 @@ func Classify(service Service, r *http.Request) Kind {
 }
 
 // leaseAction returns the lease action of a request. leaseAction ignores the case of the header's
-// name, because the SDK makes the name canonical only when it sends the request.
+// name, because the SDK converts the name to the canonical form only when it sends the request.
 func leaseAction(header http.Header) string {
 	for name, values := range header {
 		if strings.EqualFold(name, "x-ms-lease-action") && len(values) > 0 {

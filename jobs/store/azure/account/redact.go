@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// In error texts, hidden replaces each secret.
+// hidden is the text that replaces secrets in errors.
 const hidden = "REDACTED"
 
 // secretForm matches the secret fields of a SAS and of a connection string. secretForm also matches
 // secrets of other accounts, because a redirect may lead to another account.
 var secretForm = regexp.MustCompile(`(?i)\b(sig|AccountKey|SharedAccessSignature)(=|%3D)[^&;\s"'<>]+`)
 
-// identityVariables are the variables from which azidentity reads secrets.
+// identityVariables lists the environment variables from which azidentity reads secrets.
 var identityVariables = []string{"AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_PASSWORD"}
 
 // secrets returns the account's secrets in all forms in which a text may contain them.

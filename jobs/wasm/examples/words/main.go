@@ -1,6 +1,6 @@
 //go:build wasip1
 
-// Command words counts words, for merge=sum. Build it with
+// Command words counts words, for merge=sum. This command builds the module words.wasm:
 //
 //	GOOS=wasip1 GOARCH=wasm go build -o words.wasm .
 package main
