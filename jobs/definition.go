@@ -42,13 +42,13 @@ type Cleaner interface {
 	CleanUp(ctx context.Context) error
 }
 
-// Streamer is an optional interface of a [Mapper] that works ahead, for example because it sends the
-// inputs of the next partitions to another process before it has the value of the current one. A
-// slot calls Stream instead of Map. Only the second computation of an audit calls Map.
+// Streamer is an optional interface of a [Mapper] that computes several partitions at once, for
+// example because it sends the inputs of the next partitions to another process in advance. A slot
+// calls Stream instead of Map. Only the second computation of an audit calls Map.
 type Streamer[T any] interface {
-	// Stream yields the values of the partitions of a span in order. After an error it ends: the
-	// error is that of the first partition without a value. The caller may stop early. Values that
-	// Stream has computed and not yielded are then dropped.
+	// Stream yields the values of the partitions of a span in order. The sequence ends with the
+	// first error, which is the error of the first partition without a value. The caller may stop
+	// early. Stream then drops values that it has computed but not yielded.
 	Stream(ctx context.Context, span Span) iter.Seq2[T, error]
 }
 
@@ -83,10 +83,11 @@ type Definition[P, T, R any] struct {
 	// left, large partials need no new memory, and a [Filler] can reuse the memory of right. An
 	// error or a panic fails the job, because a retry with the same operands would fail too.
 	Merge func(left, right T) (T, error)
-	// Merger, if not nil, returns a function that merges the partials of a job with the parameters p. If the
-	// returned function is nil, the job uses the field Merge. The function may call other programs and take
-	// long, so only workers call it, and never the leader. Unlike Merge, the function must not change its
-	// operands: if it fails, it is called again, up to the job's number of attempts.
+	// Merger, if not nil, returns a function that merges the partials of a job with the parameters
+	// p. If the returned function is nil, the job uses the field Merge. The function may call other
+	// programs and take long, so only workers call it, and never the leader. Unlike Merge, the
+	// function must not change its operands, because a failed call is retried up to the job's
+	// number of attempts.
 	Merger func(p P) func(ctx context.Context, left, right T) (T, error)
 	// Finish computes the result from the root's partial, which covers all partitions. A
 	// large part of the result may be an [Attachment].

@@ -83,7 +83,7 @@
 // # Units and limits
 //
 // A job has 1 to [MaxPartitions] partitions. A partition should take between about 10 ms and a few
-// seconds: a worker can be interrupted only between two partitions, and a crash loses the
+// seconds, because a worker can be interrupted only between two partitions, and a crash loses the
 // partitions that were running. Partials should be small: partials above 256 KiB are passed through
 // storage instead of in messages. If partials must be large, such as vectors of numbers, use the
 // codec [Vector] or [Raw], a Merge that changes its left operand and returns it, and a mapper that

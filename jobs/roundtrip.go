@@ -14,7 +14,7 @@ import (
 // some encodings change.
 type fill struct {
 	pointers   bool // true if pointers in the value are not nil
-	containers int  // 0: slices and maps are nil; 1: they are empty; 2: they have one element
+	containers int  // state of slices and maps: 0 means nil, 1 means empty, and 2 means one element
 	numbers    numbers
 
 	left   *int // remaining number of values to set, which bounds the time for large types and for types with many nested fields

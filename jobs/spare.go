@@ -33,8 +33,8 @@ import (
 //		return left, nil
 //	}
 //
-// So that shared memory can be detected, T, or the type that T points to, may contain only numbers,
-// strings and slices of numbers or strings, in structs and arrays.
+// The type T, or the type that T points to, may contain only numbers, strings and slices of numbers
+// or strings, in structs and arrays.
 type Filler[T any] interface {
 	Fill(ctx context.Context, partition uint64, spare T) (T, error)
 }

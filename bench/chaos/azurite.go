@@ -17,7 +17,7 @@ import (
 type azuriteServer struct {
 	cfg       azurite.Config
 	server    *azurite.Server
-	transport *faults.Transport // injects faults into requests
+	transport *faults.Transport // transport that injects faults into requests
 	blobs     *proxy
 	queues    *proxy
 	history   *history

@@ -64,14 +64,14 @@ type cluster struct {
 	dir     folders
 
 	nats       *natsServer
-	azurite    *azuriteServer // nil if the storage is JetStream
+	azurite    *azuriteServer // Azurite server; nil if the storage is JetStream
 	noNetworks error          // reason why nodes have no network namespaces; nil if nodes have them
 	flags      []string       // command-line flags that name NATS and storage
 
 	mu    sync.Mutex
 	nodes map[int]*node
 	left  []*node         // nodes that have left the cluster; faults may still be active on these nodes
-	busy  map[target]bool // targets of active faults
+	busy  map[target]bool // targets that have an active fault
 }
 
 // target identifies the part of the cluster that a fault affects. A target consists of a scope and,

@@ -57,7 +57,7 @@ var quick = []testCase{
 	{plan, exit},
 	{root, allocate}, // kills the worker during a call, and also the leader
 	{finish, hang},
-	{mapOne, hang}, // blocks slots forever
+	{mapOne, hang}, // case that blocks slots forever
 	{mapOne, goexit},
 	{finish, goexit},
 	{open, garbage},

@@ -60,8 +60,8 @@ func (c *checks) delivered(p *process, j *job, items []wire.Item) {
 	}
 }
 
-// computes is called when a worker begins to compute partitions. In calm scenarios computes checks
-// that no living worker had finished a computed partition before the current leader's term began. A
+// computes is called when a worker begins to compute partitions. In calm scenarios, computes checks
+// that none of the partitions was finished by a living worker before the current leader's term. A
 // living worker reports its finished partitions to a new leader, which must not assign them again.
 func (c *checks) computes(p *process, j *job, span jobs.Span) {
 	if !c.sim.scenario.calm {

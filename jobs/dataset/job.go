@@ -108,7 +108,7 @@ func define[P, A, R any](j Job[P, A, R], from source.Driver) jobs.Definition[P, 
 		Limits: j.Limits, Restricted: j.Restricted,
 	}
 	if (j.Fold == nil) == (j.Open == nil) || j.Merge == nil || j.Finish == nil || j.Store != nil && (j.Prepare == nil || j.Discard == nil) {
-		d.Plan = nil // makes jobs.New refuse the definition
+		d.Plan = nil // a nil Plan makes jobs.New refuse the definition
 	}
 	return d
 }

@@ -39,7 +39,8 @@ func list(ctx context.Context, from source.Lister, in Input) (l listing, err err
 	return l, l.checkSchemes()
 }
 
-// checkSchemes returns an error if a blob is in the listing twice: as azblob:// and by its URL.
+// checkSchemes returns an error if a blob is in the listing twice, by its azblob:// name and by its
+// URL.
 func (l listing) checkSchemes() error {
 	blobs := map[string]source.Object{}
 	for _, o := range l {

@@ -13,7 +13,7 @@ import (
 // buffer. The returned slices are valid until Fold returns, and must not be changed.
 type Record struct {
 	layout *layout
-	want   []int // index of each wanted column
+	want   []int // indices of the wanted columns
 
 	object string
 	offset int64

@@ -17,7 +17,7 @@ import (
 // Result is the result of a job.
 type Result struct {
 	Output jobs.Attachment `json:"output"`         // merged outputs of the job
-	Text   string          `json:"text,omitempty"` // copy of the merged outputs, if the outputs are text of at most 16 KiB
+	Text   string          `json:"text,omitempty"` // copy of merged outputs of the job, if the outputs are text of at most 16 KiB
 }
 
 const maxText = 16 << 10
@@ -79,7 +79,7 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 			if m.runner, err = calls.acquire(ctx, k.job(p)); err != nil {
 				return nil, err
 			}
-			if params.Keep && m.merge.name != byProgram.name { // a process that merges must not have other calls
+			if params.Keep && m.merge.name != byProgram.name { // a process must not merge while it has other calls
 				return streamer{m}, nil
 			}
 			return m, nil

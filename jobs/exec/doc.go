@@ -55,16 +55,15 @@
 //	         permanent LENGTH                   an error; the job fails
 //	         again 0                            the call is made again after a pause
 //
-// A slot writes calls ahead, as many as the process needs about 10 ms for and at most 4 KiB, unless
-// the merge is program. So a program should read its input through a buffer, and should write its
-// answers when the buffer is empty, before it waits for more input. If the process dies, the calls
-// that it has not answered are made again one at a time, and the error names the call during which
-// the process dies again.
+// Unless the parameter merge is program, a slot sends calls before the answers to earlier calls
+// have arrived. The unanswered calls are at most 4 KiB long, and the process should need about 10
+// ms for them. A program should therefore read its input through a buffer. Before it waits for more
+// input, it should write its answers. If the process dies, the unanswered calls are retried one at
+// a time. The error then names the call during which the process dies again.
 //
-// A process must not keep anything of one call that changes the answer to another. When its standard
-// input ends, it should end too. Its environment has neither the phase nor the partition. The folder
-// examples has a module for Python and programs in Python,
-// C++ and shell.
+// The answer to a call must not depend on earlier calls. A kept process should end when its
+// standard input ends. The environment of a kept process contains neither the phase nor the
+// partition. The folder examples has a module for Python and programs in Python, C++ and shell.
 //
 // # Merges
 //
@@ -100,12 +99,12 @@
 //     resident memory is measured every 100 ms, so a program may exceed the limit for 100 ms.
 //   - A call writes more than the parameter max-output allows: its processes are killed, and the
 //     job fails.
-//   - A kept process writes something else than one answer for each call: it is killed, and the job
-//     fails.
-//   - A program has started other processes that still run when the program ends: they are killed,
-//     unless they have left the process group, as daemons do.
-//   - The worker dies: the kernel kills the program, and a guard process kills the processes that
-//     the program has started and removes the folders. See [Guard].
+//   - A kept process does not write exactly one answer for each call: the process is killed, and
+//     the job fails.
+//   - A program ends before the processes that it has started: these processes are killed, unless
+//     they have left the process group like daemons.
+//   - The worker dies: the kernel kills the program, and a guard process ([Guard]) kills the
+//     processes that the program has started and removes the folders.
 //   - The program is missing on a worker: the job fails.
 //   - The input cannot be read, or has changed since it was listed: the program is stopped, and its
 //     output is ignored. The documentation of package dataset lists the errors after which the

@@ -20,8 +20,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// keeper contains the processes of a job with the parameter keep. A process makes the calls of one
-// slot, one at a time.
+// keeper contains the processes of a job with the parameter keep. Each process makes the calls of
+// one slot, one at a time.
 type keeper struct {
 	program program
 	guard   *Guard
@@ -119,10 +119,10 @@ type kept struct {
 	calls   io.WriteCloser
 	output  *os.File // standard output
 	answers *bufio.Reader
-	ahead   uint64        // how many calls may be sent that are not answered: see stream
-	late    *time.Timer   // see limit
-	ended   chan struct{} // closed when the process has ended and has been waited for
-	err     error         // how it ended
+	ahead   uint64        // largest number of unanswered calls
+	late    *time.Timer   // timer of the method limit
+	ended   chan struct{} // channel that is closed after Wait has returned for the process
+	err     error         // result of Wait for the process
 
 	mu     sync.Mutex
 	gone   bool  // true if the process has ended, so that another process may get its number
@@ -224,7 +224,7 @@ func (k *kept) call(ctx context.Context, frame []byte) (status string, output []
 	sent := k.send(frame)
 	status, output, err = k.receive()
 	if spared, early := spare(), inTime(); err == nil && !(spared && early) {
-		err = context.Canceled // the process has been killed, and knows the reason
+		err = context.Canceled // the method why returns the reason, because the process was killed
 	}
 	if err == nil {
 		err = <-sent
@@ -235,8 +235,8 @@ func (k *kept) call(ctx context.Context, frame []byte) (status string, output []
 	return status, output, err
 }
 
-// limit kills the process after the parameter timeout, unless inTime is called before. inTime reports
-// whether it was called in time.
+// limit kills the process after the parameter timeout, unless the function inTime is called before.
+// The result of inTime is false if the timeout has already passed.
 func (k *kept) limit() (inTime func() bool) {
 	if k.program.timeout == 0 {
 		return func() bool { return true }
@@ -249,7 +249,7 @@ func (k *kept) limit() (inTime func() bool) {
 	return k.late.Stop
 }
 
-// quiet returns an error if the process has written something after its last answer.
+// quiet returns an error if the process has written data after its last answer.
 func (k *kept) quiet() error {
 	if n := k.answers.Buffered(); n > 0 {
 		data, _ := k.answers.Peek(n)

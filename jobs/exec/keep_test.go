@@ -164,15 +164,15 @@ ok 0"`), error: `it wrote "ok 0\n" after the answer: want one answer for each ca
 	}
 }
 
-// TestAhead checks that an error of a call names its partition, although later calls were sent before its
-// answer came, and that no answer goes to another call.
+// TestAhead checks that an error of a call names its partition, although later calls were sent
+// before the answer arrived. It also checks that each answer belongs to its call.
 func TestAhead(t *testing.T) {
 	const partitions = 1000
 	var all strings.Builder
 	for i := range partitions {
 		fmt.Fprintf(&all, "%03d\n", i)
 	}
-	// The program in Python writes an answer only when it has read all calls that were sent.
+	// The program in Python writes answers only after it has read all available calls.
 	const python = `import bellwether, os, sys
 def call(data, partition, partitions):
     if partition == 777: %s
@@ -181,10 +181,10 @@ bellwether.serve(call)
 `
 	const shell = `while read -r phase p n length; do if [ $p = 777 ]; then %s; fi; printf 'ok 4\n%%03d\n' $p; done`
 	for _, test := range []struct {
-		name  string // of the program; the other words are what it does in partition 777
+		name  string // name of the program
 		at    string
 		pairs []string
-		error string // empty: the job succeeds
+		error string // text that the error must contain; empty if the job succeeds
 	}{
 		{name: "python3", at: `pass`},
 		{name: "python3", at: `os._exit(7)`, error: "partition 777: map: python3: it ended during a call: exit status 7"},
@@ -193,7 +193,7 @@ bellwether.serve(call)
 		{name: "sh", at: `kill -9 $$`, error: "partition 777: map: sh: it ended during a call: signal: killed"},
 		{name: "sh", at: `sleep 60`, pairs: []string{"timeout=2s"}, error: "partition 777: map: sh: it took longer than 2s"},
 		{name: "sh", at: `if ! [ -e mark ]; then touch mark; echo "again 0"; continue; fi`},
-		{name: "sh", at: `if ! [ -e "$0" ]; then touch "$0"; exit 7; fi`}, // the second process does not end
+		{name: "sh", at: `if ! [ -e "$0" ]; then touch "$0"; exit 7; fi`}, // only the first process ends
 	} {
 		t.Run(test.name+" "+test.at, func(t *testing.T) {
 			need(t, test.name)
@@ -218,7 +218,7 @@ bellwether.serve(call)
 	}
 }
 
-// TestStopsAhead stops a stream while the process has calls that it has not answered.
+// TestStopsAhead stops a stream while the process has unanswered calls.
 func TestStopsAhead(t *testing.T) {
 	k := &keeper{program: program{args: []string{"sh", "-c", "while read -r phase p rest; do [ $p -lt 8 ] || sleep 60; echo ok 0; done"}, output: 1}}
 	defer k.close()
@@ -251,7 +251,7 @@ func TestStopsAhead(t *testing.T) {
 	}
 }
 
-// BenchmarkKeptCalls measures empty calls of a process that answers at once.
+// BenchmarkKeptCalls measures empty calls of a kept process that does no work.
 func BenchmarkKeptCalls(b *testing.B) {
 	k := &keeper{program: program{args: []string{"sh", "-c", "while read -r call; do echo ok 0; done"}, output: 1}}
 	defer k.close()

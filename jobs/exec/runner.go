@@ -46,7 +46,7 @@ type runners struct {
 type shared struct {
 	users  int        // number of users; guarded by runners.mu
 	mu     sync.Mutex // locked while the runner is made
-	runner *runner    // nil until the first user has made it
+	runner *runner    // runner of the job; nil until the first user has made the runner
 }
 
 // acquire returns the runner of a job. The caller must release the runner.

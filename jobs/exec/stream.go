@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// maxAhead is the largest number of calls that a kept process has not answered.
+	// maxAhead is the largest number of unanswered calls of a kept process.
 	maxAhead = 256
-	// aheadFor is how long a kept process should need for the calls that it has not answered, so that
-	// little work is lost when they are dropped.
+	// aheadFor is the time that a kept process should need for its unanswered calls. A short time
+	// loses little work when the calls are dropped.
 	aheadFor = 10 * time.Millisecond
-	// drainAhead is how long a stream that is stopped early waits for the answers to the calls that were
-	// sent ahead.
+	// drainAhead is the maximum time for which a stopped stream waits for the answers to unanswered
+	// calls.
 	drainAhead = 100 * time.Millisecond
 )
 
-// streamer is a mapper that sends calls ahead to kept processes.
+// streamer is a mapper that sends calls to kept processes before earlier calls are answered.
 type streamer struct{ mapper }
 
 var _ jobs.Streamer[[]byte] = streamer{}
 
-// Stream implements jobs.Streamer.
+// Stream yields the outputs of the calls for the partitions of a span.
 func (m streamer) Stream(ctx context.Context, span jobs.Span) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		s := stream{ctx: ctx, keeper: m.runner.kept, frame: m.frame, lo: span.Lo, sent: span.Lo, hi: span.Hi}
@@ -59,27 +59,27 @@ func (m mapper) frame(ctx context.Context, batch []byte, partition uint64) ([]by
 	return append(appendHeader(batch, "map", partition, m.partitions, len(input)), input...), nil
 }
 
-// stream makes the calls of a span in a kept process, and sends calls ahead. If the process dies, the
-// calls that it has not answered are made again one at a time, so that the error names the call
-// that has killed the process.
+// stream makes the calls of a span in a kept process, and sends calls before earlier calls are
+// answered. If the process dies, the unanswered calls are retried one at a time, so that the error
+// names the call that has killed the process.
 type stream struct {
 	ctx    context.Context
 	keeper *keeper
 	frame  func(ctx context.Context, batch []byte, partition uint64) ([]byte, error)
 
-	one   *kept       // nil: none
-	spare func() bool // makes the end of ctx not kill the process any more
+	one   *kept       // process of the stream; nil if the stream has no process
+	spare func() bool // prevents the end of ctx from killing the process
 
-	lo, sent, hi uint64        // the calls from lo on are not answered, and those from sent on are not sent
-	sizes        [maxAhead]int // bytes of the calls that are not answered, by partition modulo maxAhead
-	bytes        int           // sum of these sizes
-	alone        uint64        // the calls before this partition are made one at a time
+	lo, sent, hi uint64        // calls from lo on are unanswered, and calls from sent on are not yet sent
+	sizes        [maxAhead]int // sizes of the unanswered calls in bytes, by partition modulo maxAhead
+	bytes        int           // sum of the sizes of the unanswered calls in bytes
+	alone        uint64        // first partition after those whose calls are made one at a time
 	batch        []byte        // memory for frames
-	read         []byte        // the frame of the partition sent, if it has been read; empty if not
+	read         []byte        // frame of the partition sent; empty if the frame was not yet read
 	written      <-chan error  // result of the last write
 
-	filled   time.Time // when calls were sent last
-	answered int       // how many calls were answered since
+	filled   time.Time // time at which calls were last sent
+	answered int       // number of calls that were answered since then
 }
 
 // next returns the output of the next call.
@@ -109,7 +109,7 @@ func (s *stream) answer() ([]byte, error) {
 			return s.keeper.result("map", status, output)
 		}
 		if s.one == nil {
-			return nil, err // no call was sent
+			return nil, err // the error occurred before the call was sent
 		}
 		lost := s.sent - s.lo
 		s.spare()
@@ -122,11 +122,11 @@ func (s *stream) answer() ([]byte, error) {
 	}
 }
 
-// restart makes all calls from lo on again, those before the partition alone one at a time.
+// restart retries all calls from lo on. Calls before the partition alone are made one at a time.
 func (s *stream) restart(alone uint64) { s.alone, s.sent, s.bytes, s.read = alone, s.lo, 0, nil }
 
-// exchange sends calls, and receives the answer to the call of the partition lo. If exchange returns
-// an error and there is a process, the process must be ended.
+// exchange sends calls, and receives the answer to the call of the partition lo. If exchange
+// returns an error, the caller must end the process of the stream.
 func (s *stream) exchange() (status string, output []byte, err error) {
 	if err := s.fill(); err != nil {
 		return "", nil, err
@@ -134,7 +134,7 @@ func (s *stream) exchange() (status string, output []byte, err error) {
 	inTime := s.one.limit()
 	status, output, err = s.one.receive()
 	if !inTime() && err == nil {
-		err = context.DeadlineExceeded // the process has been killed, and knows the reason
+		err = context.DeadlineExceeded // the method why returns the reason, because the process was killed
 	}
 	if err != nil {
 		return "", nil, err
@@ -151,7 +151,7 @@ func (s *stream) exchange() (status string, output []byte, err error) {
 	return status, output, s.one.quiet()
 }
 
-// fill sends calls, unless the process has enough of them.
+// fill sends calls, unless the process has enough unanswered calls.
 func (s *stream) fill() error {
 	if s.one == nil {
 		one, err := s.keeper.take()
@@ -174,7 +174,7 @@ func (s *stream) fill() error {
 			if s.read, err = s.frame(s.ctx, s.read, s.sent); err != nil {
 				s.read = nil
 				if s.sent > s.lo {
-					break // the error is returned when the calls before are answered
+					break // the error is returned after earlier calls were answered
 				}
 				s.release()
 				return err
@@ -182,7 +182,7 @@ func (s *stream) fill() error {
 		}
 		size := len(s.read)
 		if s.sent > s.lo && s.bytes+size > pipeSize {
-			break // a write of more than that may block until the process has been read from
+			break // a larger write may block until the answers of the process are read
 		}
 		s.batch, s.read = append(s.batch, s.read...), s.read[:0]
 		s.sizes[s.sent%maxAhead] = size
@@ -194,7 +194,7 @@ func (s *stream) fill() error {
 	}
 	s.written = s.one.send(s.batch)
 	if s.bytes > pipeSize {
-		s.batch = nil // another goroutine writes it
+		s.batch = nil // another goroutine writes the batch
 		return nil
 	}
 	err := <-s.written
@@ -204,14 +204,14 @@ func (s *stream) fill() error {
 	return err
 }
 
-// closed is the result of a write without an error.
+// closed is a closed channel, the result of a write without an error.
 var closed = func() <-chan error {
 	c := make(chan error)
 	close(c)
 	return c
 }()
 
-// ahead returns how many calls may be sent that are not answered.
+// ahead returns the largest number of calls that may be unanswered.
 func (s *stream) ahead() uint64 {
 	if s.lo < s.alone {
 		return 1
@@ -219,8 +219,8 @@ func (s *stream) ahead() uint64 {
 	return s.one.ahead
 }
 
-// measure adjusts the number of calls that may be sent ahead to the time that a call takes. The number
-// begins with 1, and at most doubles.
+// measure adjusts the largest number of unanswered calls to the duration of a call. The largest
+// number of unanswered calls begins with 1, and at most doubles at each adjustment.
 func (s *stream) measure() {
 	now := time.Now()
 	if s.answered > 0 {
@@ -230,7 +230,7 @@ func (s *stream) measure() {
 	s.filled, s.answered = now, 0
 }
 
-// release puts the process back. The process must have answered all calls.
+// release makes the process available for other streams. The process must have answered all calls.
 func (s *stream) release() {
 	one := s.one
 	s.one = nil
@@ -241,7 +241,7 @@ func (s *stream) release() {
 	}
 }
 
-// close drops the answers to the calls that were sent ahead, and releases the process. If the answers take too
+// close drops the answers to unanswered calls, and releases the process. If the answers take too
 // long, close kills the process.
 func (s *stream) close() {
 	if s.one == nil {

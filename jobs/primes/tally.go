@@ -9,7 +9,7 @@ type tally struct {
 	First     uint64 // first prime; 0 if Count is 0
 	Last      uint64
 	TwinPairs uint64
-	Gap       uint64 // the largest gap inside the range; 0 if the range has fewer than two primes
+	Gap       uint64 // largest gap inside the range; 0 if the range has fewer than two primes
 	GapAfter  uint64 // smallest prime of the range that is followed by a gap of size Gap
 }
 

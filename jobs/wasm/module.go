@@ -41,7 +41,7 @@ type module struct {
 	cache       string // folder for machine code; empty if machine code is not stored
 
 	runtime  wazero.Runtime
-	compiled wazero.CompiledModule // nil until the first call
+	compiled wazero.CompiledModule // compiled module; nil until the first call
 	command  bool                  // true if the module exports _start
 }
 

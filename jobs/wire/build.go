@@ -16,10 +16,11 @@ const MaxBuild = 60
 const MaxVersion = 80
 
 // ThisBuild describes the compilation of this program, as far as it determines how floats are
-// rounded: the architecture, its level and the version of Go, such as "amd64/v1 go1.26.0". Two
-// builds of the same source may compute different bytes: from level v3 on, Go's compiler fuses
-// multiplication and addition on amd64. The level is the value of a variable such as GOAMD64 or
-// GOARM64. If the build system has omitted the settings from the program, the level is "unknown".
+// rounded. A build consists of the architecture, its level and the version of Go, such as "amd64/v1
+// go1.26.0". Two builds of the same source may compute different bytes: from level v3 on, Go's
+// compiler fuses multiplication and addition on amd64. The level is the value of a variable such as
+// GOAMD64 or GOARM64. If the build system has omitted the settings from the program, the level is
+// "unknown".
 func ThisBuild() string {
 	info, _ := debug.ReadBuildInfo()
 	return describeBuild(runtime.GOARCH, runtime.Version(), info)

@@ -7,8 +7,8 @@
 // A leader acts if it succeeds in an operation that only a leader may perform. The operation is the
 // commit of an entry of a Raft log, a write to etcd on the condition that the election is still
 // won, or a write of a blob's metadata under the blob's lease. The leader of Bellwether must do
-// more: it must assign work to a worker. The assignment is observed in the messages on NATS. All
-// times are read from the clock of this process.
+// more, because it must assign work to a worker. The assignment is observed in the messages on
+// NATS. All times are read from the clock of this process.
 //
 // Each candidate is a process on this machine. A new candidate replaces the killed one, and all
 // candidates are ready before the next kill. The leader is killed at a random moment between two

@@ -24,9 +24,10 @@ import (
 // leader when the previous leader's session expires.
 //
 // The shortest lease that a server grants is one and a half times its election timeout, in whole
-// seconds: 2 s by default. This benchmark uses half of the default election timeout, so that a
-// session of 1 s is possible. The tuning guide recommends an election timeout of at least ten round
-// trips, and round trips on one machine are short. https://etcd.io/docs/latest/tuning/
+// seconds, which is 2 s by default. This benchmark uses half of the default election timeout, so
+// that a session of 1 s is possible. The tuning guide recommends an election timeout of at least
+// ten round trips, and round trips on one machine are short.
+// https://etcd.io/docs/latest/tuning/
 // https://pkg.go.dev/go.etcd.io/etcd/client/v3/concurrency
 func etcdElection(seconds int) System {
 	return System{

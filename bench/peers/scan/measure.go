@@ -22,7 +22,7 @@ type Config struct {
 	Dir     string // folder for data, which must exist
 	Systems []System
 	Rounds  int
-	Rows    uint64 // rows of the CSV file, about 17 bytes each; the Parquet file has half as many
+	Rows    uint64 // number of rows of the CSV file, of about 17 bytes each; the Parquet file has half as many rows
 
 	// Progress receives progress messages.
 	Progress func(format string, args ...any)
@@ -47,7 +47,7 @@ type Runs struct {
 // keys is the number of different keys in the file.
 const keys = 413
 
-// Run measures all systems in turns. Each round begins with another system.
+// Run measures all systems in several rounds. The order of the systems differs between rounds.
 func Run(ctx context.Context, cfg Config) (r Result, err error) {
 	p := &place{
 		dir: filepath.Join(cfg.Dir, "scan"), program: cfg.Program, threads: strconv.Itoa(runtime.GOMAXPROCS(0)),

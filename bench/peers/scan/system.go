@@ -31,8 +31,8 @@ type System struct {
 	run      func(ctx context.Context, p *place, file string) (seconds float64, got table, err error)
 }
 
-// Bellwether is the name of this system. The suffix distinguishes it from Bellwether in the other
-// benchmarks.
+// Bellwether is the name of the job scan in the results. The suffix distinguishes the job from
+// Bellwether in other benchmarks.
 const Bellwether = "Bellwether, scan"
 
 // Systems returns all systems, Bellwether first.
@@ -43,7 +43,7 @@ func Systems() []System {
 	}
 }
 
-// place has the folder, the program and the number of threads that the systems use.
+// place contains the folder, the program and the number of threads that the systems use.
 type place struct {
 	dir, program, threads string
 }
@@ -51,7 +51,7 @@ type place struct {
 // table contains the minimum, mean and maximum of each key.
 type table map[string][3]float64
 
-// equal returns an error if a table differs from another one. Means may differ in their last digits.
+// equal returns an error if two tables differ. Means may differ in their last digits.
 func (t table) equal(want table) error {
 	if len(t) != len(want) {
 		return fmt.Errorf("the result has %d keys, another one %d", len(t), len(want))
@@ -101,7 +101,7 @@ func runBellwether(ctx context.Context, p *place, file string) (seconds float64,
 	return seconds, got, err
 }
 
-// tableOf returns the table of the rows of a result. A number may be a string.
+// tableOf returns the table of the rows of a result. Numbers may be given as strings.
 func tableOf(rows [][4]any) (table, error) {
 	t := table{}
 	for _, row := range rows {
@@ -121,7 +121,7 @@ func tableOf(rows [][4]any) (table, error) {
 	return t, nil
 }
 
-// installDuckDB installs DuckDB, unless it is installed, and returns the path of the program.
+// installDuckDB installs DuckDB if it is not yet installed, and returns the path of the program.
 func installDuckDB(ctx context.Context, p *place) (script string, err error) {
 	script = filepath.Join(p.dir, "duckdb.mjs")
 	if _, err := os.Stat(script); err == nil {

@@ -16,7 +16,8 @@ import (
 // jetStream is a work queue on a stream. The server acknowledges each inserted task, and workers
 // acknowledge each completed task, which removes the task from the stream. Tasks are inserted
 // asynchronously, one by one or in atomic batches. The server syncs each batch once. Workers pull
-// many tasks per request. https://docs.nats.io/nats-concepts/jetstream/streams#retentionpolicy
+// many tasks per request.
+// https://docs.nats.io/nats-concepts/jetstream/streams#retentionpolicy
 // https://github.com/nats-io/nats.go/blob/main/jetstream/README.md
 // https://github.com/nats-io/nats-architecture-and-design/blob/main/adr/ADR-50.md
 func jetStream(name, durability string, storage jetstream.StorageType, syncAlways bool) System {

@@ -18,7 +18,8 @@ const (
 
 // natsQueueGroup is a queue group of NATS. Subscribers of a queue group share the messages of a
 // subject. The clients have no limit on pending messages, because they would drop messages beyond
-// the limit. https://docs.nats.io/using-nats/developer/receiving/queues
+// the limit.
+// https://docs.nats.io/using-nats/developer/receiving/queues
 // https://docs.nats.io/using-nats/developer/connecting/events/slow
 func natsQueueGroup() System {
 	return queue(System{

@@ -40,7 +40,7 @@ func (s *Sum) Add(n *Number) {
 func (s *Sum) add(high int64, low uint64) {
 	sum, carry := bits.Add64(s.low, low, 0)
 	top := s.high + high + int64(carry)
-	if s.high>>63 == high>>63 && top>>63 != high>>63 { // overflow
+	if s.high>>63 == high>>63 && top>>63 != high>>63 { // the sum has overflowed 128 bits
 		m := s.mantissa()
 		s.big = m.Add(m, wide(high, low))
 		return

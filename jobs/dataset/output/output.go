@@ -88,7 +88,7 @@ func CheckName(name string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if source.IsGlob(plain) || strings.Contains(plain, `\`) { // the folder is listed with a pattern
+	if source.IsGlob(plain) || strings.Contains(plain, `\`) { // Check and Commit list the folder with a pattern
 		return fmt.Errorf(`%s: want the name of a folder without * ? [ and \`, name)
 	}
 	return nil
@@ -199,9 +199,9 @@ func (f Folder) Label(p Part) string {
 
 func (f Folder) prefix() string { return "part-" + f.Run + "-" }
 
-// Commit creates the manifest, which lists the parts, and removes the job's objects that it does
-// not list. If the job has a manifest already, Commit returns this one. If a part is missing in
-// storage, Commit fails and removes no other object.
+// Commit creates the manifest, which lists the parts, and removes the job's objects that are not in
+// the manifest. If the job already has a manifest, Commit returns the existing manifest. If a part
+// is missing in storage, Commit fails and removes no object.
 func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (name string, m Manifest, err error) {
 	m = Manifest{Run: f.Run, Format: f.Format, Columns: columns, Objects: parts}
 	for _, p := range parts {

@@ -172,7 +172,7 @@ func (r *Rows) Field(i int, buffer []byte) (field, _ []byte) {
 	return buffer[begin:], buffer
 }
 
-// Number sets n to the value of a column, or returns false if the value is not a number.
+// Number sets n to the value of a column, and returns false if the value is not a number.
 func (r *Rows) Number(i int, n *exact.Number) bool { return r.NumberAfter(i, 0, n) }
 
 // NumberAfter sets n to the value of a column like Number, but for a later row of the batch. The

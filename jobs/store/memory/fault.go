@@ -21,7 +21,7 @@ const (
 type Call struct {
 	Operation Operation
 	Key       string // key of the operation; for List, the prefix; empty for operations of a queue
-	Done      bool   // false before the operation and true after it
+	Done      bool   // true if the fault is called after the operation, false before
 }
 
 // Fault is called before and after each operation. An error before the operation prevents the

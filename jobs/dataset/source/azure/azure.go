@@ -88,7 +88,8 @@ func (d *Driver) locate(name string) (client *container.Client, prefix, key stri
 	return client, prefix, key, nil
 }
 
-// name returns the name of a blob. The name does not depend on how the user has escaped it.
+// name returns the name of a blob. The name does not depend on the escaping in the user's
+// parameters.
 func (d *Driver) name(prefix, key string) string {
 	if d.base != Scheme {
 		key = (&url.URL{Path: "/" + key}).EscapedPath()[1:]

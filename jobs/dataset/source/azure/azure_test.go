@@ -67,7 +67,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// The name of a folder is not in the escaping of package url.
+// This test uses a folder whose name is not escaped like in package url.
 func TestOutputOfOtherEscaping(t *testing.T) {
 	a := azuritetest.Account(t, account.Config{})
 	p := place(t, a, a.BlobURL()+"/")
