@@ -46,6 +46,20 @@
 // contains, startsWith and endsWith with constant text, and the operators and, or and not. In all
 // other expressions a number is a float64, and a column that is compared with text is text.
 //
+// # Speed
+//
+// A query without where, by one column, whose aggregates are count, sum, min, max and mean of one
+// other column is computed by a kernel, which needs no Record for each row:
+//
+//	kernel      CSV and TSV: finds the two fields in the text, eight bytes at a time
+//	codeKernel  Parquet: looks up each key of a dictionary once per row group
+//
+// A row that is unusual for a kernel, such as a row with quotes, or a number of many digits, is
+// folded by the function of open, which computes all queries.
+//
+// The states of all groups are in memory, about 200 bytes for each group of a query such as min(x),
+// mean(x), max(x). A merge has two tables in memory.
+//
 // # What can fail
 //
 //   - The parameters are invalid: an unknown function, a syntax error in where, or a column in
