@@ -13,6 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/aggregate"
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
+	"github.com/bellwether-compute/bellwether/bench/peers/programs"
 	"github.com/bellwether-compute/bellwether/bench/peers/scan"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
@@ -104,6 +105,14 @@ func measure(ctx context.Context, o options, errs io.Writer) (r results, err err
 			return r, fmt.Errorf("measure scans: %w", err)
 		}
 		r.Scan = &measured
+	}
+	if o.programs.Rounds > 0 {
+		o.programs.Dir, o.programs.Progress = dir, progress
+		measured, err := programs.Run(ctx, o.programs)
+		if err != nil {
+			return r, fmt.Errorf("measure programs: %w", err)
+		}
+		r.Programs = &measured
 	}
 	return r, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench/peers/aggregate"
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
+	"github.com/bellwether-compute/bellwether/bench/peers/programs"
 	"github.com/bellwether-compute/bellwether/bench/peers/scan"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
@@ -25,16 +26,17 @@ type options struct {
 	failover   failover.Config
 	aggregate  aggregate.Config
 	scan       scan.Config
+	programs   programs.Config
 }
 
 // errHelp is the result of parsing flags that request help.
 var errHelp = errors.New("help requested")
 
-const usage = `usage: peers [flags] throughput|failover|aggregate|scan|all
+const usage = `usage: peers [flags] throughput|failover|aggregate|scan|programs|all
 
 Compares other systems with Bellwether on this machine. It needs Redis and
-PostgreSQL, Node.js for Azurite and DuckDB, and Open MPI and Dask for aggregate, unless
--system selects systems without them.
+PostgreSQL, Node.js for Azurite and DuckDB, Open MPI and Dask for aggregate, and GNU
+parallel, Python and g++ for programs, unless -system selects systems without them.
 
 `
 
@@ -94,6 +96,7 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 	flags.Uint64Var(&a.Total, "total", 8_000_000_000, "aggregate: bytes of all vectors of one size")
 	flags.Uint64Var(&a.Least, "least", 64, "aggregate: the least number of vectors of one size")
 	flags.Uint64Var(&o.scan.Rows, "rows", 100_000_000, "scan: rows of the file, about 17 bytes each")
+	flags.Int64Var(&o.programs.Text, "text", 1_000_000_000, "programs: bytes of the text whose words are counted")
 	err = flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(errs, usage)
@@ -105,7 +108,7 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 		return o, err
 	}
 	if flags.NArg() != 1 {
-		return o, fmt.Errorf("want one of throughput, failover, aggregate, scan and all, got %q", flags.Args())
+		return o, fmt.Errorf("want one of throughput, failover, aggregate, scan, programs and all, got %q", flags.Args())
 	}
 	t.Rounds, f.Rounds, a.Rounds, o.scan.Rounds = rounds, rounds, rounds, rounds
 	if err := o.check(); err != nil {
@@ -117,7 +120,7 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 	if program, err = find(program); err != nil {
 		return o, err
 	}
-	t.Program, f.Program, a.Program, o.scan.Program = program, program, program, program
+	t.Program, f.Program, a.Program, o.scan.Program, o.programs.Program = program, program, program, program, program
 	return o, nil
 }
 
@@ -166,6 +169,9 @@ func (o options) check() error {
 	if o.scan.Rows < 2 {
 		return fmt.Errorf("-rows must be at least 2, got %d", o.scan.Rows)
 	}
+	if o.programs.Text < 1 {
+		return fmt.Errorf("-text must be at least 1, got %d", o.programs.Text)
+	}
 	if o.aggregate.Least < 1 {
 		return errors.New("-least must be at least 1, got 0")
 	}
@@ -179,9 +185,9 @@ func (o options) check() error {
 func (o *options) choose(what string, named []string) error {
 	chosen := func(name string) bool { return len(named) == 0 || slices.Contains(named, name) }
 	switch what {
-	case "throughput", "failover", "aggregate", "scan", "all":
+	case "throughput", "failover", "aggregate", "scan", "programs", "all":
 	default:
-		return fmt.Errorf("want throughput, failover, aggregate, scan or all, got %q", what)
+		return fmt.Errorf("want throughput, failover, aggregate, scan, programs or all, got %q", what)
 	}
 	if what == "throughput" || what == "all" {
 		for _, s := range throughput.Systems() {
@@ -211,7 +217,10 @@ func (o *options) choose(what string, named []string) error {
 			}
 		}
 	}
-	if o.throughput.Systems == nil && o.failover.Systems == nil && o.aggregate.Systems == nil && o.scan.Systems == nil {
+	if (what == "programs" || what == "all") && len(named) == 0 {
+		o.programs.Rounds = o.throughput.Rounds
+	}
+	if o.programs.Rounds == 0 && o.throughput.Systems == nil && o.failover.Systems == nil && o.aggregate.Systems == nil && o.scan.Systems == nil {
 		return fmt.Errorf("%s does not measure any of the selected systems", what)
 	}
 	return nil

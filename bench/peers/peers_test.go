@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 
 func TestBadUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                                 "want one of throughput, failover, aggregate, scan and all",
-		"throughput failover":              "want one of throughput, failover, aggregate, scan and all",
+		"":                                 "want one of throughput, failover, aggregate, scan, programs and all",
+		"throughput failover":              "want one of throughput, failover, aggregate, scan, programs and all",
 		"latency":                          `got "latency"`,
 		"-rounds 0 all":                    "-rounds must be 1 to 1000, got 0",
 		"-processes -1 throughput":         "-processes must be 1 to 64, got -1",

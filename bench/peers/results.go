@@ -12,6 +12,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench/peers/aggregate"
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
+	"github.com/bellwether-compute/bellwether/bench/peers/programs"
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
 	"github.com/bellwether-compute/bellwether/bench/peers/scan"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
@@ -26,6 +27,7 @@ type results struct {
 	Failover   *failover.Result   `json:"failover,omitempty"`
 	Aggregate  *aggregate.Result  `json:"aggregate,omitempty"`
 	Scan       *scan.Result       `json:"scan,omitempty"`
+	Programs   *programs.Result   `json:"programs,omitempty"`
 }
 
 func newResults() results {
@@ -60,6 +62,9 @@ func (r results) tables() (all []report.Table) {
 	}
 	if r.Scan != nil {
 		all = append(all, r.Scan.Tables()...)
+	}
+	if r.Programs != nil {
+		all = append(all, r.Programs.Tables()...)
 	}
 	return all
 }
