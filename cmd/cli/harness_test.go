@@ -19,6 +19,7 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/cli"
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/scan"
 )
 
 // testCluster is a NATS server in this process, storage, and worker processes. Their program
@@ -131,7 +132,7 @@ func (c *testCluster) until(what string, holds func() bool) {
 func (c *testCluster) run(args ...string) (status int, out, errs string) {
 	var o, e bytes.Buffer
 	args = slices.Concat(args, []string{"--nats", c.url, "--cluster", c.cluster}, c.flags)
-	status = cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e}, jobs.MustNew(squares))
+	status = cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e}, jobs.MustNew(squares), jobs.MustNew(scan.Definition))
 	return status, o.String(), e.String()
 }
 

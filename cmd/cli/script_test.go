@@ -1,16 +1,19 @@
 package cli_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
 // TestScripts runs the scripts. Of the caller's environment only GORACE reaches them.
@@ -61,8 +64,20 @@ func offerAzurite(t *testing.T, env *testscript.Env) error {
 
 // scriptCommands are what scripts may use besides testscript's own commands.
 var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
-	"await":  await,
-	"status": wantStatus,
-	"dev":    startDev,
-	"keep":   keepLine,
+	"await":     await,
+	"status":    wantStatus,
+	"dev":       startDev,
+	"keep":      keepLine,
+	"container": makeContainer,
+}
+
+// makeContainer makes a container in Azurite.
+func makeContainer(ts *testscript.TestScript, _ bool, args []string) {
+	a, err := account.Open(account.Config{ConnectionString: ts.Getenv("AZURITE")})
+	ts.Check(err)
+	defer a.Close()
+	c, err := a.Container(args[0], account.Retry{Within: time.Second})
+	ts.Check(err)
+	_, err = c.Create(context.Background(), nil)
+	ts.Check(err)
 }
