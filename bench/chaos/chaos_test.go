@@ -23,6 +23,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/montecarlo"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
+	"github.com/bellwether-compute/bellwether/jobs/scan"
 )
 
 var (
@@ -46,7 +47,7 @@ func TestMain(m *testing.M) {
 }
 
 func known() []jobs.Job {
-	return []jobs.Job{jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition)}
+	return []jobs.Job{jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition), jobs.MustNew(scan.Definition)}
 }
 
 // runCommand runs a command line in this process.

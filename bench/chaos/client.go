@@ -67,7 +67,7 @@ func (c *cluster) ask(answer any, args ...string) error {
 // runClient runs operations sequentially. runClient starts no operation after the end of the
 // faults, but the last operation may end later.
 func (c *cluster) runClient(number int, until time.Time, settleCtx context.Context) {
-	generator := newGenerator(c.seed, number)
+	generator := newGenerator(c.seed, number, c.on)
 	for n := 1; c.ctx.Err() == nil; n++ {
 		o := generator.next()
 		left := time.Until(until)
@@ -178,8 +178,12 @@ func (c *cluster) check(o op, got outcome) {
 	if got.State != store.Completed {
 		return
 	}
-	want, err := c.reference(o)
-	if err != nil {
+	var want outcome
+	var err error
+	if c.until("storage can be read", func() bool {
+		want, err = c.reference(o)
+		return err == nil || o.job != "scan" // only the job scan reads from storage, which may be unavailable now
+	}); err != nil {
 		violation("has no reference: %v", err)
 		return
 	}

@@ -40,7 +40,7 @@ type Config struct {
 	// package cli, and the command nats calls ServeNATS.
 	Program string
 	// Command runs a command line of package cli in this process and returns the exit status.
-	// Program and Command know the jobs primes, montecarlo and probe.
+	// Program and Command know the jobs primes, montecarlo, probe and scan.
 	Command func(ctx context.Context, args []string, out, errs io.Writer) (status int)
 	Out     io.Writer // writer that gets the timeline
 	// Parent is the folder in which Run makes a folder for logs and data. Run removes the folder of
@@ -148,6 +148,9 @@ func (c *cluster) begin() (err error) {
 			return err
 		}
 		connectionString = c.azurite.server.ConnectionString()
+		if err := c.putRecords(); err != nil {
+			return err
+		}
 	}
 	if c.flags, err = c.at(c.nats.url(), "clients", connectionString); err != nil {
 		return err

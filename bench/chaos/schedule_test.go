@@ -90,7 +90,7 @@ func TestLongScheduleHasEveryFault(t *testing.T) {
 
 func TestOperations(t *testing.T) {
 	generate := func(seed uint64, client int) (list []op) {
-		for o := newGenerator(seed, client); len(list) < 2*len(workload); {
+		for o := newGenerator(seed, client, Azure); len(list) < 2*len(workloadOn(Azure)); {
 			list = append(list, o.next())
 		}
 		return list
@@ -106,8 +106,8 @@ func TestOperations(t *testing.T) {
 		kinds[o.name]++
 	}
 	for name, n := range kinds {
-		if n != 2 || len(kinds) != len(workload) {
-			t.Errorf("%s is generated %d times, want each of %d kinds twice", name, n, len(workload))
+		if n != 2 || len(kinds) != len(workloadOn(Azure)) {
+			t.Errorf("%s is generated %d times, want each of %d kinds twice", name, n, len(kinds))
 		}
 	}
 }

@@ -5,6 +5,7 @@ package chaos
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -107,22 +108,31 @@ func probeOp(name string, partitions int, faults ...string) op {
 	}
 }
 
+// workloadOn returns the kinds of operations on a storage.
+func workloadOn(on Storage) []func(*rand.Rand) op {
+	if on == Azure {
+		return slices.Insert(slices.Clone(workload), 0, scanOp)
+	}
+	return workload
+}
+
 // generator generates the endless sequence of a client's operations. Each cycle of the sequence
 // contains each kind of operation once, in random order.
 type generator struct {
-	rng  *rand.Rand
-	rest []int
+	kinds []func(*rand.Rand) op
+	rng   *rand.Rand
+	rest  []int
 }
 
-func newGenerator(seed uint64, client int) *generator {
-	return &generator{rng: rand.New(rand.NewPCG(seed, uint64(client)))}
+func newGenerator(seed uint64, client int, on Storage) *generator {
+	return &generator{kinds: workloadOn(on), rng: rand.New(rand.NewPCG(seed, uint64(client)))}
 }
 
 func (o *generator) next() op {
 	if len(o.rest) == 0 {
-		o.rest = o.rng.Perm(len(workload))
+		o.rest = o.rng.Perm(len(o.kinds))
 	}
 	kind := o.rest[0]
 	o.rest = o.rest[1:]
-	return workload[kind](o.rng)
+	return o.kinds[kind](o.rng)
 }
