@@ -31,6 +31,8 @@
 //     dead, or if a worker writes an object after the last call of Abandon and dies before it
 //     removes the object. The remaining objects are named part-RUN-*, and no manifest contains
 //     their RUN.
-//   - A process dies while it writes a file: a file .new-* remains, which readers do not list.
+//   - A process dies while it writes a file: a file .NAME.new-* remains until the end of the job.
+//     Readers do not list this file.
+//   - The manifest is damaged, or lists an object twice: [Read] fails.
 //   - Storage is busy: Write retries under another name.
 package output

@@ -57,6 +57,8 @@ const manifestName = ".manifest.json"
 // maxManifest is the maximum size of a manifest in bytes.
 const maxManifest = 1 << 30
 
+var errManifest = errors.New("damaged manifest")
+
 // ErrExists: the folder contains the output of another job.
 var ErrExists = errors.New("the folder has the output of an earlier job: give another folder, or remove its objects and " + manifestName)
 
@@ -208,11 +210,11 @@ func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (nam
 		m.Rows += p.Rows
 		m.Bytes += p.Bytes
 	}
-	content, err := json.MarshalIndent(m, "", " ")
+	content, err := m.encode()
 	if err != nil {
 		return "", m, err
 	}
-	o, err := f.Driver.Create(ctx, f.Name+manifestName, append(content, '\n'))
+	o, err := f.Driver.Create(ctx, f.Name+manifestName, content)
 	created := err == nil
 	if errors.Is(err, source.ErrExists) {
 		var first Manifest
@@ -252,9 +254,18 @@ func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (nam
 	return o.Name, m, nil
 }
 
-// list yields the objects of the job.
+// list yields the objects of the job, and the temporary files of the job's processes that were killed. Names of
+// temporary files begin with a dot: see package local.
 func (f Folder) list(ctx context.Context) iter.Seq2[source.Object, error] {
-	return f.Driver.List(ctx, f.Name+f.prefix()+"*")
+	return func(yield func(source.Object, error) bool) {
+		for _, begin := range []string{"", "."} {
+			for o, err := range f.Driver.List(ctx, f.Name+begin+f.prefix()+"*") {
+				if !yield(o, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Abandon removes all objects of a job that has ended, unless the job has committed its output. If
@@ -314,12 +325,43 @@ func read(ctx context.Context, from source.Driver, folder string) (o source.Obje
 	}
 	content, err := load(ctx, from, o)
 	if err == nil {
-		err = json.Unmarshal(content, &m)
+		m, err = decode(content)
 	}
 	if err != nil {
 		return o, m, fmt.Errorf("read %s: %w", o.Name, err)
 	}
 	return o, m, nil
+}
+
+func (m Manifest) encode() ([]byte, error) {
+	content, err := json.MarshalIndent(m, "", " ")
+	return append(content, '\n'), err
+}
+
+// decode decodes a manifest. A manifest that lists an object twice, or objects outside the manifest's run or in
+// several folders, is damaged, because its readers would read other rows than the job has written.
+func decode(content []byte) (m Manifest, err error) {
+	if err := json.Unmarshal(content, &m); err != nil {
+		return m, fmt.Errorf("%w: %w", errManifest, err)
+	}
+	rows, bytes, folder := uint64(0), int64(0), ""
+	names := map[string]bool{}
+	for i, p := range m.Objects {
+		at := strings.LastIndex(p.Name, "/") + 1
+		if i == 0 {
+			folder = p.Name[:at]
+		}
+		if names[p.Name] || p.Name[:at] != folder || !strings.HasPrefix(p.Name[at:], Folder{Run: m.Run}.prefix()) || p.Bytes < 0 {
+			return m, fmt.Errorf("%w: object %q", errManifest, p.Name)
+		}
+		names[p.Name] = true
+		rows += p.Rows
+		bytes += p.Bytes
+	}
+	if rows != m.Rows || bytes != m.Bytes {
+		return m, fmt.Errorf("%w: its objects have %d rows and %d bytes, the manifest says %d and %d", errManifest, rows, bytes, m.Rows, m.Bytes)
+	}
+	return m, nil
 }
 
 func load(ctx context.Context, from source.Reader, o source.Object) (content []byte, err error) {

@@ -3,12 +3,16 @@ package output
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/local"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
+	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
 var columns = []Column{{"x", "text"}}
@@ -116,5 +120,54 @@ func TestCheckName(t *testing.T) {
 		if err := CheckName(name); (err == nil) != ok {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+func FuzzManifest(f *testing.F) {
+	part := func(name string, rows uint64) Part { return Part{Name: name, Rows: rows, Bytes: 3, SHA256: "x"} }
+	var seeds [][]byte
+	for _, m := range []Manifest{
+		{Run: "a", Format: CSV, Columns: []Column{{"x", "text"}}, Rows: 3, Bytes: 6, Objects: []Part{part("/o/part-a-1", 1), part("/o/part-a-2", 2)}},
+		{Run: "a", Format: CSV, Rows: 2, Bytes: 6, Objects: []Part{part("/o/part-a-1", 1), part("/o/part-a-1", 1)}},
+		{Run: "a", Rows: 2, Bytes: 6, Objects: []Part{part("/o/part-a-1", 1), part("/p/part-a-2", 1)}},
+		{Run: "a", Rows: 1, Bytes: 3, Objects: []Part{part("part-b-1", 1)}},
+		{Run: "a", Rows: 2},
+		{},
+	} {
+		content, err := m.encode()
+		if err != nil {
+			f.Fatal(err)
+		}
+		if _, err := decode(content); (err == nil) != (len(seeds) == 0 || m.Run == "") {
+			f.Errorf("%s: %v", content, err)
+		}
+		seeds = append(seeds, content)
+	}
+	recode := func(content []byte) ([]byte, error) {
+		m, err := decode(content)
+		if err != nil {
+			return nil, err
+		}
+		return m.encode()
+	}
+	fuzztest.Recode(f, recode, []error{errManifest}, seeds...)
+}
+
+// A file that a killed process has left is removed at the end of the job.
+func TestTemporaryFiles(t *testing.T) {
+	name := t.TempDir() + "/"
+	f := Folder{local.Driver{}, name, "a", CSV}
+	part := put(t, f, "1", "a")
+	for _, left := range []string{".part-a-1.csv.new-1", ".part-b-1.csv.new-1"} {
+		if err := os.WriteFile(name+left, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := f.Commit(t.Context(), columns, []Part{part}); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(name + ".part-*")
+	if err != nil || !slices.Equal(left, []string{name + ".part-b-1.csv.new-1"}) {
+		t.Errorf("got %q, %v, want the file of the other job", left, err)
 	}
 }

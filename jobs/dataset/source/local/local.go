@@ -238,7 +238,7 @@ func (d Driver) create(name string, content []byte) (o source.Object, err error)
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return o, err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".new-*") // List ignores names that begin with a dot
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".new-*") // List ignores names that begin with a dot
 	if err != nil {
 		return o, err
 	}
