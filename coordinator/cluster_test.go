@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type digitsParams struct {
 	Partitions uint64 `min:"1"`
 	Fail       string `oneof:"no map plan finish merge"`
-	Pad        int    `min:"0"` // bytes that pad each partial
+	Pad        int    `min:"0"` // number of bytes that pad each partial
 }
 
 var digits = jobs.MustNew(jobs.Definition[digitsParams, string, string]{
@@ -74,7 +74,7 @@ func (m digitsMapper) Map(_ context.Context, partition uint64) (string, error) {
 	return fmt.Sprintf("%d,%s", partition, strings.Repeat(".", m.p.Pad)), nil
 }
 
-// cluster is NATS and storage for leaders and workers of one test.
+// cluster provides NATS and storage for the leaders and workers of one test.
 type cluster struct {
 	t        *testing.T
 	nc       *nats.Conn
@@ -98,12 +98,12 @@ func newCluster(t *testing.T) *cluster {
 
 // leader is a coordinator that leads a term.
 type leader struct {
-	kill      context.CancelFunc // to the rest of the cluster, this looks like a crash
+	kill      context.CancelFunc // ends the leader so that the other processes see a crash
 	stop      func()
 	done      chan struct{}
 	successor string
 	err       error
-	deposed   atomic.Uint64 // the epoch that deposed it
+	deposed   atomic.Uint64 // epoch that deposed the leader
 }
 
 func (c *cluster) lead(epoch uint64, kinds ...jobs.Job) *leader {
@@ -115,7 +115,7 @@ func (c *cluster) lead(epoch uint64, kinds ...jobs.Job) *leader {
 	})
 }
 
-// leadAs leads with the configuration that change changes.
+// leadAs starts a leader whose configuration the function change modifies.
 func (c *cluster) leadAs(epoch uint64, change func(*coordinator.Config)) *leader {
 	c.t.Helper()
 	return c.leadUnder(context.Background(), epoch, change)
@@ -191,9 +191,8 @@ func (c *cluster) awaitEnd(job string) store.Manifest {
 	return c.await(job, "the job's end", func(m store.Manifest) bool { return m.State.Final() })
 }
 
-// wantResult waits for the end of a job and checks that its result has the bytes of a
-// run in one process, and that nothing of it is left in the index, the queue and the
-// blobs of partials.
+// wantResult waits for the end of a job, and checks that its result equals that of a run in one
+// process and that index, queue and partials contain nothing of the job.
 func (c *cluster) wantResult(job string, params ...string) store.Manifest {
 	c.t.Helper()
 	m := c.awaitEnd(job)

@@ -14,8 +14,8 @@ func TestJobRunsToItsEnd(t *testing.T) {
 	for _, params := range [][]string{
 		{"partitions=1"},
 		{"partitions=1000"},
-		{"partitions=20", "pad=5000"},   // larger than a manifest holds
-		{"partitions=5", "pad=300_000"}, // larger than the leader keeps in memory
+		{"partitions=20", "pad=5000"},   // larger than the limit of a manifest
+		{"partitions=5", "pad=300_000"}, // larger than the leader's limit of partials in memory
 		{"partitions=1", "pad=300_000"}, // in a blob that no merge and no checkpoint names
 	} {
 		t.Run(strings.Join(params, " "), func(t *testing.T) {
@@ -40,10 +40,10 @@ func TestOldLeaderIsFenced(t *testing.T) {
 	w := newWorker(c, "w1", digits)
 	w.follow(1)
 	w.reportUntilHeld()
-	c.lead(2) // the old leader does not notice
+	c.lead(2) // the old leader does not notice the new leader
 	c.await(job, "the fence", func(m store.Manifest) bool { return m.Epoch == 2 })
 	w.work(10)
-	// The old leader cannot make this report durable, and may have noticed already.
+	// The old leader cannot make this report durable, and may already know that it was deposed.
 	if err := c.nc.Publish(c.subjects.Report(1), wire.Encode(w.next())); err != nil {
 		t.Fatal(err)
 	}

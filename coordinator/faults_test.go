@@ -24,7 +24,7 @@ var other = jobs.MustNew(jobs.Definition[struct{}, int, int]{
 	Finish: func(context.Context, struct{}, int) (int, error) { return 0, nil },
 })
 
-// A leader whose program does not have the definition of a job leads the job all the same.
+// A leader whose program lacks the definition of a job can still lead the job.
 func TestLeaderLeadsAJobThatItDoesNotKnow(t *testing.T) {
 	c := newCluster(t)
 	first := c.lead(1)
@@ -44,8 +44,8 @@ func TestLeaderLeadsAJobThatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// A leader that was replaced may begin a job after the new leader has listed the
-// active jobs. The new leader learns of the job from a worker's report.
+// A leader that was replaced may begin a job after the new leader has listed the active jobs. The
+// new leader learns of such a job from a worker's report.
 func TestNewLeaderResumesAJobThatTheOldOneBeganLate(t *testing.T) {
 	c := newCluster(t)
 	c.queue = memory.NewQueue(time.Hour) // no submission is delivered twice
@@ -54,7 +54,7 @@ func TestNewLeaderResumesAJobThatTheOldOneBeganLate(t *testing.T) {
 	other := c.submit("partitions=10")
 	w := newWorker(c, "w1", digits)
 	w.follow(1)
-	w.workUntilEnded(other) // leader 1 leads, and there is nothing to list
+	w.workUntilEnded(other) // leader 1 leads, and there are no active jobs to list
 	c.awaitCleanUp()
 	hold := make(chan struct{})
 	listed := make(chan struct{})
@@ -83,7 +83,7 @@ func TestNewLeaderResumesAJobThatTheOldOneBeganLate(t *testing.T) {
 	}
 }
 
-// A confirmed cancellation holds even if it comes while a new leader resumes the job.
+// A confirmed cancellation remains effective if it arrives while a new leader resumes the job.
 func TestCancelWhileResumed(t *testing.T) {
 	c := newCluster(t)
 	first := c.lead(1)
@@ -119,7 +119,7 @@ func TestCancelWhileResumed(t *testing.T) {
 	c.awaitCleanUp()
 }
 
-// A job whose plan takes longer than a submission stays hidden is planned once.
+// A job whose planning takes longer than its submission stays hidden is planned only once.
 func TestSlowPlanRunsOnce(t *testing.T) {
 	var plans atomic.Int64
 	slow := jobs.MustNew(jobs.Definition[digitsParams, string, string]{
@@ -156,7 +156,8 @@ func TestSlowPlanRunsOnce(t *testing.T) {
 	}
 }
 
-// A damaged partial fails its job. It does not stop the leader, or each next one.
+// A damaged partial fails its job. A damaged partial neither stops the leader nor the leaders after
+// it.
 func TestDamagedRootFailsItsJobOnly(t *testing.T) {
 	c := newCluster(t)
 	leader := c.lead(1)
@@ -184,7 +185,7 @@ func TestDamagedRootFailsItsJobOnly(t *testing.T) {
 	}
 }
 
-// A damaged plan parks its job, and the other jobs go on.
+// A damaged plan parks its job, and the other jobs continue.
 func TestDamagedPlanParksItsJobOnly(t *testing.T) {
 	c := newCluster(t)
 	first := c.lead(1)
@@ -218,12 +219,12 @@ func TestDamagedPlanParksItsJobOnly(t *testing.T) {
 func TestCancelOfAParkedJob(t *testing.T) {
 	c := newCluster(t)
 	c.lead(1)
-	job := c.submit("partitions=10") // no worker knows it
+	job := c.submit("partitions=10") // no worker knows the job
 	c.await(job, "the job to be seen", func(m store.Manifest) bool { return m.State == store.Running })
 	if err := c.cancel(job); err != nil {
 		t.Fatal(err)
 	}
-	c.awaitCleanUp() // once its submission is delivered again
+	c.awaitCleanUp() // the clean-up happens when the job's submission is delivered again
 	answer, err := wire.Decode[wire.Jobs](c.ask(c.subjects.Ask(wire.AskJobs), wire.Encode(wire.JobQuery{})).Data)
 	if err != nil || len(answer.Jobs) != 0 {
 		t.Errorf("jobs: %+v, error %v, want none", answer.Jobs, err)
@@ -237,7 +238,7 @@ func TestResumedJobsCountAsActive(t *testing.T) {
 	var ids []string
 	for epoch := uint64(1); epoch <= 3; epoch++ {
 		l := c.leadAs(epoch, two)
-		w := newWorker(c, "w1", digits) // makes no calls, so the jobs stay active
+		w := newWorker(c, "w1", digits) // the worker makes no calls, so the jobs stay active
 		w.follow(epoch)
 		w.report()
 		for len(ids) < 6 {
@@ -299,8 +300,8 @@ func (d *deadlineSpy) count(ctx context.Context) {
 	}
 }
 
-// Each renewal extends the leadership's deadline. A driver that used it as the timeout
-// of a call could wait for the rest of the term for an answer that was lost.
+// Each renewal extends the leadership's deadline. A driver that used the deadline as a call's
+// timeout could wait for a lost answer for the rest of the term.
 func TestStorageCallsDoNotHaveTheLeadershipsDeadline(t *testing.T) {
 	c := newCluster(t)
 	spy := &deadlineSpy{Blobs: c.blobs}
@@ -318,10 +319,10 @@ func TestStorageCallsDoNotHaveTheLeadershipsDeadline(t *testing.T) {
 	}
 }
 
-// The number of a job's blobs depends on what the job needs, and not on how long it has
-// run. A new leader finds all blobs that it needs.
+// The number of a job's blobs depends on the blobs that the job still needs, not on its running
+// time. A new leader finds all blobs that it needs.
 func TestSupersededBlobsAreDeleted(t *testing.T) {
-	for _, pad := range []string{"pad=5_000", "pad=300_000"} { // written by the leader, and by workers
+	for _, pad := range []string{"pad=5_000", "pad=300_000"} { // written by the leader or by workers
 		t.Run(pad, func(t *testing.T) {
 			c := newCluster(t)
 			const partitions = 60
@@ -361,8 +362,8 @@ func TestSupersededBlobsAreDeleted(t *testing.T) {
 				t.Errorf("executed %d partitions, want %d", m.Executed, partitions)
 			}
 			t.Logf("%d blobs were written, at most %d at once", written.Load(), most)
-			// The number at once depends on how far the deletions are behind. Without
-			// deletions it would be all blobs.
+			// The number of blobs depends on how far the deletions have progressed. Without
+			// deletions all blobs would remain.
 			if written.Load() < partitions/2 || most > int(written.Load())/2 {
 				t.Errorf("%d blobs at once, of %d that were written", most, written.Load())
 			}

@@ -16,8 +16,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// worker speaks a worker's side of the protocol. It sends a report, runs partitions and
-// makes calls only when a test calls it, so that tests choose every moment.
+// worker implements a worker's side of the protocol. The worker sends a report, runs partitions and
+// makes calls only when a test tells it to, so that tests control the order of events.
 type worker struct {
 	t        *testing.T
 	nc       *nats.Conn

@@ -13,7 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// hostile is a ledger whose recovery is over, for reports with extreme sizes.
+// hostile is a ledger after its recovery, for reports with extreme sizes.
 type hostile struct {
 	*Ledger
 	t       *testing.T
@@ -42,7 +42,8 @@ func (h *hostile) addJob(id string, partitions uint64) {
 	h.step(JobAdded{Spec: store.Spec{ID: id, Job: "k", Version: "1", MaxAttempts: 3}, Partitions: partitions, CanMerge: true})
 }
 
-// report steps a report with a hello. The report must be valid and fit a message.
+// report passes a report with a hello to the ledger. The report must be valid and fit into a
+// message.
 func (h *hostile) report(r wire.Report) []Action {
 	h.t.Helper()
 	r.Epoch, r.Sequence = 1, 1
@@ -65,7 +66,7 @@ func (h *hostile) report(r wire.Report) []Action {
 	return h.step(Reported{Report: r, Refs: refs})
 }
 
-// refusal returns why a report was refused, or an empty string if it was not.
+// refusal returns the reason why a report was refused, or "".
 func refusal(t *testing.T, actions []Action) string {
 	t.Helper()
 	for _, a := range actions {
@@ -77,8 +78,8 @@ func refusal(t *testing.T, actions []Action) string {
 	return ""
 }
 
-// TestManyWorkerNames reports under ever new names, each with a part in a job. The names
-// that fall silent make room for others, and the ledger forgets them in the end.
+// TestManyWorkerNames sends reports under many different worker IDs, each with a partial of a job.
+// Silent workers are removed to make room for others, and the ledger finally forgets them.
 func TestManyWorkerNames(t *testing.T) {
 	const most = 500
 	h := newHostile(t, Config{MaxWorkers: most})
@@ -92,7 +93,7 @@ func TestManyWorkerNames(t *testing.T) {
 			refused++
 		}
 		if i%(2*most) == 0 {
-			h.now += 10 * time.Second // none of them reports again
+			h.now += 10 * time.Second // none of the workers reports again
 			h.step(Tick{})
 		}
 		if len(h.workers) > most {
@@ -117,8 +118,7 @@ func TestManyWorkerNames(t *testing.T) {
 	}
 }
 
-// TestKnownWorkerIsNotRefused starts a worker over while the ledger has its maximum of
-// workers.
+// TestKnownWorkerIsNotRefused restarts a worker while the ledger has its maximum number of workers.
 func TestKnownWorkerIsNotRefused(t *testing.T) {
 	h := newHostile(t, Config{MaxWorkers: 1})
 	for range 3 {
@@ -129,8 +129,8 @@ func TestKnownWorkerIsNotRefused(t *testing.T) {
 	}
 }
 
-// TestScatteredNodes reports finished partitions that are far apart, so that the forest
-// needs a path for each. The job fails at the limit of tree nodes.
+// TestScatteredNodes reports finished partitions that are far apart, so that each one needs a
+// separate path in the forest. The job fails at the limit of tree nodes.
 func TestScatteredNodes(t *testing.T) {
 	const most = 200_000
 	h := newHostile(t, Config{MaxTreeNodes: most})
@@ -144,8 +144,8 @@ func TestScatteredNodes(t *testing.T) {
 				}
 			}
 		})
-		// A path of 62 tree nodes of 48 bytes for each item, and as much again for
-		// temporary slices.
+		// Each item needs a path of 62 tree nodes of 48 bytes, and as much again for temporary
+		// slices.
 		if limit := uint64(wire.MaxItems * 62 * 48 * 2); used > limit {
 			t.Errorf("one report made the ledger allocate %d bytes, limit %d", used, limit)
 		}
@@ -172,8 +172,8 @@ func scattered(job string, from uint64, n int) wire.JobReport {
 	return r
 }
 
-// TestOverlappingClaims lists many long spans over a forest of scattered nodes. The ledger
-// looks at a span only up to the first partition that the worker cannot have.
+// TestOverlappingClaims reports many long spans over a forest of scattered nodes. The ledger
+// examines a span only up to the first partition that the worker cannot get.
 func TestOverlappingClaims(t *testing.T) {
 	h := newHostile(t, Config{})
 	h.addJob("j", 1<<40)
@@ -184,7 +184,7 @@ func TestOverlappingClaims(t *testing.T) {
 			ID: wire.SpanID{Epoch: 1, Number: i + 1}, Job: "j", Span: jobs.Span{Lo: i<<20 + 1, Hi: 1 << 40},
 		})
 	}
-	h.lastNumber = wire.MaxSpans // as if this ledger had assigned them
+	h.lastNumber = wire.MaxSpans // act as if this ledger had assigned the spans
 	if used, limit := fuzztest.Allocated(func() { h.report(r) }), uint64(32<<20); used > limit {
 		t.Errorf("one report made the ledger allocate %d bytes, limit %d", used, limit)
 	}
@@ -207,7 +207,7 @@ func TestUnknownJobs(t *testing.T) {
 			r.Spans = append(r.Spans, wire.HeldSpan{ID: wire.SpanID{Epoch: 1, Number: uint64(i) + 1}, Job: fmt.Sprintf("s%d-%d", round, i), Span: jobs.Span{Hi: 1}})
 		}
 		var actions []Action
-		// The map of the reported spans takes most of it.
+		// The map of the reported spans takes most of the memory.
 		if used, limit := fuzztest.Allocated(func() { actions = h.report(r) }), uint64(48<<20); used > limit {
 			t.Errorf("one report made the ledger allocate %d bytes, limit %d", used, limit)
 		}
@@ -234,8 +234,8 @@ func TestUnknownJobs(t *testing.T) {
 	}
 }
 
-// TestManyFailures fails many partitions. The ledger keeps an entry for each failed or
-// skipped partition, so the job fails at their limits, whatever its submitter allows.
+// TestManyFailures fails many partitions. The ledger keeps an entry for each failed or skipped
+// partition, so the job fails at the limits of these entries, whatever its submitter allows.
 func TestManyFailures(t *testing.T) {
 	for name, spec := range map[string]store.Spec{
 		"retried": {MaxAttempts: 3},
@@ -262,8 +262,8 @@ func TestManyFailures(t *testing.T) {
 	}
 }
 
-// TestManyFailuresOfASkippingJob fails many partitions of a job whose submitter allows this
-// many to be skipped. The job goes on, and a failed partition takes little memory.
+// TestManyFailuresOfASkippingJob fails many partitions of a job whose submitter allows this many to
+// be skipped. The job continues, and a failed partition takes little memory.
 func TestManyFailuresOfASkippingJob(t *testing.T) {
 	const many = 200_000
 	h := newHostile(t, Config{})
@@ -282,7 +282,7 @@ func TestManyFailuresOfASkippingJob(t *testing.T) {
 	if j.ending() || j.queue.failed.list.len != many {
 		t.Fatalf("ending %v, with %d failed partitions", j.ending(), j.queue.failed.list.len)
 	}
-	j.queue.fresh.remove(jobs.Span{Hi: 1 << 40}) // as if all had been assigned
+	j.queue.fresh.remove(jobs.Span{Hi: 1 << 40}) // act as if all partitions had been assigned
 	for _, p := range failed {
 		h.enqueue(j, single(p), 0)
 	}
@@ -315,8 +315,8 @@ func liveHeap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestErrorsOfManyFailures fails many partitions, each with a long error that names it. A
-// checkpoint has some of the errors and counts the others.
+// TestErrorsOfManyFailures fails many partitions, each with a long error that contains its number.
+// A checkpoint contains some of the errors and counts the others.
 func TestErrorsOfManyFailures(t *testing.T) {
 	h := newHostile(t, Config{})
 	h.addJob("j", 1<<40)
@@ -353,7 +353,7 @@ func TestErrorsOfManyFailures(t *testing.T) {
 	if e := last.Errors[0]; counted != 40*many || e.Count != 40*20 || !strings.HasPrefix(e.Text, "no disk\nstack") || e.Partition != 39*many+19 {
 		t.Errorf("%d of %d failures are counted, most of them %.30q, %d times, last in partition %d", counted, 40*many, e.Text, e.Count, e.Partition)
 	}
-	// The errors are those of the last report and the frequent one.
+	// The checkpoint contains the error of the last report and the most frequent error.
 	if newest := last.Errors[len(last.Errors)-1]; len(last.Errors) != maxErrorTexts || firstLine(newest.Text) != fmt.Sprint("no object ", 40*many-1) {
 		t.Errorf("the newest of %d errors is %.30q", len(last.Errors), newest.Text)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Strict jobs run on workers of one build alone, beside jobs that run on all workers. No
-// worker idles because of the others' jobs.
+// Strict jobs run only on workers of one build, beside jobs that run on all workers. No worker is
+// idle because of jobs for other builds.
 func TestStrictBuildsInAFleet(t *testing.T) {
 	f := newFleet(t, 20, 2, 100)
 	for i, w := range f.workers {

@@ -33,7 +33,7 @@ func TestDemand(t *testing.T) {
 	}
 	a := add("a", 6000)
 	want("a job of unknown rate", 1)
-	a.rate.add(10, 1) // 10 a second: 600 slot-seconds
+	a.rate.add(10, 1) // 10 partitions per second: 600 slot-seconds
 	want("a job of 10 slot-minutes", 10)
 
 	for _, id := range []string{"w1", "w2"} {
@@ -43,13 +43,13 @@ func TestDemand(t *testing.T) {
 	want("the same with 4 slots per worker", 3)
 
 	b := add("b", 1200)
-	b.rate.add(1, 1) // 20 slot-minutes
+	b.rate.add(1, 1) // 1 partition per second: 20 slot-minutes
 	want("two jobs", 8)
 	l.Step(0, JobEnded{Job: "a"})
 	want("the second job alone", 5)
 	l.Step(0, JobEnded{Job: "b"})
 	c := add("c", 1024, jobs.Node{Level: 9, Index: 0}, jobs.Node{Level: 8, Index: 2}, jobs.Node{Level: 7, Index: 6}, jobs.Node{Level: 6, Index: 14}, jobs.Node{Level: 5, Index: 30}, jobs.Node{Level: 4, Index: 62}, jobs.Node{Level: 3, Index: 126})
-	c.rate.add(1, 60) // 1,024 slot-minutes, of which 8 are left
+	c.rate.add(1, 60) // 1 partition per minute: 1,024 slot-minutes, of which 8 remain
 	want("8 partitions left", 2)
 	c.rate = rate{1, 1e9}
 	l.cfg.MaxWorkers = 1

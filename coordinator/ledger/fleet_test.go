@@ -14,8 +14,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// fleet is a ledger with many workers that all finish partitions at one rate. It measures
-// how much the ledger assigns and what that costs, at sizes beyond the simulator's.
+// fleet is a ledger with many workers that all finish partitions at the same rate. fleet measures
+// how much the ledger assigns and how long it takes, in clusters that are too large for the
+// simulator.
 type fleet struct {
 	ledger  *Ledger
 	trees   map[string]jobs.Tree
@@ -25,7 +26,7 @@ type fleet struct {
 	index   map[string]*fleetWorker
 	lastRef Ref
 	actions map[string]int
-	answers []Event // to the ledger's actions, not delivered yet
+	answers []Event // answers to the ledger's actions that were not delivered yet
 	ended   int
 	nudged  []string
 	epoch   uint64
@@ -39,9 +40,9 @@ type fleetWorker struct {
 	seq        uint64
 	reportedAt time.Duration
 	spans      []wire.HeldSpan
-	begun      map[wire.SpanID]float64 // fraction of the next partition that is done
+	begun      map[wire.SpanID]float64 // finished fraction of the next partition
 	items      map[string]uint64       // number of the last item, by job
-	calls      []wire.Assignment       // that return with the next report
+	calls      []wire.Assignment       // calls that return with the next report
 }
 
 func newFleet(tb testing.TB, workers, slots int, rate float64) *fleet {
@@ -70,7 +71,7 @@ func (f *fleet) addSpec(spec store.Spec, partitions uint64) {
 	f.step(JobAdded{Spec: spec, Partitions: partitions, CanMerge: true})
 }
 
-// ahead returns how much work each slot of a worker has.
+// ahead returns the amount of work that each slot of a worker has been assigned.
 func (f *fleet) ahead(w *fleetWorker) (d time.Duration) {
 	for _, a := range f.ledger.worker(w.id).assignments {
 		_, left := f.ledger.remaining(a)
@@ -132,7 +133,7 @@ func (f *fleet) drain() {
 	}
 }
 
-// report makes a worker run until now and report.
+// report runs a worker until the current time and sends its report.
 func (f *fleet) report(w *fleetWorker) {
 	w.seq++
 	r := wire.Report{Epoch: f.epoch, Worker: w.id, Sequence: w.seq}
@@ -175,7 +176,7 @@ func (f *fleet) report(w *fleetWorker) {
 		}
 	}
 	w.spans = slices.DeleteFunc(w.spans, func(s wire.HeldSpan) bool { return s.Span.Empty() })
-	for _, c := range w.calls { // the ledger merges, so these are calls of Finish
+	for _, c := range w.calls { // the ledger merges, so the calls are calls of Finish
 		if done[c.Job] == nil {
 			order = append(order, c.Job)
 		}
@@ -196,7 +197,7 @@ func (f *fleet) report(w *fleetWorker) {
 	f.step(Reported{r, refs})
 }
 
-// round makes each worker report once, evenly spread over the report interval.
+// round makes each worker report once, evenly distributed over the report interval.
 func (f *fleet) round() {
 	every := f.ledger.reportInterval()
 	start := f.now
@@ -210,8 +211,8 @@ func (f *fleet) round() {
 	}
 }
 
-// next returns when a worker reports again: after the report interval, or when a span is
-// done, but not within 20 ms.
+// next returns the time of a worker's next report: after the report interval, or when a span is
+// finished, but at least 20 ms after the last report.
 func (f *fleet) next(w *fleetWorker) time.Duration {
 	at := f.ledger.worker(w.id).reportInterval
 	if len(w.calls) > 0 {
@@ -224,8 +225,8 @@ func (f *fleet) next(w *fleetWorker) time.Duration {
 	return f.now + max(at, 20*time.Millisecond)
 }
 
-// run makes all workers report when they are due, until every job has ended. It returns
-// false if the limit is reached first.
+// run makes all workers report when they are due, until every job has ended. run returns false if
+// the limit is reached first.
 func (f *fleet) run(limit time.Duration) bool {
 	due := make([]time.Duration, len(f.workers))
 	for i := range due {
@@ -282,9 +283,9 @@ func BenchmarkReports(b *testing.B) {
 	runtime.KeepAlive(f)
 }
 
-// BenchmarkMap measures what a viewer costs the leader of 1,000 workers with 8 slots each in
-// a job of 10^9 partitions: the answer with the maps of a browser's window of 1,400 by 900
-// pixels, and the answers that all viewers share, about the workers and the job.
+// BenchmarkMap measures how much a viewer costs the leader of 1,000 workers with 8 slots each in a
+// job of 10^9 partitions: the maps for a browser window of 1,400 by 900 pixels, and the answers
+// about workers and the job that all viewers share.
 func BenchmarkMap(b *testing.B) {
 	f := newFleet(b, 1000, 8, 100)
 	f.add("job", 1_000_000_000)
@@ -339,15 +340,15 @@ func BenchmarkManyJobs(b *testing.B) {
 	}
 }
 
-// TestFewAssignmentsAndShortTail runs jobs from beginning to end. The number of assignments
-// stays small even for 10^9 partitions, and no slot runs long after the others are done.
+// TestFewAssignmentsAndShortTail runs jobs from beginning to end. The number of assignments stays
+// small even with 10^9 partitions, and no slot runs long after the others have finished.
 func TestFewAssignmentsAndShortTail(t *testing.T) {
 	for _, c := range []struct {
 		workers, slots int
 		partitions     uint64
 		rate           float64
-		assigned       int           // at most
-		over           time.Duration // longer than ideal, at most
+		assigned       int           // maximum number of assignments
+		over           time.Duration // maximum excess over the ideal duration
 	}{
 		{4, 2, 1_000_000_000, 20e6, 200, 500 * time.Millisecond},
 		{4, 2, 1_000_000, 1e4, 250, 500 * time.Millisecond},
@@ -370,8 +371,8 @@ func TestFewAssignmentsAndShortTail(t *testing.T) {
 	}
 }
 
-// TestSmallUrgentJob has a small job of high priority and a big one of low priority. The
-// small job is too little for the horizon of each slot, so slots get the big one as well.
+// TestSmallUrgentJob runs a small job of high priority and a large job of low priority. The small
+// job does not fill the horizon of all slots, so slots also get the large job.
 func TestSmallUrgentJob(t *testing.T) {
 	f := newFleet(t, 300, 8, 100)
 	f.addSpec(store.Spec{ID: "high", Priority: 1}, 300*8*100*10)
@@ -386,8 +387,8 @@ func TestSmallUrgentJob(t *testing.T) {
 	}
 }
 
-// TestFairShareOfWorkersThatKnowTheJob has two workers that know a job. Workers that do not
-// know it make no difference.
+// TestFairShareOfWorkersThatKnowTheJob runs a job that only two workers know. Workers that do not
+// know the job do not change the fair shares.
 func TestFairShareOfWorkersThatKnowTheJob(t *testing.T) {
 	var alone time.Duration
 	for _, others := range []int{0, 50} {
@@ -443,8 +444,8 @@ func BenchmarkTakeover(b *testing.B) {
 	}
 }
 
-// BenchmarkIdle measures a report of an idle worker at a job's end, while 1,000 others have
-// 16,000 assignments and more that are too short to be cut.
+// BenchmarkIdle measures a report of an idle worker at the end of a job, while 1,000 other workers
+// have 16,000 assignments that are too short to be cut.
 func BenchmarkIdle(b *testing.B) {
 	f := newFleet(b, 1000, 8, 100)
 	f.add("job", 1_000_000_000)

@@ -10,17 +10,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// heldCopies checks a forest against the copies that workers and the caller have.
+// heldCopies compares a forest with the copies that workers and the caller have.
 type heldCopies struct {
 	*rapid.T
 	forest *forest
-	held   map[holding]bool // that the forest called needed
+	held   map[holding]bool // nodes that the forest needs
 	refs   map[Ref]jobs.Node
-	kept   spanSet // partitions that the caller has been given
+	kept   spanSet // partitions whose partials the caller has received
 }
 
-// check checks that the forest counts what it has, and that everything that is finished has
-// a copy.
+// check checks the forest's counters, and that every finished partition has a copy.
 func (h *heldCopies) check() {
 	f := h.forest
 	if n := countBelow(f.root); n != f.treeNodes {
@@ -68,7 +67,7 @@ func (h *heldCopies) check() {
 func (h *heldCopies) needed() []holding {
 	var list []holding
 	for c := range h.held {
-		if h.forest.holdingOf(c.worker, c.node) == nil { // the worker is told to release it
+		if h.forest.holdingOf(c.worker, c.node) == nil { // the worker is told to release the node
 			delete(h.held, c)
 			continue
 		}
@@ -89,9 +88,9 @@ func (h *heldCopies) drop(refs []Ref) {
 	}
 }
 
-// TestForestHolds has workers hold and lose nodes, in any order, and the caller get copies of
-// some. What a worker holds is never missing, unless the forest has said that it is not
-// needed; then something else covers it.
+// TestForestHolds lets workers hold and lose nodes in any order, and gives the caller copies of
+// some nodes. The partitions of a held node are never missing, unless the forest does not need the
+// node because another node covers them.
 func TestForestHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree, err := jobs.NewTree(rapid.Uint64Range(1, 20).Draw(t, "partitions"))
@@ -109,7 +108,7 @@ func TestForestHolds(t *testing.T) {
 			return tree.Lift(n)
 		}
 		var last Ref
-		merged := map[jobs.Node]bool{} // merges requested
+		merged := map[jobs.Node]bool{} // requested merges
 		request := func(n jobs.Node) {
 			if parent, left, right, ok := f.siblings(n); ok {
 				merged[parent] = true
@@ -158,7 +157,7 @@ func TestForestHolds(t *testing.T) {
 				c := rapid.SampledFrom(list).Draw(t, "copy")
 				delete(h.held, c)
 				lost := f.lose(c.worker, c.node)
-				for n := range merged { // as the ledger withdraws the calls
+				for n := range merged { // remove the merges in the same way as the ledger withdraws calls
 					if _, _, ok := f.operands(n); !ok {
 						delete(merged, n)
 					}

@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// naiveForest is a forest as plain sets of finished partitions and of maximal finished
+// naiveForest represents a forest as a set of finished partitions and a set of maximal finished
 // nodes.
 type naiveForest struct {
 	tree  jobs.Tree
@@ -18,7 +18,7 @@ type naiveForest struct {
 	nodes map[jobs.Node]Ref
 }
 
-// insert does what forest.insert does, by comparing with every node.
+// insert has the same effect as forest.insert, but compares the new node with every node.
 func (f *naiveForest) insert(n jobs.Node, ref Ref) (drop []Ref, added bool) {
 	span := f.tree.Span(n)
 	for m := range f.nodes {
@@ -40,7 +40,7 @@ func (f *naiveForest) insert(n jobs.Node, ref Ref) (drop []Ref, added bool) {
 	return drop, true
 }
 
-// countBelow counts the tree nodes below one.
+// countBelow counts the tree nodes below a given tree node.
 func countBelow(p *treeNode) (n int) {
 	for _, child := range p.child {
 		if child != nil {
@@ -50,7 +50,7 @@ func countBelow(p *treeNode) (n int) {
 	return n
 }
 
-// check compares a forest with the naive one.
+// check compares a forest with a naiveForest.
 func (f *naiveForest) check(t rapid.TB, got *forest) {
 	t.Helper()
 	nodes := got.finishedNodes()
@@ -92,8 +92,8 @@ func (f *naiveForest) checkMissing(t rapid.TB, got *forest, span jobs.Span) {
 	}
 }
 
-// checkForest inserts the covers of spans one after the other and compares the forest with
-// the naive one. MergeNow decides whether a requested merge is done next.
+// checkForest inserts the covers of spans one after the other and compares the forest with a
+// naiveForest. MergeNow decides whether a requested merge is done next.
 func checkForest(t rapid.TB, n uint64, spans []jobs.Span, mergeNow func() bool) {
 	tree, err := jobs.NewTree(n)
 	if err != nil {
@@ -168,9 +168,9 @@ func TestForestProperties(t *testing.T) {
 	})
 }
 
-// TestForestDependsOnFinishedPartitionsOnly finishes nodes in any order, repeatedly or one
-// inside another, and does merges at any time. The forest is always the cover of the
-// finished partitions, and each of its partials came from the same merges.
+// TestForestDependsOnFinishedPartitionsOnly finishes nodes in any order, also repeatedly and one
+// inside another, and performs merges at any time. The forest always covers exactly the finished
+// partitions, and each of its partials was made by the same merges.
 func TestForestDependsOnFinishedPartitionsOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree, err := jobs.NewTree(rapid.Uint64Range(1, 100).Draw(t, "n"))
@@ -210,7 +210,8 @@ func TestForestDependsOnFinishedPartitionsOnly(t *testing.T) {
 	})
 }
 
-// traceOf returns the merges that make a node, by the definition of the tree.
+// traceOf returns the merges that produce a node's partial, according to the definition of the
+// tree.
 func traceOf(tree jobs.Tree, n jobs.Node) string {
 	span := tree.Span(n)
 	if span.Len() == 1 {
@@ -220,7 +221,7 @@ func traceOf(tree jobs.Tree, n jobs.Node) string {
 	return "(" + traceOf(tree, left) + " " + traceOf(tree, right) + ")"
 }
 
-// merging is a forest with the traces of its partials and the merges that it requested.
+// merging is a forest with the traces of its partials and the requested merges.
 type merging struct {
 	tree     jobs.Tree
 	forest   *forest
@@ -284,7 +285,7 @@ func TestForestOfManyPartitions(t *testing.T) {
 	}
 }
 
-// TestForestSkips replaces a node without merging, because one of its children was skipped.
+// TestForestSkips completes a node without a merge, because one of its children was skipped.
 func TestForestSkips(t *testing.T) {
 	tree, _ := jobs.NewTree(3)
 	f := newForest(tree)

@@ -109,7 +109,7 @@ func formatSnapshot(s Snapshot) string {
 	if s.Executed > 0 {
 		text += fmt.Sprintf(" executed=%d", s.Executed)
 	}
-	if !slices.Equal(s.Builds, []string{wire.UnknownBuild}) { // of scripts that are not about builds
+	if !slices.Equal(s.Builds, []string{wire.UnknownBuild}) { // print builds only in scripts about builds
 		list("builds", len(s.Builds), func(i int) string { return s.Builds[i] })
 	}
 	list("skipped", len(s.Skipped), func(i int) string { return fmt.Sprint(s.Skipped[i]) })
@@ -128,7 +128,7 @@ func formatSnapshot(s Snapshot) string {
 	return text
 }
 
-// formatState prints where the unfinished partitions of all jobs are.
+// formatState prints the states of the unfinished partitions of all jobs.
 func formatState(l *Ledger) string {
 	var b strings.Builder
 	for _, j := range l.jobs {

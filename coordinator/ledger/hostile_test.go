@@ -15,20 +15,20 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// liars are workers whose reports are valid and false: they list spans that they were not
-// assigned or that others hold, repeat items, and leave out numbers. The reports come in
-// any order, mixed with all other events.
+// liars are workers that send valid reports with false content: they list spans that were not
+// assigned to them, repeat items, and omit numbers. The false reports come in any order, mixed with
+// all other events.
 type liars struct {
 	*rapid.T
 	ledger    *Ledger
 	now       time.Duration
 	trees     map[string]jobs.Tree
-	sequences map[string]uint64 // of each worker's last report
-	refs      map[Ref]bool      // that the ledger has not dropped
+	sequences map[string]uint64 // sequence number of each worker's last report
+	refs      map[Ref]bool      // refs that the ledger has not dropped
 	lastRef   Ref
-	answers   []Event // to actions of the ledger, not delivered yet
+	answers   []Event // answers to the ledger's actions that were not delivered yet
 
-	taken, refused func() // called for a report that is valid, or invalid
+	taken, refused func() // called for a valid and for an invalid report
 }
 
 // TestFalseReports checks the ledger's invariants while liars report.
@@ -40,7 +40,7 @@ func FuzzFalseReports(f *testing.F) {
 	for seed := range uint64(8) {
 		random := rand.NewChaCha8([32]byte{byte(seed)})
 		data := make([]byte, 8<<10)
-		_, _ = random.Read(data) // never fails
+		_, _ = random.Read(data) // Read never fails
 		f.Add(data)
 	}
 	corpus := fuzztest.Watch(f)
@@ -62,7 +62,7 @@ func lie(t *rapid.T, taken, refused func()) {
 	for range rapid.IntRange(20, 80).Draw(t, "steps") {
 		s.anything()
 	}
-	for _, id := range []string{"j0", "j1"} { // at the end every partial is dropped
+	for _, id := range []string{"j0", "j1"} { // at the end the ledger drops every partial
 		s.step(JobCancelled{id})
 	}
 	for len(s.answers) > 0 {
@@ -89,7 +89,7 @@ func (s *liars) addJob(id string) {
 	s.step(e)
 }
 
-// anything makes one thing happen. Rapid draws the first choices most often.
+// anything performs one random event. Rapid draws the first choices most often.
 func (s *liars) anything() {
 	worker := rapid.SampledFrom([]string{"w0", "w1", "w2", "w3"})
 	job := rapid.SampledFrom([]string{"j0", "j1", "jx"})
@@ -114,7 +114,7 @@ func (s *liars) anything() {
 	}
 }
 
-// rarely draws true less often than once in n: rapid prefers small numbers.
+// rarely returns true less often than once in n draws, because rapid prefers small numbers.
 func (s *liars) rarely(label string, n int) bool { return rapid.IntRange(0, n).Draw(s.T, label) == n }
 
 func (s *liars) answer(i int) {
@@ -137,7 +137,7 @@ func (s *liars) newRef() Ref {
 	return s.lastRef
 }
 
-// report draws a report, and steps it if it is valid.
+// report draws a report, and passes it to the ledger if it is valid.
 func (s *liars) report(worker string) {
 	sequence := s.sequences[worker] + rapid.SampledFrom([]uint64{1, 1, 1, 1, 0, 2}).Draw(s.T, "sequence")
 	r := wire.Report{
@@ -187,7 +187,7 @@ func (s *liars) jobReport(id string, items []wire.Item) wire.JobReport {
 			tree = s.trees["j0"]
 		}
 		if j := s.ledger.jobsByID[id]; ok && j != nil && !j.planned() {
-			ok = false // the caller refuses the partials of a job that is not planned
+			ok = false // the caller refuses the partials of a job without a plan
 		}
 		switch item := rapid.IntRange(0, 9).Draw(s.T, "item"); {
 		case item < 3 || !ok && item > 3:
@@ -220,9 +220,9 @@ func (s *liars) node(tree jobs.Tree) jobs.Node {
 	return tree.Lift(jobs.Node{Level: level, Index: partition >> level})
 }
 
-// truth returns what a worker might report if it told the truth: most of the spans that it
-// was assigned, and by job the first partitions of some. Without it the ledger would hardly
-// come to cut spans and to run speculative copies.
+// truth returns a report of an honest worker: most of the spans that were assigned to the worker,
+// and for each job the first partitions of some spans. Without honest reports the ledger would
+// rarely cut spans or run speculative copies.
 func (s *liars) truth(worker string) (items map[string][]wire.Item, spans []wire.HeldSpan) {
 	w := s.ledger.worker(worker)
 	if w == nil {
@@ -284,7 +284,7 @@ func (s *liars) falseSpan() wire.HeldSpan {
 	}
 }
 
-// step steps an event, and checks the actions and the invariants.
+// step passes an event to the ledger, and checks the actions and the invariants.
 func (s *liars) step(e Event) {
 	for _, a := range s.ledger.Step(s.now, e) {
 		switch a := a.(type) {
@@ -321,8 +321,8 @@ func (s *liars) step(e Event) {
 	}
 }
 
-// checkReceipt checks that the receipt is valid, that its assignments were not sent too
-// early, and that a quarantined one runs alone.
+// checkReceipt checks that the receipt is valid, that its assignments were not sent too early, and
+// that a quarantined assignment runs alone.
 func (s *liars) checkReceipt(a Reply) {
 	if err := a.Receipt.Validate(); err != nil {
 		s.Fatalf("receipt for %s: %v", a.Worker, err)
@@ -353,7 +353,7 @@ func (s *liars) checkSnapshot(snapshot Snapshot) {
 	}
 }
 
-// checkWorkers checks what the ledger counts and indexes of its workers.
+// checkWorkers checks the counters and indexes of the ledger's workers.
 func (s *liars) checkWorkers() {
 	slots, reserved := map[wire.JobKind]int{}, 0
 	for _, w := range s.ledger.workers {
@@ -389,8 +389,8 @@ func (s *liars) checkWorkers() {
 	}
 }
 
-// checkPartitions checks that every unfinished partition of a job is in exactly one place,
-// and that no finished one is queued.
+// checkPartitions checks that every unfinished partition of a job is in exactly one place, and that
+// no finished partition is queued.
 func (s *liars) checkPartitions(j *job) {
 	if j.ending() {
 		return
@@ -439,7 +439,7 @@ func (s *liars) checkPartitions(j *job) {
 	}
 }
 
-// checkCalls checks that a job has exactly the calls that it waits for.
+// checkCalls checks that a job has exactly the calls that it needs.
 func (s *liars) checkCalls(j *job) {
 	for _, c := range j.calls.list {
 		if _, wanted := j.operands(c); !wanted || c.function == wire.Plan && j.planned() {

@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/importtest"
 )
 
-// TestImports keeps clocks, randomness, I/O and goroutines out of the ledger. Of
-// the store it may use the records alone, which bring no driver with them.
+// TestImports checks that the ledger uses no clocks, randomness, I/O or goroutines. The ledger may
+// use only the records of package store, which do not import a driver.
 func TestImports(t *testing.T) {
 	importtest.Check(t, importtest.Rules{Files: 10, Allowed: map[string][]string{
 		"cmp": nil, "errors": nil, "iter": nil, "math": nil, "math/bits": nil, "slices": nil,

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The displayed rate of a job of which nothing is finished any more ends at 0.
+// The displayed rate of a job that finishes no more partitions falls to 0.
 func TestDisplayedRateEndsAtZero(t *testing.T) {
 	var d rateDisplay
 	now := time.Duration(0)

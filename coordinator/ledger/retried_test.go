@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// TestRetriedPartitionsAreBounded adds many partitions, and expects few spans that contain
-// all of them, as fine as possible.
+// TestRetriedPartitionsAreBounded adds many partitions, and expects few small spans that contain
+// all of them.
 func TestRetriedPartitionsAreBounded(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	var r retriedPartitions

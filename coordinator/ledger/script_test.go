@@ -14,8 +14,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// TestScripts runs the scripts in testdata, one for each behaviour. With -rewrite it updates
-// their expected output. The commands are:
+// TestScripts runs the scripts in testdata, one for each behaviour. The flag -rewrite updates the
+// expected output of the scripts. The scripts contain these commands:
 //
 //	new [epoch=N] [self=W] [storage=S]  make a ledger; the time goes on
 //	add JOB [partitions=N] [priority=N] [attempts=N] [skip=N] [died] [cannot-merge] [past-trial]
@@ -39,9 +39,9 @@ import (
 //	map JOB [lo=N] step=N cells=N [durable=LO-HI]
 //	                                print the cells of a window, the tree and what is running
 //
-// The sequence of a report is one more than the worker's last, or 1 with a hello. Its
-// conversation is that of the last report unless conversation=N is given. The output has a
-// line for each action, except that the dropped partials are counted.
+// The sequence of a report is one more than the worker's last sequence, or 1 with a hello. The
+// conversation of a report is the same as that of the last report, unless conversation=N is given.
+// The output has a line for each action, but only the number of the dropped partials.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{t: t}
@@ -53,10 +53,10 @@ type script struct {
 	t             *testing.T
 	ledger        *Ledger
 	now           time.Duration
-	sequences     map[string]uint64 // of each worker's last report
-	conversations map[string]uint64 // the same
+	sequences     map[string]uint64 // sequence number of each worker's last report
+	conversations map[string]uint64 // conversation of each worker's last report
 	lastRef       Ref
-	merges        map[string][]Merge // in flight, by job
+	merges        map[string][]Merge // merges in flight, by job
 }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
@@ -184,7 +184,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	return ""
 }
 
-// formatMap prints a map and what is running.
+// formatMap prints a map and the running assignments.
 func (s *script) formatMap(job string, window wire.Window, durable []jobs.Span) string {
 	var b strings.Builder
 	v := s.ledger.View(job)
@@ -208,7 +208,7 @@ func (s *script) formatMap(job string, window wire.Window, durable []jobs.Span) 
 		b.WriteString("\n")
 	}
 	b.WriteString("tree")
-	for _, n := range m.Tree[:min(len(m.Tree), 15)] { // four levels
+	for _, n := range m.Tree[:min(len(m.Tree), 15)] { // print four levels
 		fmt.Fprintf(&b, " %d", n.Done)
 		if n.Merged {
 			b.WriteString("*")
@@ -230,7 +230,7 @@ func (s *script) formatMap(job string, window wire.Window, durable []jobs.Span) 
 	return b.String()
 }
 
-// step steps an event and prints the actions.
+// step passes an event to the ledger and prints the actions.
 func (s *script) step(e Event) string {
 	var b strings.Builder
 	dropped := 0
@@ -384,7 +384,7 @@ func (s *script) number(text string) uint64 {
 	return n
 }
 
-// call reads the name of a function, and the node of a merge.
+// call parses the name of a function, and the node of a merge.
 func (s *script) call(text string) (wire.Function, jobs.Node) {
 	name, node, merge := strings.Cut(text, "-")
 	for f := wire.Map; f <= wire.Open; f++ {

@@ -8,9 +8,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-const setSize = 40 // partitions
+const setSize = 40 // number of partitions
 
-// drawSpan draws a span within the first setSize partitions. It may be empty.
+// drawSpan draws a span within the first setSize partitions. The drawn span may be empty.
 func drawSpan(t *rapid.T) jobs.Span {
 	lo := rapid.Uint64Range(0, setSize).Draw(t, "lo")
 	return jobs.Span{Lo: lo, Hi: min(setSize, lo+rapid.Uint64Range(0, 12).Draw(t, "len"))}
@@ -71,7 +71,7 @@ func TestSpanSetIsASet(t *testing.T) {
 func TestCrashSuspectsAreASet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var list crashSuspects
-		naive := map[uint64]int{} // deaths
+		naive := map[uint64]int{} // number of deaths of each partition
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
 				span, deaths := drawSpan(t), rapid.IntRange(1, 4).Draw(t, "deaths")

@@ -14,10 +14,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// waiting reports whether the only task waits for a submission.
+// waiting reports whether the only task is waiting for a submission.
 func (l *leader) waiting() bool { return len(l.tasks) == 1 && len(l.inbox) == 0 }
 
-// A flood of cancellations of different jobs does not keep the leader from its work.
+// A large number of cancellations of different jobs does not block the leader.
 func TestCancellationsInFlightAreBounded(t *testing.T) {
 	c := newCluster(t)
 	l := c.lead(plain)
@@ -71,7 +71,7 @@ func TestCancellationsOfOneJobAreBounded(t *testing.T) {
 	}
 }
 
-// The list of jobs fits in a message, however many jobs are parked.
+// The list of jobs fits into a message for any number of parked jobs.
 func TestListOfJobsFitsInAMessage(t *testing.T) {
 	c := newCluster(t)
 	const many = wire.MaxListed + 100

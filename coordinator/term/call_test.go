@@ -25,7 +25,7 @@ func failing(function wire.Function) jobs.Job {
 	return jobs.MustNew(d)
 }
 
-// A failed call is retried on another worker. After MaxAttempts failures it fails its job.
+// A failed call is retried on another worker. A job fails after MaxAttempts failures of a call.
 func TestFailedCallIsRetried(t *testing.T) {
 	for _, function := range []wire.Function{wire.Plan, wire.Finish} {
 		t.Run(function.String(), func(t *testing.T) {
@@ -53,8 +53,8 @@ func TestFailedCallIsRetried(t *testing.T) {
 	}
 }
 
-// A leader whose predecessor died runs no code of the jobs that it resumes: that code may
-// have killed the predecessor.
+// A leader whose predecessor died does not run code of the resumed jobs, which may have killed the
+// predecessor.
 func TestResumeRunsNoCodeOfTheJob(t *testing.T) {
 	d := lettersDefinition(func() { t.Error("the leader merged") })
 	d.Plan = func(context.Context, lettersParams) (jobs.Plan, error) {
@@ -104,7 +104,7 @@ func TestLargePlanAndResult(t *testing.T) {
 	}
 }
 
-// A job can be cancelled while its plan takes long, and other jobs go on.
+// A job can be cancelled while its planning takes long, and other jobs continue.
 func TestCancelWhilePlanned(t *testing.T) {
 	c := newCluster(t)
 	planner := c.addWorker("w1")
@@ -133,8 +133,8 @@ func TestCancelWhilePlanned(t *testing.T) {
 	})
 }
 
-// A merge that takes longer than the leader waits goes to a worker, and so do the job's
-// other merges. Other jobs go on, and the leader can stop.
+// After a merge in the leader has exceeded its time limit, workers do this merge and all other
+// merges of the job. Other jobs continue after a slow merge, and the leader can stop.
 func TestSlowMergeGoesToAWorker(t *testing.T) {
 	c := newCluster(t)
 	hung := 0
@@ -162,8 +162,8 @@ func TestSlowMergeGoesToAWorker(t *testing.T) {
 	}
 }
 
-// A worker reports an item of a job that this leader has no plan of, because an earlier leader has
-// planned it. The worker keeps the item.
+// A worker reports an item of a job without a plan at this leader, because an earlier leader
+// planned the job. The worker keeps the reported item.
 func TestItemOfUnplannedJob(t *testing.T) {
 	c := newCluster(t)
 	l := c.lead(plain)

@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// A job is cancelled at each moment of a storage call, which then takes long. The job is
-// then cancelled or has ended, the answer says which, and nothing of it is left.
+// A job is cancelled at each point of a slow storage call. The job is then cancelled or has ended,
+// the answer says which, and no records of the job remain.
 func TestCancelAtEveryMoment(t *testing.T) {
 	for _, params := range [][]string{
 		{"partitions=12", "pad=3_000"},

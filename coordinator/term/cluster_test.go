@@ -19,9 +19,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// cluster is a storage, workers and leaders in simulated time, of which one acts at a
-// time. Each storage call of a leader takes two steps: it waits before its effect and
-// before its answer. Both are moments at which a test can hold the call.
+// cluster consists of storage, workers and leaders in simulated time, in which only one of them
+// acts at a time. Each storage call of a leader has two steps: it waits before its effect and
+// before its answer. A test can hold a storage call before each of its two steps.
 type cluster struct {
 	t       *testing.T
 	now     time.Time
@@ -32,19 +32,19 @@ type cluster struct {
 	workers []*worker
 	running *task
 
-	submitted int // jobs
+	submitted int // number of submitted jobs
 
-	watched uint64                              // the epoch of the leader whose moments are counted
-	moments int                                 // of its storage calls so far
-	hold    func(moment int) (over func() bool) // what ends a moment that is held; nil if it is not held
-	loses   bool                                // a call that was held, or its answer, is lost
+	watched uint64                              // epoch of the leader whose storage calls are counted
+	moments int                                 // number of steps of the leader's storage calls so far
+	hold    func(moment int) (over func() bool) // returns the function that ends the hold of a step, or nil if the step is not held
+	loses   bool                                // a held call, or its answer, is lost
 	fault   func(memory.Call) error             // returns the error of a storage call of a leader; nil if no call fails
 }
 
 // stopWithin bounds the time that a leader takes to stop.
 const stopWithin = 20 * step
 
-// step is by how much simulated time advances at once.
+// step is the interval at which simulated time advances.
 const step = 5 * time.Millisecond
 
 func newCluster(t *testing.T) *cluster {
@@ -80,19 +80,19 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// task is a coroutine.
+// task is a coroutine of the simulation.
 type task struct {
 	leader *leader
 	resume func() (func() bool, bool)
 	stop   func()
 	yield  func(func() bool) bool
-	ready  func() bool // reports whether it can continue
+	ready  func() bool // reports whether the task can continue
 }
 
 // errKilled unwinds the tasks of a leader that was killed.
 var errKilled = errors.New("killed")
 
-// wait blocks the running task until ready.
+// wait blocks the running task until ready returns true.
 func (c *cluster) wait(ready func() bool) {
 	if !c.running.yield(ready) {
 		panic(errKilled)
@@ -110,7 +110,7 @@ func (c *cluster) resume(t *task) {
 	}
 }
 
-// settle does everything that can happen without time passing.
+// settle runs all tasks that can run without the time advancing.
 func (c *cluster) settle() {
 	for busy := true; busy; {
 		busy = false
@@ -131,7 +131,7 @@ func (c *cluster) settle() {
 	}
 }
 
-// until advances time, and lets workers work, until ok.
+// until advances time, and lets workers work, until ok returns true.
 func (c *cluster) until(what string, ok func() bool) {
 	c.t.Helper()
 	for range 20_000 {
@@ -191,20 +191,20 @@ func (c *cluster) lead(change func(*term.Config)) *leader {
 	return l
 }
 
-// turn runs a call on the loop.
+// turn runs a call on the leader's loop.
 func (l *leader) turn(do func()) {
 	if !l.over {
 		do()
 	}
 }
 
-// depose ends the term. Its tasks notice when they look at the context.
+// depose ends the leader's term. Tasks notice the end of the term when they check the context.
 func (l *leader) depose() {
 	l.over = true
 	l.end()
 }
 
-// kill ends the process.
+// kill ends the leader's process.
 func (l *leader) kill() {
 	l.depose()
 	for _, t := range l.tasks {

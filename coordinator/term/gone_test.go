@@ -41,8 +41,8 @@ func (c *cluster) keys() (all []string) {
 	return all
 }
 
-// wantOnlySpec waits until storage has only the spec of a removed job, and checks that it
-// stays so.
+// wantOnlySpec waits until storage contains only the spec of a removed job, and checks that this
+// remains true.
 func (c *cluster) wantOnlySpec(job string) {
 	c.t.Helper()
 	only := func() bool {
@@ -55,9 +55,9 @@ func (c *cluster) wantOnlySpec(job string) {
 	}
 }
 
-// The answer to a submitter's write of the spec may be lost, and the write may take effect
-// after another write of the submitter, and after the job was removed. The submission that
-// is still in the queue then begins nothing.
+// The answer to a submitter's write of the spec may be lost, and the write may take effect after
+// another write of the submitter and after the job's removal. The job's submission that is still in
+// the queue then begins nothing.
 func TestLateSpecOfRemovedJob(t *testing.T) {
 	c := newCluster(t)
 	job := c.submit("partitions=5")
@@ -70,7 +70,7 @@ func TestLateSpecOfRemovedJob(t *testing.T) {
 	c.wantCompleted(c.submit("partitions=5"), localResult(t, "partitions=5"))
 }
 
-// Such a submission goes to the leader instead of to the poison list.
+// The submission goes to the leader instead of the poison list.
 func TestLateSpecOfRemovedJobThatWasDeliveredOften(t *testing.T) {
 	c := newCluster(t)
 	job := c.submit("partitions=5")
@@ -82,8 +82,8 @@ func TestLateSpecOfRemovedJobThatWasDeliveredOften(t *testing.T) {
 	c.wantOnlySpec(job)
 }
 
-// A user who sees the spec may cancel the job before the submission is delivered. The
-// manifest that says so does not stay.
+// A user who sees the spec may cancel the job before the submission is delivered. The manifest of
+// such a cancellation is removed.
 func TestLateSpecOfRemovedJobIsCancelled(t *testing.T) {
 	c := newCluster(t)
 	job := c.submit("partitions=5")
@@ -99,7 +99,7 @@ func TestLateSpecOfRemovedJobIsCancelled(t *testing.T) {
 	c.wantOnlySpec(job)
 }
 
-// The spec comes back at each moment of a leader's storage calls at which the job can be
+// The spec is stored again at each step of a leader's storage calls at which the job can be
 // cancelled and removed.
 func TestLateSpecWhileBegun(t *testing.T) {
 	removed := 0
@@ -111,7 +111,7 @@ func TestLateSpecWhileBegun(t *testing.T) {
 		leader.turn(func() { leader.term.Cancel(job, func(error) {}) })
 		c.pass(20 * step)
 		if !c.manifest(job).State.Final() {
-			return // the held call keeps the job from ending
+			return // the held call prevents the job's end
 		}
 		removed++
 		spec := c.get("spec/" + job)
@@ -125,7 +125,7 @@ func TestLateSpecWhileBegun(t *testing.T) {
 	}
 }
 
-// One read that wrongly finds no spec, or neither spec nor manifest, loses nothing.
+// A single read that wrongly finds no spec, or neither spec nor manifest, loses nothing.
 func TestOneAbsentReadDeletesNothing(t *testing.T) {
 	for _, kinds := range []string{"spec/", "spec/ manifest/", "spec/ manifest/ plan/"} {
 		for _, running := range []bool{false, true} {
@@ -154,8 +154,8 @@ func TestOneAbsentReadDeletesNothing(t *testing.T) {
 	}
 }
 
-// A running job whose spec was deleted or overwritten is parked with all its records. The
-// next leader completes it if the spec is there again.
+// A running job whose spec was deleted or overwritten is parked with all its records. The next
+// leader completes the parked job if the spec exists again.
 func TestSpecOfRunningJobIsChanged(t *testing.T) {
 	for name, change := range map[string]func(c *cluster, job, other string){
 		"deleted": func(c *cluster, job, _ string) {
@@ -209,8 +209,8 @@ func TestSpecOfRunningJobIsChanged(t *testing.T) {
 	}
 }
 
-// The first manifest of a leader that has lost its term may be stored after the job was
-// removed, and so may the spec. No later leader resumes the job.
+// The first manifest of a deposed leader may be stored after the job was removed, and so may the
+// spec. No later leader resumes the removed job.
 func TestLateManifestOfRemovedJob(t *testing.T) {
 	c := newCluster(t)
 	job := c.submit("partitions=5")
@@ -232,8 +232,8 @@ func TestLateManifestOfRemovedJob(t *testing.T) {
 	c.wantOnlySpec(job)
 }
 
-// A request to cancel a job may come again after the job was cancelled and removed, and after
-// a delayed write has stored the spec again.
+// A request to cancel a job may be repeated after the job was cancelled and removed, and after a
+// delayed write has stored the spec again.
 func TestCancelAgainAfterRemove(t *testing.T) {
 	for _, begun := range []bool{true, false} {
 		c := newCluster(t)
@@ -268,7 +268,7 @@ func TestCancelAgainAfterRemove(t *testing.T) {
 }
 
 // The answers to two writes of a cancelled job's first manifest are lost, and the job is removed
-// after the first one. A submission that was not deleted from the queue may still be delivered.
+// after the first write. A submission that was not deleted from the queue may be delivered again.
 func TestRemoveWhileAnswersToCancelAreLost(t *testing.T) {
 	for _, queued := range []bool{true, false} {
 		c := newCluster(t)
@@ -299,8 +299,8 @@ func TestRemoveWhileAnswersToCancelAreLost(t *testing.T) {
 	}
 }
 
-// A submission is delivered again while its ended job is cleaned up. The leader does not put the
-// job back into the index.
+// A submission is delivered again while its ended job is cleaned up. The leader does not add the
+// job to the index again.
 func TestDeliveredAgainDuringCleanUp(t *testing.T) {
 	c := newCluster(t)
 	entered, held, over := 0, false, false

@@ -18,7 +18,7 @@ var words = func() jobs.Job {
 	return jobs.MustNew(d)
 }()
 
-// knowing configures a leader with other kinds of jobs.
+// knowing configures a leader that knows other kinds of jobs.
 func knowing(known ...jobs.Job) func(*term.Config) {
 	return func(cfg *term.Config) {
 		plain(cfg)
@@ -28,14 +28,14 @@ func knowing(known ...jobs.Job) func(*term.Config) {
 
 func kindOf(j jobs.Job) wire.JobKind { return wire.JobKind{Name: j.Name(), Version: j.Version()} }
 
-// A leader leads a job whose definition its program does not have: workers merge. When the
-// leader stops, the worker that can merge for the job is the successor.
+// A leader leads a job whose definition its program lacks, and workers merge. When such a leader
+// stops, a worker that can merge for the job is the successor.
 func TestLeaderLeadsAJobThatItDoesNotKnow(t *testing.T) {
 	c := newCluster(t)
 	other, able := c.addWorker("w1"), c.addWorker("w2")
 	other.knows = []wire.JobKind{kindOf(words)}
 	first := c.lead(knowing(words))
-	job := c.submit("partitions=8", "pad=300_000") // merged partials are larger than a report holds
+	job := c.submit("partitions=8", "pad=300_000") // merged partials are larger than the limit of a report
 	c.until("a merge", func() bool { return slices.Contains(able.called, "Merge") })
 	first.turn(first.term.Stop)
 	successor := ""
@@ -51,8 +51,8 @@ func TestLeaderLeadsAJobThatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// If a whole cluster is stopped, the workers are told within a moment, not at once. A leader
-// that stops names no successor that drains a moment later.
+// If a whole cluster is stopped, the workers are told within a short time, but not simultaneously.
+// A leader that stops chooses no successor that drains shortly afterwards.
 func TestClusterStopsAsAWhole(t *testing.T) {
 	c := newCluster(t)
 	first, last := c.addWorker("w1"), c.addWorker("w2")
@@ -82,8 +82,8 @@ func TestClusterStopsAsAWhole(t *testing.T) {
 	}
 }
 
-// A leader that stops, as all others do, waits for a worker that still runs partitions: the
-// worker needs a leader for its results.
+// A leader that stops together with all others waits for a worker that still runs partitions,
+// because the worker needs a leader for its results.
 func TestLeaderWaitsForDrainingWorkers(t *testing.T) {
 	c := newCluster(t)
 	w := c.addWorker("w1")
@@ -101,7 +101,7 @@ func TestLeaderWaitsForDrainingWorkers(t *testing.T) {
 	c.until("the leader to leave", func() bool { _, left := leader.term.Left(); return left })
 }
 
-// A job whose kind no worker knows is parked until a worker that knows it says hello.
+// A job of an unknown kind is parked until a worker that knows the kind says hello.
 func TestParkedJobBeginsWhenAWorkerKnowsIt(t *testing.T) {
 	c := newCluster(t)
 	c.addWorker("w1").knows = []wire.JobKind{kindOf(words)}
@@ -117,8 +117,8 @@ func TestParkedJobBeginsWhenAWorkerKnowsIt(t *testing.T) {
 	c.wantCompleted(job, localResult(t, "partitions=8"))
 }
 
-// If there is no place among the active jobs when a worker that knows a parked job says
-// hello, the job begins once its submission is delivered again.
+// If the limit of active jobs is reached when a worker that knows a parked job says hello, the job
+// begins when its submission is delivered again.
 func TestParkedJobWaitsForAPlace(t *testing.T) {
 	c := newCluster(t)
 	c.addWorker("w1").knows = []wire.JobKind{kindOf(words)}

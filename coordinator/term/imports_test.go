@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/importtest"
 )
 
-// TestImports keeps clocks, randomness, the network and goroutines out of a term:
-// its Env alone supplies them.
+// TestImports checks that a term uses no clocks, randomness, network or goroutines, except through
+// its Env.
 func TestImports(t *testing.T) {
 	importtest.Check(t, importtest.Rules{Files: 10, Allowed: map[string][]string{
 		"cmp": {"Compare", "Or"}, "crypto/sha256": nil, "encoding/hex": nil, "errors": nil, "slices": nil, "strings": nil, "sync/atomic": nil,

@@ -11,14 +11,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// A worker reports a job that the leader does not find. The worker is told that the job has
-// ended only if both use the storage that the leader reads.
+// A worker reports a job that the leader does not find. The worker is told that the job has ended
+// only if worker and leader use the same storage.
 func TestJobThatIsNotFound(t *testing.T) {
 	const job = "0123456789abcdev"
 	for _, c := range []struct {
 		name      string
 		worker    func(identity string) string // identity that the worker sends
-		replace   string                       // identity in storage after the leader's start, if it changes; "-": none
+		replace   string                       // identity of the storage after it was replaced; "-" means none, "" that it was not replaced
 		wantEnded bool
 		wantLeft  bool
 	}{
@@ -53,8 +53,8 @@ func TestJobThatIsNotFound(t *testing.T) {
 	}
 }
 
-// replaceIdentity gives the storage another identity, as if it was another storage; "-"
-// means that it has none.
+// replaceIdentity gives the storage another identity, as if it were another storage; "-" removes
+// the identity.
 func (c *cluster) replaceIdentity(identity string) {
 	c.t.Helper()
 	if err := c.blobs.Delete(context.Background(), "identity"); err != nil {

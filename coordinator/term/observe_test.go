@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/coordinator/term"
 )
 
-// The progress that two terms observe of one job adds up to each partition once, although
-// the first leader is killed when some partitions are in no checkpoint.
+// The progress that two terms observe counts each partition once, although the first leader is
+// killed when some partitions are in no checkpoint.
 func TestObservationsOfTwoTermsAddUp(t *testing.T) {
 	c := newCluster(t)
 	var progress term.Progress

@@ -15,11 +15,11 @@ type outcome string
 
 const (
 	goesOn outcome = "goes on"
-	loses  outcome = "loses the call" // or the call's answer
+	loses  outcome = "loses the call" // the call or its answer is lost
 	dies   outcome = "dies"
 )
 
-// release ends the held moment with an outcome.
+// release ends a hold with an outcome.
 func (c *cluster) release(o outcome, over *bool) {
 	switch o {
 	case loses:
@@ -31,7 +31,7 @@ func (c *cluster) release(o outcome, over *bool) {
 	*over = true
 }
 
-// atEveryMoment tries each outcome at each moment of a leader's storage calls.
+// atEveryMoment tries each outcome at each step of a leader's storage calls.
 func atEveryMoment(t *testing.T, moments int, try func(t *testing.T, moment int, o outcome)) {
 	for moment := 1; moment <= moments; moment++ {
 		for _, o := range []outcome{goesOn, loses, dies} {
@@ -40,11 +40,11 @@ func atEveryMoment(t *testing.T, moments int, try func(t *testing.T, moment int,
 	}
 }
 
-// confirmed is longer than a leader takes to confirm that a job is gone.
+// confirmed is longer than a leader takes to confirm that a job is missing.
 const confirmed = time.Second + 40*step
 
-// wantNothing waits until storage has nothing of any job, and checks that nothing comes
-// back and that the leader goes on.
+// wantNothing waits until storage contains nothing of any job, and checks that nothing reappears
+// and that the leader continues.
 func (c *cluster) wantNothing() {
 	c.t.Helper()
 	c.until("empty storage", c.empty)
@@ -55,8 +55,7 @@ func (c *cluster) wantNothing() {
 	}
 }
 
-// A job that has ended or was cancelled is removed at each moment of a storage call of
-// its leader.
+// A job that has ended or was cancelled is removed at each step of a storage call of its leader.
 func TestRemoveAtEveryMoment(t *testing.T) {
 	params := []string{"partitions=5", "pad=100_000"}
 	c := newCluster(t)
@@ -74,7 +73,7 @@ func TestRemoveAtEveryMoment(t *testing.T) {
 			leader.turn(func() { leader.term.Cancel(job, func(error) {}) })
 			c.pass(20 * step)
 			if !c.manifest(job).State.Final() {
-				return // the held call keeps the job from ending
+				return // the held call prevents the job's end
 			}
 			cancelled++
 		}
@@ -87,8 +86,8 @@ func TestRemoveAtEveryMoment(t *testing.T) {
 	}
 }
 
-// A job is cancelled and removed while its leader begins it. Another storage call of the
-// leader is held after that.
+// A job is cancelled and removed while its leader begins it. Another storage call of the leader is
+// held after the removal.
 func TestRemoveWhileBegun(t *testing.T) {
 	removeWhileBegun(t, (*cluster).remove, func(c *cluster, _ string) { c.wantNothing() })
 }
@@ -132,8 +131,8 @@ func removeWhileBegun(t *testing.T, remove, want func(c *cluster, job string)) {
 	}
 }
 
-// A job ends and is removed at each moment at which the next leader is about to resume
-// it. The first leader goes on until the next one has fenced it.
+// A job ends and is removed at each step at which the next leader is about to resume it. The first
+// leader continues until the next leader has fenced it.
 func TestRemoveWhileResumed(t *testing.T) {
 	removed := 0
 	atEveryMoment(t, 12, func(t *testing.T, moment int, o outcome) {
@@ -161,8 +160,8 @@ func TestRemoveWhileResumed(t *testing.T) {
 }
 
 // A leader is deposed while it begins a job. The next leader begins the job, which is then
-// cancelled and removed, and a delayed write stores the spec again. The first leader's calls go
-// on after that, from each moment, and it removes what it has written.
+// cancelled and removed, and a delayed write stores the spec again. The first leader's calls then
+// continue from each step, and the leader removes what it has written.
 func TestDeposedLeaderBeginsRemovedJob(t *testing.T) {
 	late := 0
 	for begun := 1; begun <= 12; begun++ {
@@ -197,7 +196,7 @@ func TestDeposedLeaderBeginsRemovedJob(t *testing.T) {
 			if keys := c.keys(); len(keys) > 1 {
 				t.Errorf("the first leader has left %q", keys)
 			}
-			first.kill() // otherwise it might extend the submission for ever
+			first.kill() // otherwise the first leader might extend the submission again and again
 			c.wantOnlySpec(job)
 		})
 	}
@@ -227,7 +226,7 @@ func (c *cluster) remove(job string) {
 	}
 }
 
-// empty reports whether storage has nothing of any job.
+// empty reports whether storage contains nothing of any job.
 func (c *cluster) empty() bool {
 	c.t.Helper()
 	for _, kind := range []string{"spec/", "plan/", "manifest/", "partial/", "result/", "active/"} {
@@ -242,7 +241,7 @@ func (c *cluster) empty() bool {
 	return len(c.queue.messages) == 0
 }
 
-// A job that cannot be read is removed while its leader has parked it.
+// An unreadable job is removed while its leader has parked it.
 func TestRemoveDamaged(t *testing.T) {
 	for _, damaged := range []string{"spec/", "manifest/"} {
 		t.Run(damaged, func(t *testing.T) {

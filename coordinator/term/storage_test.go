@@ -10,9 +10,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 )
 
-// TestStorageErrorsDuringMergesFailNoJob lets a leader's calls for partials fail with an
-// error that no retry of this process fixes. The leader steps down, and the next one
-// completes the job.
+// TestStorageErrorsDuringMergesFailNoJob lets a leader's calls for partials fail with a permanent
+// error. The leader steps down after the error, and the next leader completes the job.
 func TestStorageErrorsDuringMergesFailNoJob(t *testing.T) {
 	params := []string{"partitions=5", "pad=100_000"}
 	for _, operation := range []memory.Operation{memory.Get, memory.Put} {
@@ -41,8 +40,8 @@ func TestStorageErrorsDuringMergesFailNoJob(t *testing.T) {
 	}
 }
 
-// TestTooLargeForStorage lets storage refuse values for their size. The job fails, and the
-// leader goes on.
+// TestTooLargeForStorage lets storage refuse values because of their size. The job with the refused
+// value fails, and the leader continues.
 func TestTooLargeForStorage(t *testing.T) {
 	for _, kind := range []string{"plan/", "partial/", "result/"} {
 		t.Run(kind, func(t *testing.T) {
@@ -69,8 +68,7 @@ func TestTooLargeForStorage(t *testing.T) {
 	}
 }
 
-// TestCancelWhileStorageIsFull cancels a job that waits for room for a partial or for its
-// result.
+// TestCancelWhileStorageIsFull cancels a job that waits for space for a partial or for its result.
 func TestCancelWhileStorageIsFull(t *testing.T) {
 	for _, kind := range []string{"partial/", "result/"} {
 		t.Run(kind, func(t *testing.T) {

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func plain(*term.Config) {}
 
-// rarelyCheckpointing configures a leader that hardly ever takes a checkpoint.
+// rarelyCheckpointing configures a leader that rarely takes a checkpoint.
 func rarelyCheckpointing(cfg *term.Config) { cfg.Ledger.CheckpointEvery = time.Hour }
 
 func (c *cluster) submit(params ...string) string {
@@ -26,7 +26,7 @@ func (c *cluster) submit(params ...string) string {
 	return c.submitWith(0, params...)
 }
 
-// submitWith submits a job of a priority.
+// submitWith submits a job with a given priority.
 func (c *cluster) submitWith(priority int, params ...string) string {
 	c.t.Helper()
 	p, err := letters.Params(nil, params...)
@@ -43,7 +43,7 @@ func (c *cluster) submitWith(priority int, params ...string) string {
 }
 
 func (c *cluster) manifest(id string) (m store.Manifest) {
-	m, _, _ = c.store.Manifest(context.Background(), id) // a missing manifest is like an empty one
+	m, _, _ = c.store.Manifest(context.Background(), id) // a missing manifest counts as an empty one
 	return m
 }
 
@@ -66,8 +66,8 @@ func (c *cluster) partials() []string {
 	return keys
 }
 
-// wantCompleted waits for the job's end and checks that its result has the bytes of a run
-// in one process, and that each partition ran once.
+// wantCompleted waits for the job's end and checks that its result equals that of a run in one
+// process, and that each partition ran once.
 func (c *cluster) wantCompleted(id, want string) {
 	c.t.Helper()
 	c.until("the job's end", func() bool { return c.manifest(id).State.Final() && c.cleanedUp() })
@@ -85,8 +85,8 @@ func (c *cluster) wantCompleted(id, want string) {
 	}
 }
 
-// replacements are the ways in which another leader replaces the first one at a moment
-// of a storage call.
+// replacements are the ways in which another leader replaces the first leader during a storage
+// call.
 var replacements = []struct {
 	name    string
 	replace func(c *cluster, first *leader, resumeCall func())
@@ -111,7 +111,7 @@ var replacements = []struct {
 		first.kill()
 		c.lead(plain)
 	}},
-	{"overtaken", func(c *cluster, first *leader, resumeCall func()) { // the first leader goes on without noticing
+	{"overtaken", func(c *cluster, first *leader, resumeCall func()) { // the first leader continues without noticing
 		c.lead(plain)
 		c.pass(10 * step)
 		resumeCall()
@@ -119,7 +119,7 @@ var replacements = []struct {
 		c.until("the first leader to finish", func() bool { return first.over || first.waiting() })
 		first.depose()
 	}},
-	{"late", func(c *cluster, first *leader, _ func()) { // the first leader goes on when the job has ended
+	{"late", func(c *cluster, first *leader, _ func()) { // the first leader continues after the job has ended
 		c.lead(plain)
 		c.pass(2 * hideFor)
 		first.depose()
@@ -129,15 +129,15 @@ var replacements = []struct {
 // idle reports whether no task is running.
 func (l *leader) idle() bool { return len(l.tasks) == 0 }
 
-// pass advances time by d.
+// pass advances the simulated time by d.
 func (c *cluster) pass(d time.Duration) {
 	c.t.Helper()
 	until := c.now.Add(d)
 	c.until("time to pass", func() bool { return !c.now.Before(until) })
 }
 
-// holdAt holds the storage calls of the watched leader at a moment until over is set. It
-// sets held when the moment comes.
+// holdAt holds the watched leader's storage calls at a step until over is set. holdAt sets held
+// when the step is reached.
 func (c *cluster) holdAt(moment int) (held, over *bool) {
 	held, over = new(bool), new(bool)
 	c.hold = func(at int) func() bool {
@@ -150,8 +150,8 @@ func (c *cluster) holdAt(moment int) (held, over *bool) {
 	return held, over
 }
 
-// run submits a job to a leader with two workers, and returns the job once it has ended
-// and is cleaned up, or ok.
+// run submits a job to a leader with two workers, and returns the job after it has ended and was
+// cleaned up, or when ok returns true.
 func (c *cluster) run(params []string, ok func() bool) (job string) {
 	c.t.Helper()
 	c.addWorker("w1")
@@ -162,7 +162,7 @@ func (c *cluster) run(params []string, ok func() bool) (job string) {
 	return job
 }
 
-// localResult returns the result of the job in one process.
+// localResult returns the result of running the job in one process.
 func localResult(t *testing.T, params ...string) string {
 	t.Helper()
 	p, err := letters.Params(nil, params...)
@@ -176,7 +176,7 @@ func localResult(t *testing.T, params ...string) string {
 	return string(run.Result)
 }
 
-// A leader may die after it wrote a partial into a blob and before a manifest names it.
+// A leader may die after it has written a partial into a blob and before a manifest names the blob.
 func TestPartialOfADeadLeaderIsRemoved(t *testing.T) {
 	c := newCluster(t)
 	c.addWorker("w1")
@@ -194,12 +194,12 @@ func TestPartialOfADeadLeaderIsRemoved(t *testing.T) {
 	}
 }
 
-// TestEveryMomentOfATerm runs a job once for each moment of each storage call of its
-// leader, and for each way in which the leader is replaced at that moment.
+// TestEveryMomentOfATerm runs a job once for each step of each storage call of its leader, and for
+// each way of replacing the leader at this step.
 func TestEveryMomentOfATerm(t *testing.T) {
 	for _, params := range [][]string{
-		{"partitions=12", "pad=3_000"},  // some larger than a manifest holds
-		{"partitions=5", "pad=100_000"}, // some larger than the leader keeps in memory
+		{"partitions=12", "pad=3_000"},  // some partials are larger than the limit of a manifest
+		{"partitions=5", "pad=100_000"}, // some partials are larger than the leader's limit of partials in memory
 	} {
 		want := localResult(t, params...)
 		c := newCluster(t)
@@ -237,8 +237,8 @@ func TestEveryMomentOfATerm(t *testing.T) {
 	}
 }
 
-// The manifest of a job that has ended says why partitions failed, without a list of all
-// of them.
+// The manifest of an ended job contains the reasons why partitions failed, without a list of all
+// failures.
 func TestFinalManifestOfAFailedJob(t *testing.T) {
 	c := newCluster(t)
 	for _, id := range []string{"w1", "w2"} {

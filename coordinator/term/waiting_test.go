@@ -23,7 +23,7 @@ func (l *leader) active() (ids []string) {
 
 func two(cfg *term.Config) { cfg.MaxActive = 2 }
 
-// hello makes a worker known that knows the job's definition, and reports only once.
+// hello introduces a worker that knows the job's definition and reports only once.
 func (l *leader) hello() {
 	r := wire.Report{
 		Epoch: l.epoch, Worker: "idle", Sequence: 1,
@@ -33,7 +33,7 @@ func (l *leader) hello() {
 	l.turn(func() { l.term.Report(r, 100, func(wire.Receipt) {}) })
 }
 
-// allReceived waits until no submission is left that the leader has not received.
+// allReceived waits until the leader has received all submissions.
 func (c *cluster) allReceived(l *leader) {
 	c.t.Helper()
 	c.until("all submissions are received", func() bool {
@@ -41,8 +41,8 @@ func (c *cluster) allReceived(l *leader) {
 	})
 }
 
-// A job begins before jobs of lower priority that were submitted earlier, even if those are
-// active already and the leader has its maximum of them.
+// A job begins before jobs of lower priority that were submitted earlier, even if these jobs are
+// active and the limit of active jobs is reached.
 func TestPriorityCountsBeyondMaxActive(t *testing.T) {
 	c := newCluster(t)
 	l := c.lead(two)
@@ -65,7 +65,7 @@ func TestPriorityCountsBeyondMaxActive(t *testing.T) {
 	if got, want := l.active(), []string{low[0], low[1], urgent, other}; !slices.Equal(got, want) {
 		t.Fatalf("active: %v, want %v", got, want)
 	}
-	// The jobs begin in the order of their priority and then of their age.
+	// The jobs begin in the order of their priority and, within a priority, of their age.
 	c.addWorker("w1").follow(l)
 	var begun []string
 	c.until("the end", func() bool {
@@ -82,7 +82,7 @@ func TestPriorityCountsBeyondMaxActive(t *testing.T) {
 	}
 }
 
-// Jobs of ever higher priorities are active up to a bound.
+// The number of active jobs is bounded even if each new job has a higher priority.
 func TestActiveJobsAreBounded(t *testing.T) {
 	c := newCluster(t)
 	l := c.lead(two)
@@ -99,12 +99,12 @@ func TestActiveJobsAreBounded(t *testing.T) {
 	}
 }
 
-// A submission beyond the maximum of waiting jobs stays in the queue.
+// A submission beyond the maximum number of waiting jobs stays in the queue.
 func TestWaitingJobsAreBounded(t *testing.T) {
 	c := newCluster(t)
 	l := c.lead(func(cfg *term.Config) {
 		two(cfg)
-		cfg.ExtendEvery = time.Hour // the submissions stay hidden for as long as the test takes
+		cfg.ExtendEvery = time.Hour // the submissions stay hidden during the whole test
 	})
 	c.queue.hideFor = time.Hour
 	l.hello()
@@ -123,7 +123,7 @@ func TestWaitingJobsAreBounded(t *testing.T) {
 	}
 }
 
-// A job that waits is cancelled at once, and leaves the queue before it would have begun.
+// A waiting job is cancelled at once, and leaves the queue before it would have begun.
 func TestCancelOfAWaitingJob(t *testing.T) {
 	c := newCluster(t)
 	l := c.lead(two)
@@ -142,8 +142,8 @@ func TestCancelOfAWaitingJob(t *testing.T) {
 	}
 }
 
-// A submission is delivered to every leader for which its job waits. That is no sign that
-// the job crashes leaders.
+// A submission is delivered to every leader for which its job waits. Repeated deliveries of a
+// waiting job do not mean that the job crashes leaders.
 func TestWaitingUnderManyLeaders(t *testing.T) {
 	c := newCluster(t)
 	jobs := []string{c.submitWith(0), c.submitWith(0), c.submitWith(0)}

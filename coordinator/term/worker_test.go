@@ -16,18 +16,19 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// letters is a job whose merge does not commute: its result has a letter for each
-// partition, in order.
+// letters is a job whose merge does not commute: its result has a letter for each partition, in
+// order.
 type lettersParams struct {
 	Partitions uint64 `min:"1"`
-	Pad        int    `min:"0"` // bytes that pad each partial
-	PlanData   int    `min:"0"` // bytes of the plan's data
-	Result     int    `min:"0"` // bytes that pad the result
+	Pad        int    `min:"0"` // number of bytes that pad each partial
+	PlanData   int    `min:"0"` // number of bytes of the plan's data
+	Result     int    `min:"0"` // number of bytes that pad the result
 }
 
 var letters = jobs.MustNew(lettersDefinition(func() {}))
 
-// lettersDefinition returns the job's definition with a function that each merge calls.
+// lettersDefinition returns the definition of the job letters, with a function that each merge
+// calls.
 func lettersDefinition(onMerge func()) jobs.Definition[lettersParams, string, string] {
 	return jobs.Definition[lettersParams, string, string]{
 		Name: "letters", Version: "1", Defaults: lettersParams{Partitions: 1},
@@ -57,29 +58,29 @@ func (m lettersMapper) Map(_ context.Context, partition uint64) (string, error) 
 	return string(rune('a'+partition%26)) + strings.Repeat(".", m.p.Pad), nil
 }
 
-// worker resends a report until its receipt comes, and runs one partition or makes one call
+// worker resends a report until its receipt arrives, and runs one partition or makes one call
 // between two reports.
 type worker struct {
 	cluster *cluster
 	id      string
 	leader  *leader
 	knows   []wire.JobKind
-	storage string // identity of its storage; empty: it does not say
+	storage string // identity of the worker's storage; empty if the worker does not send it
 
 	sequence   uint64
 	inFlight   *wire.Report // the report without a receipt
-	nextReport time.Time    // when to report again if there is nothing new
+	nextReport time.Time    // time of the next report if there is nothing new
 	openings   map[string]wire.Opening
 	held       []wire.HeldSpan
-	toCall     map[wire.SpanID]wire.Call // the calls among held
+	toCall     map[wire.SpanID]wire.Call // calls among the held assignments
 	items      map[string][]wire.Item    // all items of a job, from number 1 on
 	received   map[string]uint64
 	ended      map[string]bool
-	ran        map[string]int // partitions
-	job        jobs.Job       // makes calls
-	called     []string       // functions, in order
-	drains     bool           // it says that it drains
-	hangs      bool           // its calls do not return
+	ran        map[string]int // number of runs of each partition
+	job        jobs.Job       // job that makes the worker's calls
+	called     []string       // called functions, in order
+	drains     bool           // the worker reports that it drains
+	hangs      bool           // the worker's calls do not return
 	fails      string         // the error with which each partition fails; empty if none fails
 }
 
@@ -97,7 +98,7 @@ func (w *worker) follow(l *leader) {
 	w.received = map[string]uint64{}
 }
 
-// reportEvery is the time between two reports of a worker that has nothing new to say.
+// reportEvery is the time between two reports of a worker without news.
 const reportEvery = 10 * step
 
 func (w *worker) report() {
@@ -170,7 +171,7 @@ func (w *worker) take(receipt wire.Receipt) {
 	w.dropEmpty()
 }
 
-// checkDurable checks that the manifest has the items that a receipt calls durable.
+// checkDurable checks that the manifest contains the items that a receipt calls durable.
 func (w *worker) checkDurable(j wire.JobReceipt) {
 	w.cluster.t.Helper()
 	if j.Durable == 0 || j.Ended {
@@ -195,7 +196,7 @@ func (w *worker) checkDurable(j wire.JobReceipt) {
 	w.cluster.t.Fatalf("items of %s up to %d were called durable, the manifest has %+v", w.id, j.Durable, m.Workers)
 }
 
-// work runs one partition, or makes one call.
+// work lets the worker run one partition or make one call.
 func (w *worker) work() {
 	w.cluster.t.Helper()
 	next := slices.IndexFunc(w.held, func(h wire.HeldSpan) bool { return h.Function == wire.Map || !w.hangs })
@@ -246,7 +247,7 @@ func (w *worker) work() {
 	w.dropEmpty()
 }
 
-// call makes a call.
+// call makes a call of a job's function.
 func (w *worker) call(h wire.HeldSpan) {
 	w.cluster.t.Helper()
 	call := w.toCall[h.ID]
@@ -285,7 +286,7 @@ func (w *worker) makeCall(h wire.HeldSpan, call wire.Call) (wire.Item, error) {
 	return item, err
 }
 
-// calls returns how often the worker has called a function.
+// calls returns the number of the worker's calls of a function.
 func (w *worker) calls(function wire.Function) (n int) {
 	for _, called := range w.called {
 		if called == function.String() {
