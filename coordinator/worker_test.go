@@ -109,7 +109,7 @@ func (w *worker) report() wire.Receipt {
 	return receipt
 }
 
-// reportUntilHeld reports, and makes calls, until the worker has been assigned a span.
+// reportUntilHeld sends reports, and makes calls, until the worker has been assigned a span.
 func (w *worker) reportUntilHeld() {
 	w.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); len(w.held) == 0; w.report() {
@@ -151,7 +151,7 @@ func (w *worker) send(r wire.Report) wire.Receipt {
 	return wire.Receipt{}
 }
 
-// work makes the calls that the worker holds, and runs at most n of its partitions.
+// work makes the worker's calls, and runs at most n of its partitions.
 func (w *worker) work(n uint64) {
 	w.t.Helper()
 	w.makeCalls()
@@ -165,7 +165,7 @@ func (w *worker) work(n uint64) {
 	w.dropEmpty()
 }
 
-// makeCalls makes the calls that the worker holds.
+// makeCalls makes the worker's calls.
 func (w *worker) makeCalls() {
 	w.t.Helper()
 	for _, a := range w.calls {
@@ -211,8 +211,8 @@ func (w *worker) putPartial(job string, node jobs.Node, data []byte) (blob strin
 	return blob
 }
 
-// workWithoutMerging makes the calls that the worker holds, and runs all of its partitions,
-// one at a time, so that the leader has to merge them.
+// workWithoutMerging makes the worker's calls, and runs all of its partitions, one at a time, so
+// that the leader has to merge the results.
 func (w *worker) workWithoutMerging() {
 	w.makeCalls()
 	for i := range w.held {

@@ -21,11 +21,11 @@ import (
 const (
 	duration = 15 * time.Second
 	window   = duration - 2*time.Second
-	latency  = time.Millisecond // of a message in one direction, and of a call to storage
+	latency  = time.Millisecond // latency of a message in one direction, and of a call to storage
 )
 
-// cluster is a cluster of workers in one synctest bubble: the network between them,
-// their storage, and the list of all terms.
+// cluster is a cluster of workers in one synctest bubble: their network, their storage, and the
+// list of all terms.
 type cluster struct {
 	t       *testing.T
 	storage *memlease.Storage
@@ -41,11 +41,11 @@ type leadership struct {
 	process *process
 	term    *election.Term
 	began   time.Time
-	ended   time.Time // zero: not ended yet
-	cause   error     // why the context ended, if it did
+	ended   time.Time // end of the term; zero if it has not ended
+	cause   error     // cause with which the context ended
 }
 
-// process is one worker's process.
+// process represents one worker's process.
 type process struct {
 	*cluster
 	id       string
@@ -55,16 +55,16 @@ type process struct {
 	stepDown chan string // makes the leading function return with this successor
 	fail     chan error  // makes the leading function return this error
 
-	// Guarded by the cluster's mutex.
+	// The fields below are guarded by the cluster's mutex.
 	dead         bool
-	suspended    chan struct{} // closed when the suspended process resumes; nil: it runs
-	mute         bool          // it does not answer pings
-	hangs        bool          // its loop does not turn, but its process answers pings
+	suspended    chan struct{} // closed when the suspended process resumes; nil if the process is not suspended
+	mute         bool          // the process does not answer pings
+	hangs        bool          // the leading loop hangs, but the process answers pings
 	disconnected bool
 	calls        int
 	fault        func(memlease.Call) memlease.Fault
-	slowStart    time.Duration // until the new leader answers pings and sends its first beacon
-	successor    string        // named by the leading function when it is told to stop
+	slowStart    time.Duration // time until the new leader answers pings and sends its first beacon
+	successor    string        // successor that the leading function names when it is told to stop
 	leads        *leadership
 }
 
@@ -122,7 +122,7 @@ func (c *cluster) killAll() {
 	}
 }
 
-// kill ends the process as SIGKILL does: its later actions have no effect.
+// kill ends the process like SIGKILL: its later actions have no effect.
 func (m *process) kill() {
 	m.mu.Lock()
 	m.dead = true
@@ -132,7 +132,7 @@ func (m *process) kill() {
 	<-m.exited
 }
 
-// stop tells the process to stop, as SIGTERM does, and waits for it.
+// stop tells the process to stop, like SIGTERM, and waits for its end.
 func (m *process) stop() {
 	m.cancel()
 	<-m.exited
@@ -141,14 +141,14 @@ func (m *process) stop() {
 	m.dead = true
 }
 
-// suspend stops the process as SIGSTOP does.
+// suspend suspends the process, like SIGSTOP.
 func (m *process) suspend() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.suspended = make(chan struct{})
 }
 
-// resume continues the process as SIGCONT does.
+// resume resumes the process, like SIGCONT.
 func (m *process) resume() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -168,7 +168,7 @@ func (m *process) awaitResume() {
 	}
 }
 
-// set calls change while it holds the mutex.
+// set calls the function change while it holds the mutex.
 func (m *process) set(change func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -192,12 +192,11 @@ func (m *process) callCount() int {
 	return m.calls
 }
 
-// lead takes the place of the coordinator: while it runs, it sends beacons, beats,
-// and answers pings.
+// lead replaces the coordinator: it sends beacons, calls Beat, and answers pings.
 func (m *process) lead(ctx context.Context, term *election.Term) (successor string, err error) {
 	r := &leadership{process: m, term: term, began: time.Now()}
 	m.mu.Lock()
-	if m.dead { // killed during its claim
+	if m.dead { // the process was killed during its claim
 		m.mu.Unlock()
 		return "", nil
 	}
@@ -267,7 +266,7 @@ func (m *process) broadcast(event election.Event) {
 	}
 }
 
-// deliver sends an event to a process after the latency. The caller holds the mutex.
+// deliver sends an event to a process after the latency. The caller of deliver must hold the mutex.
 func (m *process) deliver(to *process, event election.Event) {
 	if to.dead || to.disconnected {
 		return
@@ -326,7 +325,7 @@ func (m *process) disconnect() {
 	m.events <- election.Disconnected{}
 }
 
-// reconnect undoes disconnect.
+// reconnect reverses disconnect.
 func (m *process) reconnect() {
 	m.set(func() { m.disconnected = false })
 	m.events <- election.Reconnected{}
@@ -343,7 +342,7 @@ func (c *cluster) history() []leadership {
 	return all
 }
 
-// await waits until a process leads epoch n and returns that term.
+// await waits until a process leads under epoch n and returns the term.
 func (c *cluster) await(n uint64, within time.Duration) leadership {
 	c.t.Helper()
 	for begun := time.Now(); time.Since(begun) <= within; time.Sleep(latency) {
@@ -357,7 +356,7 @@ func (c *cluster) await(n uint64, within time.Duration) leadership {
 	return leadership{}
 }
 
-// mustLeadFor checks that the latest term has that epoch and lasts for some time.
+// mustLeadFor checks that the latest term has the given epoch and lasts for some time.
 func (c *cluster) mustLeadFor(epoch uint64, for_ time.Duration) {
 	c.t.Helper()
 	time.Sleep(for_)
@@ -369,7 +368,7 @@ func (c *cluster) mustLeadFor(epoch uint64, for_ time.Duration) {
 	c.mustBeOrdered()
 }
 
-// mustBeOrdered checks that no epoch was led twice and that epochs grow.
+// mustBeOrdered checks that each epoch has one term and that epochs grow.
 func (c *cluster) mustBeOrdered() {
 	c.t.Helper()
 	all := c.history()
@@ -394,8 +393,8 @@ func (c *cluster) String() string {
 
 // bubble runs a test with a cluster in a synctest bubble.
 func bubble(t *testing.T, test func(t *testing.T, c *cluster)) {
-	// All timers of a bubble share one context of the race detector. Timers that fired
-	// on two threads at the same time crashed the race detector (Go 1.26.8).
+	// All timers of a bubble share one context of the race detector. Timers that fire on two
+	// threads at the same time crash the race detector (Go 1.26.8).
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

@@ -9,13 +9,13 @@ import (
 	"github.com/bellwether-compute/bellwether/election/memlease"
 )
 
-// A leading loop reports beats, and stops in order when its process is told to.
+// A leading loop reports beats, and stops in an orderly way when its process is told to stop.
 func ExampleRun() {
 	storage := memlease.New(15 * time.Second)
 	ctx, stop := context.WithCancel(context.Background())
 	lead := func(ctx context.Context, term *election.Term) (successor string, err error) {
 		fmt.Printf("leading epoch %d, cause: %s\n", term.Epoch, term.Cause)
-		stop() // as a signal would
+		stop() // stop has the same effect as a signal
 		turn := time.NewTicker(100 * time.Millisecond)
 		defer turn.Stop()
 		for {

@@ -13,20 +13,20 @@ import (
 	"github.com/bellwether-compute/bellwether/election/memlease"
 )
 
-// holders are processes that hold one lease without peers, in a synctest bubble.
+// holders are processes that compete for one lease without peers, in a synctest bubble.
 type holders struct {
 	t       *testing.T
 	storage *memlease.Storage
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	holding string // the process whose work runs
-	last    string // the process that held the lease last
+	holding string // process whose work is running
+	last    string // process that held the lease last
 	changes int
 }
 
-// join starts a process that works until it is stopped or loses the lease. The
-// fault is that of its calls to storage.
+// join starts a process that works until it is stopped or loses the lease. The parameter fault
+// injects faults into the process's calls to storage.
 func (h *holders) join(ctx context.Context, id string, fault func(memlease.Call) memlease.Fault) {
 	h.running.Go(func() {
 		cfg := election.Config{ID: id, Duration: duration}
@@ -58,7 +58,7 @@ func (h *holders) leave() {
 	h.holding = ""
 }
 
-// await waits until a process other than the given one holds the lease.
+// await waits until a process other than the given process holds the lease.
 func (h *holders) await(other string, within time.Duration) (id string) {
 	h.t.Helper()
 	for start := time.Now(); time.Since(start) < within; time.Sleep(latency) {
@@ -73,8 +73,8 @@ func (h *holders) await(other string, within time.Duration) (id string) {
 	return ""
 }
 
-// TestHoldWithoutPeers has five processes take turns: the holder stops, or is cut
-// off from storage.
+// TestHoldWithoutPeers lets five processes hold the lease in turn: the holder stops, or is cut off
+// from storage.
 func TestHoldWithoutPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &holders{t: t, storage: memlease.New(duration)}
@@ -102,7 +102,7 @@ func TestHoldWithoutPeers(t *testing.T) {
 		}
 
 		stops[first]()
-		second := h.await(first, 3*time.Second) // until one of four reads the record
+		second := h.await(first, 3*time.Second) // until one of four processes reads the record
 
 		h.mu.Lock()
 		cutOff[second] = true

@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/importtest"
 )
 
-// TestImports keeps clocks, I/O, goroutines, maps and the shell out of the
-// election's state machine, and all randomness but the source it is given.
+// TestImports checks that the election's state machine uses no clocks, I/O, goroutines or maps, and
+// no source of randomness except the given one.
 func TestImports(t *testing.T) {
 	importtest.Check(t, importtest.Rules{
 		Files:  10,

@@ -46,7 +46,7 @@ func TestLeaseContextWithoutTimer(t *testing.T) {
 			t.Fatal("the timer fired")
 		default:
 		}
-		// A renewal that was answered during the suspension comes too late.
+		// An answer to a renewal during the suspension comes too late.
 		lease.extend(time.Now().Add(time.Minute))
 		if lease.Err() == nil {
 			t.Fatal("the context lives after its deadline")

@@ -18,8 +18,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// TestTakeoverOverNATS runs elections on a NATS server, and closes the leader's
-// connection, as happens when its process dies.
+// TestTakeoverOverNATS runs elections on a NATS server, and closes the leader's connection to
+// simulate the death of its process.
 func TestTakeoverOverNATS(t *testing.T) {
 	srv, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir(),
@@ -45,7 +45,7 @@ func TestTakeoverOverNATS(t *testing.T) {
 	var took []time.Duration
 	leader := nextLed(t, led)
 	for epoch := uint64(2); epoch <= 6; epoch++ {
-		for range 10 { // so that all followers have had an answer
+		for range 10 { // repeat until all followers have had an answer
 			<-workers[leader.worker].answered
 		}
 		died := time.Now()
@@ -107,7 +107,7 @@ type natsWorker struct {
 	ctx       context.Context
 	stop      func()
 	successor chan string
-	answered  chan struct{} // while leading, gets an element for each ping if a receiver waits
+	answered  chan struct{} // while leading, receives a value for each ping if a receiver waits
 }
 
 // startNATSWorker starts a worker whose leading function sends beacons and
@@ -164,7 +164,7 @@ func startNATSWorker(t *testing.T, url, id string, leds chan<- led) *natsWorker 
 		defer beat.Stop()
 		for n := 0; ; {
 			if n%10 == 0 {
-				_ = nc.Publish(subjects.Beacon(), beacon) // fails after the connection was closed
+				_ = nc.Publish(subjects.Beacon(), beacon) // Publish fails after the connection was closed
 			}
 			term.Beat()
 			select {

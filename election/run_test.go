@@ -49,7 +49,7 @@ func TestManyStartAtOnce(t *testing.T) {
 	}
 }
 
-// TestSlowStart has leaders that take 250 ms to answer their first ping.
+// TestSlowStart runs leaders that take 250 ms to answer their first ping.
 func TestSlowStart(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		processes := c.joinAll(5)
@@ -70,7 +70,7 @@ func TestJoinLater(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		c.join("worker-0")
 		c.await(1, time.Second)
-		time.Sleep(70 * time.Millisecond) // so that the next beacon is not close
+		time.Sleep(70 * time.Millisecond) // wait until the next beacon is not close
 		late := c.join("worker-1")
 		c.mustLeadFor(1, time.Minute)
 		if calls := late.callCount(); calls > 1 {
@@ -170,8 +170,8 @@ func TestLeaderIsSuspendedBriefly(t *testing.T) {
 	})
 }
 
-// TestLoopHangs has a leader whose process answers pings but whose loop does not
-// turn, so that only the missing renewals depose it.
+// TestLoopHangs runs a leader whose process answers pings but whose loop hangs, so that only the
+// missing renewals depose it.
 func TestLoopHangs(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		c.joinAll(3)
@@ -364,7 +364,7 @@ func TestLeaderReconnectsLast(t *testing.T) {
 	})
 }
 
-// TestLeaderIsCutOff has a leader that reaches storage but no follower.
+// TestLeaderIsCutOff cuts a leader off from its followers but not from storage.
 func TestLeaderIsCutOff(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		c.joinAll(4)
@@ -373,7 +373,7 @@ func TestLeaderIsCutOff(t *testing.T) {
 		first.process.set(func() { first.process.mute, first.process.disconnected = true, true })
 		second := c.await(2, 4*time.Second)
 		time.Sleep(5 * time.Second)
-		mustBeDeposed(t, c.history()[0]) // by its next renewal
+		mustBeDeposed(t, c.history()[0]) // the failed renewal deposes the leader
 		if second.process == first.process {
 			t.Error("the leader that was cut off took over from itself")
 		}
@@ -438,7 +438,7 @@ func TestSuccessorDiesWithTheOffer(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		leader.set(func() { leader.successor = next.id })
-		next.set(func() { // its claim reaches storage but is never answered
+		next.set(func() { // the claim reaches storage but is never answered
 			next.fault = func(memlease.Call) memlease.Fault { return memlease.Fault{Delay: time.Hour} }
 		})
 		leader.stop()
@@ -494,7 +494,7 @@ func TestStepDownAlone(t *testing.T) {
 	})
 }
 
-// TestLeadingFails has a leading function that fails each time, in every process.
+// TestLeadingFails runs a leading function that fails each time, in every process.
 func TestLeadingFails(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		for _, m := range c.joinAll(3) {
@@ -529,7 +529,7 @@ func TestHigherEpoch(t *testing.T) {
 				c.join("worker-0")
 				r := c.await(1, time.Second)
 				r.process.events <- election.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: "worker-other", LeaseID: "x"}}
-				r.term.Deposed(1) // not higher than its own
+				r.term.Deposed(1) // the epoch is not higher than the leader's own
 				c.mustLeadFor(1, time.Second)
 				tell(r)
 				synctest.Wait()
@@ -541,7 +541,7 @@ func TestHigherEpoch(t *testing.T) {
 				if !strings.Contains(ended.cause.Error(), "epoch 9") {
 					t.Errorf("the cause is %v", ended.cause)
 				}
-				// No process has epoch 9: the record in storage counts.
+				// No process has epoch 9, so the processes follow the record in storage.
 				c.await(2, 5*time.Second)
 				c.mustLeadFor(2, time.Minute)
 			})
@@ -578,8 +578,8 @@ func TestStopBeforeLeading(t *testing.T) {
 	})
 }
 
-// TestJoinWithSuspendedLeader has a follower that never heard the leader. The
-// follower may be the process that is cut off, so it waits until the lease expires.
+// TestJoinWithSuspendedLeader starts a follower that has never heard the leader. The follower may
+// be the process that is cut off, so it waits until the lease expires.
 func TestJoinWithSuspendedLeader(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		first := c.join("worker-0")
@@ -627,8 +627,8 @@ func TestStaleOffer(t *testing.T) {
 	})
 }
 
-// TestBeaconsOfDeposedLeader suspends a leader while a leader that was deposed
-// before still sends beacons.
+// TestBeaconsOfDeposedLeader suspends a leader while an earlier, deposed leader still sends
+// beacons.
 func TestBeaconsOfDeposedLeader(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		processes := c.joinAll(4)
@@ -651,7 +651,7 @@ func TestBeaconsOfDeposedLeader(t *testing.T) {
 	})
 }
 
-// TestBeaconDuringRead has storage answer with a record that is out of date.
+// TestBeaconDuringRead lets storage answer with a record that is out of date.
 func TestBeaconDuringRead(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		c.joinAll(2)

@@ -17,8 +17,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// TestScripts runs the scripts in testdata, one for each thing that can fail. With
-// -rewrite it writes the machine's behaviour into them. The commands:
+// TestScripts runs the scripts in testdata, one for each thing that can fail. The flag -rewrite
+// updates the expected output of the scripts. The scripts contain these commands:
 //
 //	new [id=W] [storage=S] [exclusive] [no-peers]
 //	                                    makes the machine of a worker, by default w1
@@ -31,9 +31,9 @@ import (
 //	disconnected, reconnected
 //	beat, deposed EPOCH, returned [successor=W] [failed], stop
 //
-// With after=D, a command waits for D first. Lease IDs that the machine draws are
-// printed as own-1, own-2 and so on. Each line of output is a log line or an action
-// with its instant; the last line says what the machine waits for.
+// A command with after=D first waits for D. Lease IDs that the machine draws are printed as own-1,
+// own-2 and so on. Each line of output is a log line or an action with its time; the last line says
+// what the machine waits for.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{}
@@ -143,7 +143,7 @@ func (s *script) newMachine() *Machine {
 	return m
 }
 
-// wait lets time pass and sends the ticks that are due.
+// wait advances the time and sends the ticks that are due.
 func (s *script) wait(d time.Duration) {
 	until := s.now + d
 	for due := s.machine.Due(); due <= until; due = s.machine.Due() {
@@ -153,7 +153,7 @@ func (s *script) wait(d time.Duration) {
 	s.now = until
 }
 
-// step steps the machine and prints its actions.
+// step passes an input to the machine and prints its actions.
 func (s *script) step(in Input) {
 	for _, a := range s.machine.Step(s.now, in) {
 		if q := questionOf(a); q.Number > 0 {
@@ -163,7 +163,7 @@ func (s *script) step(in Input) {
 	}
 }
 
-// answer returns an answer to the last question, or to the one that the script names.
+// answer returns an answer to the last question, or to the question that the script names.
 func (s *script) answer() Answer {
 	outcome := "ok"
 	if len(s.d.CmdArgs) > 0 && len(s.d.CmdArgs[0].Vals) == 0 {
@@ -260,7 +260,7 @@ func (s *script) brief(a Action) string {
 
 var leaseIDForm = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
 
-// renamed replaces drawn lease IDs by names that a reader can tell apart.
+// renamed replaces random lease IDs with names that a reader can distinguish.
 func (s *script) renamed(text string) string {
 	return leaseIDForm.ReplaceAllStringFunc(text, func(id string) string {
 		i := slices.Index(s.drawn, id)
@@ -272,7 +272,7 @@ func (s *script) renamed(text string) string {
 	})
 }
 
-// states are the names that doc.go uses.
+// states lists the names of the states in doc.go.
 var states = map[state]string{
 	searching: "searching", following: "following", confirming: "confirming", claiming: "claiming", leading: "leading",
 	transferring: "transferring", offering: "offering", releasing: "releasing", stopped: "stopped",

@@ -18,10 +18,10 @@ var drivers = []struct{ name, macro string }{
 	{"kvlease", "KV"},
 }
 
-// everything are bounds within which each statement of the model is reached.
+// everything contains bounds within which each statement of the model is reached.
 var everything = []string{"WORKERS=2", "ITEMS=2", "LOSSES=2", "LATE=1", "TRANSFERS=1", "RENEWALS=1"}
 
-// TestTakeoverModel has spin search all executions of takeover.pml within some bounds.
+// TestTakeoverModel runs spin, which searches all executions of takeover.pml within some bounds.
 // With more workers, the bounds allow fewer faults.
 func TestTakeoverModel(t *testing.T) {
 	needSpin(t)
@@ -51,14 +51,14 @@ func TestTakeoverModel(t *testing.T) {
 	}
 }
 
-// TestTakeoverModelFindsDefects adds each defect, which must violate one of the model's
-// properties: (a) about epochs, (b) about durable items.
+// TestTakeoverModelFindsDefects adds each defect to the model, which must then violate a property:
+// (a) about epochs, (b) about durable items.
 func TestTakeoverModelFindsDefects(t *testing.T) {
 	needSpin(t)
 	defects := []struct {
 		name     string
 		property string
-		driver   string // empty: both
+		driver   string // driver of the lease; empty means both
 	}{
 		{name: "NO_FENCE", property: "b"},
 		{name: "STALE_FENCE", property: "b"},
@@ -106,8 +106,8 @@ func needSpin(t *testing.T) {
 type searched struct {
 	output   string
 	states   string
-	errors   string // their number; spin stops at the first
-	violated string // the assertion
+	errors   string // number of errors; spin stops at the first error
+	violated string // violated assertion
 	took     time.Duration
 }
 
@@ -136,7 +136,7 @@ var (
 	lineForm     = regexp.MustCompile(`"(.*)"\n`)
 )
 
-// search has spin search all states of the model with these macros defined.
+// search runs spin on all states of the model with the given macros defined.
 func search(t *testing.T, optimize string, macros ...string) searched {
 	t.Helper()
 	model, err := filepath.Abs("takeover.pml")

@@ -24,15 +24,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.Main(m)) }
 
-// testCluster is a NATS server, whose JetStream is the storage, and workers in this
+// testCluster consists of a NATS server, whose JetStream is the storage, and workers in this
 // process.
 type testCluster struct {
 	t       *testing.T
 	cfg     cluster.Config
-	dir     string // of the NATS server
+	dir     string // folder of the NATS server
 	server  *natsserver.Server
 	job     jobs.Job
-	runs    atomic.Int64  // partitions executed
+	runs    atomic.Int64  // number of executed partitions
 	release chan struct{} // closed when the last partition of a job may end
 	store   *store.Store
 }
@@ -53,7 +53,7 @@ func newCluster(t *testing.T) *testCluster {
 	return c
 }
 
-// startNATS starts the NATS server, with the data that it had before if it ran before.
+// startNATS starts the NATS server, with its earlier data if it ran before.
 func (c *testCluster) startNATS(port int) {
 	c.t.Helper()
 	var err error
@@ -62,8 +62,8 @@ func (c *testCluster) startNATS(port int) {
 	}
 }
 
-// squares returns a job that sums the squares of its partitions' numbers. If it is told
-// to hold, its last partition waits until release is closed.
+// squares returns a job that sums the squares of its partitions' numbers. If a job is held, its
+// last partition waits until release is closed.
 func (c *testCluster) squares() jobs.Definition[squaresParams, uint64, uint64] {
 	return jobs.Definition[squaresParams, uint64, uint64]{
 		Name: "squares", Version: "1", Defaults: squaresParams{Partitions: 1},
@@ -80,7 +80,7 @@ func (c *testCluster) squares() jobs.Definition[squaresParams, uint64, uint64] {
 
 type squaresParams struct {
 	Partitions uint64        `json:"partitions" min:"1"`
-	Sleep      time.Duration `json:"sleep"` // of each partition
+	Sleep      time.Duration `json:"sleep"` // duration of each partition
 	Hold       bool          `json:"hold"`
 	Note       string        `json:"note"` // not used
 }
@@ -107,7 +107,7 @@ func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error
 	return partition * partition, nil
 }
 
-// testWorker is a worker that runs.
+// testWorker is a running worker.
 type testWorker struct {
 	t       *testing.T
 	log     *logtest.Log
@@ -116,8 +116,8 @@ type testWorker struct {
 	stopped bool
 }
 
-// start starts a worker with one slot that serves its health. edit, if not nil, changes
-// its configuration. The worker is stopped at the end of the test at the latest.
+// start starts a worker with one slot that serves its health. The function edit, if not nil,
+// changes the worker's configuration. The test stops the worker at its end.
 func (c *testCluster) start(edit func(*worker.Config)) *testWorker {
 	c.t.Helper()
 	w := &testWorker{t: c.t, log: &logtest.Log{}, ended: make(chan error, 1)}
@@ -176,7 +176,7 @@ func (w *testWorker) logged(pattern string) string {
 	return match[len(match)-1]
 }
 
-// address returns where the worker serves its health.
+// address returns the address at which the worker serves its health.
 func (w *testWorker) address() string {
 	w.t.Helper()
 	return w.logged(`msg="Serving health and metrics".* address=(\S+)`)
@@ -222,15 +222,15 @@ func (c *testCluster) checkpoint(id, what string, ok func(store.Manifest) bool) 
 	return m
 }
 
-// finish releases the last partition and awaits the job.
+// finish releases the last partition and waits for the job's end.
 func (c *testCluster) finish(id string, params ...string) store.Manifest {
 	c.t.Helper()
 	close(c.release)
 	return c.await(id, params...)
 }
 
-// await waits until the job has ended, and compares its result with that of the same job
-// in one process.
+// await waits until the job has ended, and compares its result with that of the same job in one
+// process.
 func (c *testCluster) await(id string, params ...string) store.Manifest {
 	c.t.Helper()
 	m := c.checkpoint(id, "the job has ended", func(m store.Manifest) bool { return m.State.Final() })

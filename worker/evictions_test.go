@@ -19,7 +19,7 @@ import (
 // testMetadata is a fake of Azure's metadata service.
 type testMetadata struct {
 	*httptest.Server
-	polls    atomic.Int64 // requests for events
+	polls    atomic.Int64 // number of requests for events
 	mu       sync.Mutex
 	events   []imds.Event
 	approved []string
@@ -69,9 +69,9 @@ func (m *testMetadata) approvals() []string {
 	return slices.Clone(m.approved)
 }
 
-// TestEviction announces events to the leader in the middle of a job. It goes on working
-// when other machines are evicted and when its own freezes. When its own is evicted it
-// stops, hands over, and approves the event.
+// TestEviction announces events to the leader in the middle of a job. The leader continues when
+// other machines are evicted and when its own machine freezes. When the leader's machine is
+// evicted, the leader stops, hands over, and approves the event.
 func TestEviction(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -99,7 +99,7 @@ func TestEviction(t *testing.T) {
 	if approved := service.approvals(); !slices.Equal(approved, []string{"end"}) {
 		t.Errorf("approved %v, want the eviction alone", approved)
 	}
-	if m := c.finish(id, params...); m.Executed > partitions+2 { // at its end a job may run a partition twice
+	if m := c.finish(id, params...); m.Executed > partitions+2 { // a job may run a partition twice at its end
 		t.Errorf("executed %d partitions of %d", m.Executed, partitions)
 	}
 	if got, want := c.causes(), []string{"first", "handover"}; !slices.Equal(got, want) {
@@ -107,8 +107,8 @@ func TestEviction(t *testing.T) {
 	}
 }
 
-// TestEvictionsOutsideAzure runs a worker where nothing answers at the address of the
-// metadata service, and one where another server does. Each logs that once, and works.
+// TestEvictionsOutsideAzure runs a worker without a metadata service, and a worker with another
+// server at the service's address. Each of the two workers logs this once, and works.
 func TestEvictionsOutsideAzure(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.NotFoundHandler())

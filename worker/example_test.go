@@ -16,8 +16,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
-// A worker of the cluster that the environment names. A program that is only a worker
-// ends ctx on a signal: see [signal.NotifyContext].
+// A worker joins the cluster that the environment names. A program that is only a worker ends ctx
+// on a signal (see [signal.NotifyContext]).
 func Example() {
 	defer startNATS()() // a real program uses the NATS server of its cluster
 

@@ -28,8 +28,8 @@ type bulkyMapper struct{}
 
 func (bulkyMapper) Map(context.Context, uint64) (int, error) { return 300_000, nil }
 
-// TestFullStorage fills storage with the results of jobs. The leader keeps leading, a job
-// can be cancelled, and the others complete once the results of ended jobs are removed.
+// TestFullStorage fills storage with the results of jobs. The leader continues to lead, a job can
+// be cancelled, and the other jobs complete after the results of ended jobs are removed.
 func TestFullStorage(t *testing.T) {
 	t.Parallel()
 	c := &testCluster{t: t, job: jobs.MustNew(bulky)}
@@ -50,7 +50,7 @@ func TestFullStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer user.Close()
-	for range 100 { // twice as many as there is room for
+	for range 100 { // twice as many jobs as fit into storage
 		_, err := user.Submit(t.Context(), c.job, client.SubmitOptions{})
 		if errors.Is(err, client.ErrUnavailable) && strings.Contains(err.Error(), "it is full") {
 			break

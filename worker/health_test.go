@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/executor"
 )
 
-// TestStalledLeaderIsUnhealthy expects a leader to be healthy while its loop turns, and
-// a process whose term has ended to be healthy without a leader's loop.
+// TestStalledLeaderIsUnhealthy checks that a leader is healthy while its loop runs, and that a
+// process is healthy after its term has ended.
 func TestStalledLeaderIsUnhealthy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHealth(executor.Status{}, nil, "")

@@ -17,11 +17,12 @@ import (
 type vectorParams struct {
 	Partitions uint64        `json:"partitions" min:"1"`
 	Length     int           `json:"length" min:"1"`
-	Sleep      time.Duration `json:"sleep"` // of each partition
+	Sleep      time.Duration `json:"sleep"` // duration of each partition
 	Hold       bool          `json:"hold"`  // the last partition waits for release
 }
 
-// vectors sums vectors, of 800 KB by default. The order of the additions decides the last bits.
+// vectors is a job that adds up vectors, of 800 KB by default. The last bits of the sum depend on
+// the order of the additions.
 func (c *testCluster) vectors() jobs.Definition[vectorParams, []float64, string] {
 	return jobs.Definition[vectorParams, []float64, string]{
 		Name: "vectors", Version: "1", Defaults: vectorParams{Partitions: 1, Length: 100_000}, Codec: jobs.Vector[float64]{},
@@ -42,7 +43,7 @@ func (c *testCluster) vectors() jobs.Definition[vectorParams, []float64, string]
 			for _, v := range root {
 				bits := math.Float64bits(v)
 				for shift := 0; shift < 64; shift += 8 {
-					_, _ = h.Write([]byte{byte(bits >> shift)}) // never fails
+					_, _ = h.Write([]byte{byte(bits >> shift)}) // Write never fails
 				}
 			}
 			return hex.EncodeToString(h.Sum(nil)), nil
@@ -79,7 +80,7 @@ func vectorCluster(t *testing.T) *testCluster {
 	return c
 }
 
-// TestLargePartials sums vectors on three workers, which merge them among themselves.
+// TestLargePartials adds up vectors on three workers, which merge them without the leader.
 func TestLargePartials(t *testing.T) {
 	t.Parallel()
 	c := vectorCluster(t)
@@ -93,8 +94,9 @@ func TestLargePartials(t *testing.T) {
 	}
 }
 
-// TestLargePartialsLeave stops the workers that hold partials, one after the other, and the
-// leader too. What they hold goes to storage first, so that nothing is computed again.
+// TestLargePartialsLeave stops the workers that hold partials one after the other, including the
+// leader. The stopping workers first write their partials to storage, so that nothing is computed
+// again.
 func TestLargePartialsLeave(t *testing.T) {
 	t.Parallel()
 	c := vectorCluster(t)
@@ -111,12 +113,13 @@ func TestLargePartialsLeave(t *testing.T) {
 		w.end()
 	}
 	m := c.await(id, "partitions=30")
-	if m.Executed > 31 { // the partition that waits may be cancelled
+	if m.Executed > 31 { // the waiting partition may be cancelled
 		t.Errorf("%d partitions were executed, want at most 31", m.Executed)
 	}
 }
 
-// TestLargePartialsSpill has more partials than memory: they go to the spill folder.
+// TestLargePartialsSpill computes more partials than fit into memory, so that they move to the
+// spill folder.
 func TestLargePartialsSpill(t *testing.T) {
 	t.Parallel()
 	c := vectorCluster(t)
@@ -126,7 +129,8 @@ func TestLargePartialsSpill(t *testing.T) {
 	c.await(id, "partitions=13", "length=2500000")
 }
 
-// TestLargePartialsSpillFails has more partials than memory and no spill folder: they go to storage.
+// TestLargePartialsSpillFails computes more partials than fit into memory without a spill folder,
+// so that they move to storage.
 func TestLargePartialsSpillFails(t *testing.T) {
 	t.Parallel()
 	c := vectorCluster(t)

@@ -20,7 +20,7 @@ import (
 
 var updateMetrics = flag.Bool("update-metrics", false, "rewrite testdata/metrics.txt")
 
-// leaderMetrics are the metrics that only the leader shows.
+// leaderMetrics are the metrics that only the leader exports.
 var leaderMetrics = []string{
 	"bellwether_jobs", "bellwether_workers", "bellwether_workers_desired",
 	"bellwether_checkpoint_bytes", "bellwether_checkpoint_age_seconds",
@@ -98,7 +98,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// scrape reads a worker's metrics as Prometheus does, and lints them.
+// scrape reads a worker's metrics like Prometheus, and lints them.
 func scrape(t *testing.T, address string) map[string]*dto.MetricFamily {
 	t.Helper()
 	answer, err := http.Get("http://" + address + "/metrics")
@@ -127,8 +127,8 @@ func scrape(t *testing.T, address string) map[string]*dto.MetricFamily {
 	return families
 }
 
-// value returns a metric's value, which for a histogram is the number of observations.
-// Labels alternate names and values.
+// value returns a metric's value, which for a histogram is the number of observations. The
+// parameter labels alternates names and values.
 func value(t *testing.T, family *dto.MetricFamily, labels ...string) float64 {
 	t.Helper()
 	for _, m := range family.GetMetric() {
@@ -152,8 +152,8 @@ func value(t *testing.T, family *dto.MetricFamily, labels ...string) float64 {
 	return -1
 }
 
-// checkGolden compares the metrics with the list in testdata, against which dashboards
-// and alerts are checked. A line has a metric's name, type and help.
+// checkGolden compares the metrics with the list in testdata, against which dashboards and alerts
+// are checked. Each line of the list has a metric's name, type and help.
 func checkGolden(t *testing.T, families map[string]*dto.MetricFamily) {
 	t.Helper()
 	const golden = "testdata/metrics.txt"

@@ -12,8 +12,8 @@ import (
 
 func twoSlots(cfg *worker.Config) { cfg.Slots = 2 }
 
-// TestOutageOfNATS stops the NATS server, which is the storage too, in the middle of a
-// job, twice. Workers go on with what they hold, and nothing is computed again.
+// TestOutageOfNATS stops the NATS server, which is also the storage, twice in the middle of a job.
+// Workers continue with their assigned work during the outage, and nothing is computed again.
 func TestOutageOfNATS(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -31,7 +31,7 @@ func TestOutageOfNATS(t *testing.T) {
 		c.checkpoint(id, "a part of the job is durable", func(m store.Manifest) bool { return m.Executed > partitions/share })
 		c.server.Shutdown()
 		before := c.runs.Load()
-		time.Sleep(700 * time.Millisecond) // the length of the outage
+		time.Sleep(700 * time.Millisecond) // length of the outage
 		if c.runs.Load() == before && share == 10 {
 			t.Error("no partition ran while NATS was away")
 		}

@@ -70,12 +70,11 @@ func TestLargeParameters(t *testing.T) {
 	c.await(other, small...)
 }
 
-// TestWaitsForNATS starts a worker before its NATS server. The worker is healthy
-// and not ready until the server is there, then it leads; once it is stopped, its
-// address answers no more.
+// TestWaitsForNATS starts a worker before its NATS server. The worker is healthy but not ready
+// until the server is available, and then it leads; after its stop, its address no longer answers.
 func TestWaitsForNATS(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // reserves a port
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // reserve a port
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +107,7 @@ func TestWaitsForNATS(t *testing.T) {
 	}
 }
 
-// TestStopsWhileItWaits ends ctx of a worker that has reached neither NATS nor storage.
+// TestStopsWhileItWaits ends the context of a worker that has reached neither NATS nor storage.
 func TestStopsWhileItWaits(t *testing.T) {
 	t.Parallel()
 	c := &testCluster{t: t, cfg: cluster.Config{NATS: cluster.NATS{URL: "nats://127.0.0.1:1"}}}
@@ -118,7 +117,8 @@ func TestStopsWhileItWaits(t *testing.T) {
 	w.end()
 }
 
-// TestHandover stops the leader in the middle of a job: nothing is executed twice.
+// TestHandover stops the leader in the middle of a job, and checks that no partition is executed
+// twice.
 func TestHandover(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -140,7 +140,7 @@ func TestHandover(t *testing.T) {
 	}
 }
 
-// TestBadConfig expects errors that name the field, and that are ErrConfig.
+// TestBadConfig expects ErrConfig errors that name the field.
 func TestBadConfig(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -170,7 +170,7 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// TestPodDeletionCost starts a worker outside a pod: it says what is missing, and works.
+// TestPodDeletionCost starts a worker outside a pod, which logs what is missing, and works.
 func TestPodDeletionCost(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	c := newCluster(t)

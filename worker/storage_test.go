@@ -15,9 +15,9 @@ import (
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
-// TestWorkerOnAnotherStorage starts a worker whose storage is not its fleet's. The worker
-// leads on its own storage, under the same epoch as the fleet's leader. Both say so, and the
-// fleet's job is not disturbed.
+// TestWorkerOnAnotherStorage starts a worker whose storage differs from that of the other workers.
+// The worker leads on its own storage, under the same epoch as the fleet's leader. Both leaders log
+// the other storage, and the job of the other workers is not disturbed.
 func TestWorkerOnAnotherStorage(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -49,9 +49,9 @@ func TestWorkerOnAnotherStorage(t *testing.T) {
 	}
 }
 
-// TestBeaconOfAnEpochThatNoLeaderHas sends beacons of epochs that no leader has. An absurd
-// epoch is ignored. After another one the fleet elects a leader and the workers return to
-// it, so the job goes on.
+// TestBeaconOfAnEpochThatNoLeaderHas sends beacons of epochs that no leader has. The workers ignore
+// an absurd epoch. After a plausible epoch the workers elect a leader and follow it, so the job
+// continues.
 func TestBeaconOfAnEpochThatNoLeaderHas(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

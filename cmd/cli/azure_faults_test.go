@@ -25,13 +25,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 )
 
-// faultyCluster has workers in the test's process. They reach Azurite and NATS through proxies
-// that inject faults.
+// faultyCluster is a cluster with workers in the test's process. The workers reach Azurite and NATS
+// through proxies that inject faults.
 type faultyCluster struct {
 	*testCluster
 	storage *faults.Transport // injects faults into requests to storage
 	blobs   *faults.TCPProxy  // injects faults into connections for blobs
-	queues  *faults.TCPProxy  // and for queues
+	queues  *faults.TCPProxy  // injects faults into connections for queues
 	faulty  []string          // flags that select storage through the proxies
 	running []*inProcess
 	writes  manifestWrites
@@ -64,7 +64,7 @@ func newFaultyCluster(t *testing.T) *faultyCluster {
 	return c
 }
 
-// proxy returns a TCP proxy to an HTTP proxy of one of storage's endpoints.
+// proxy returns a TCP proxy to an HTTP proxy of a storage endpoint.
 func (c *faultyCluster) proxy(endpoint string) *faults.TCPProxy {
 	c.t.Helper()
 	handler, err := c.storage.Handler(endpoint)
@@ -92,7 +92,7 @@ func (c *faultyCluster) link(to string) *faults.TCPProxy {
 
 var selfForm = regexp.MustCompile(`self=([a-z0-9-]+)`)
 
-// join starts workers, and does not wait until a leader knows them.
+// join starts workers without waiting until a leader knows them.
 func (c *faultyCluster) join(n int) {
 	c.t.Helper()
 	for range n {
@@ -105,7 +105,7 @@ func (c *faultyCluster) join(n int) {
 				"worker", "--slots", "1", "--log-format", "text", "--nats", "nats://" + m.nats.Address(), "--cluster", c.cluster,
 			}, c.faulty...), cli.Streams{In: strings.NewReader(""), Out: output, Err: output}, jobs.MustNew(squares))
 		}()
-		c.t.Cleanup(func() { // before the proxies are closed
+		c.t.Cleanup(func() { // runs before the proxies are closed
 			stop()
 			if status := <-ended; status != 0 {
 				c.t.Errorf("a worker ended with status %d", status)
@@ -158,8 +158,8 @@ func (w *manifestWrites) observe(kind account.Kind, r *http.Request, body []byte
 	w.list = append(w.list, manifestWrite{"manifest/" + key, r.Header.Get("If-Match"), answer.Header.Get("ETag"), body})
 }
 
-// check follows the manifest from its first version to its last. After an epoch has written,
-// no lower epoch may write.
+// check verifies all versions of the manifest from the first to the last. After an epoch has
+// written a manifest, no lower epoch may write one.
 func (w *manifestWrites) check(t *testing.T, id string) {
 	t.Helper()
 	w.mu.Lock()
@@ -194,7 +194,7 @@ func (w *manifestWrites) check(t *testing.T, id string) {
 	}
 }
 
-// sometimes injects a fault into one in three requests of the kinds, or of any kind if none
+// sometimes injects a fault into one in three requests of the given kinds, or of any kind if none
 // is given.
 func sometimes(t *testing.T, fault faults.Fault, kinds ...account.Kind) faults.Decide {
 	t.Helper()
@@ -290,8 +290,8 @@ func changeLeaders(t *testing.T, decide faults.Decide) {
 	c.writes.check(t, id)
 }
 
-// TestStorageOutage stalls storage for longer than the lease. Then there is no leader, and
-// commands say why. When storage is back, the job continues.
+// TestStorageOutage stalls storage for longer than the lease. During the outage there is no leader,
+// and commands report the reason. When storage is available again, the job continues.
 func TestStorageOutage(t *testing.T) {
 	t.Parallel()
 	c := newFaultyCluster(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/plot"
 )
 
-// measured is a report of one word.
+// measured is a benchmark report of one word.
 type measured string
 
 func (m measured) Table(w io.Writer)   { fmt.Fprintln(w, string(m)) }
@@ -20,7 +20,7 @@ func (m measured) Figure() plot.Figure { return plot.Figure{Title: string(m)} }
 
 func TestAReportIsPrintedThoughItCannotBeDrawn(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "plot.svg")
-	if err := os.Mkdir(name, 0o755); err != nil { // while it was measured
+	if err := os.Mkdir(name, 0o755); err != nil { // create the folder during the measurement
 		t.Fatal(err)
 	}
 	var printed strings.Builder

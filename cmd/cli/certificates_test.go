@@ -18,7 +18,7 @@ import (
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	file string // contains its certificate
+	file string // file with the authority's certificate
 }
 
 func newAuthority(t *testing.T) authority {

@@ -31,7 +31,7 @@ func TestOldCheckpointIsResumed(t *testing.T) {
 		c.recordCheckpoint(driver)
 		return
 	}
-	c.scale(0) // so that the next leader's epoch is above 1, the epoch of the checkpoint
+	c.scale(0) // the next leader's epoch must be above 1, the epoch of the checkpoint
 	id := ""
 	err := filepath.WalkDir(oldCheckpoint, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

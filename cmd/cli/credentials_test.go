@@ -25,8 +25,8 @@ func TestCredentials(t *testing.T) {
 	const refused = "credentials refused"
 	for _, tt := range []struct {
 		name    string
-		guard   func(t *testing.T, options *server.Options) (flags map[string]string) // that give access
-		without string                                                                // part of the error without them
+		guard   func(t *testing.T, options *server.Options) (flags map[string]string) // guards a server and returns the flags that give access
+		without string                                                                // part of the error without the flags
 		wrong   []string
 	}{
 		{"user and password", guardByPassword, refused, []string{"--user", "wolf", "--password", "wool"}},
@@ -75,7 +75,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// variable is the environment variable of the nats tool for each flag.
+// variable maps each flag to its environment variable of the nats tool.
 var variable = map[string]string{
 	"user": "NATS_USER", "password": "NATS_PASSWORD", "nkey": "NATS_NKEY", "creds": "NATS_CREDS",
 	"tlscert": "NATS_CERT", "tlskey": "NATS_KEY", "tlsca": "NATS_CA",
@@ -115,7 +115,7 @@ func guardByNKey(t *testing.T, o *server.Options) map[string]string {
 	return map[string]string{"nkey": newSeedFile(t, user)}
 }
 
-// guardByCreds makes an operator, its accounts and a user, as nsc does.
+// guardByCreds creates an operator, its accounts and a user, like nsc.
 func guardByCreds(t *testing.T, o *server.Options) map[string]string {
 	operator, user := newKey(t, nkeys.CreateOperator), newKey(t, nkeys.CreateUser)
 	account, system := newKey(t, nkeys.CreateAccount), newKey(t, nkeys.CreateAccount)
@@ -147,7 +147,7 @@ func sign(t *testing.T, claims jwt.Claims, by key) string {
 	return token
 }
 
-// guardByTLS requires certificates of both sides.
+// guardByTLS requires certificates of client and server.
 func guardByTLS(t *testing.T, o *server.Options) map[string]string {
 	authority := newAuthority(t)
 	o.TLSConfig, o.TLSVerify, o.TLSTimeout = authority.serverConfig(t), true, 5
@@ -194,7 +194,7 @@ func newFile(t *testing.T, name string, data []byte) string {
 	return name
 }
 
-// startGuarded starts a NATS server with JetStream and these options.
+// startGuarded starts a NATS server with JetStream and the given options.
 func startGuarded(t *testing.T, options server.Options) (url string) {
 	t.Helper()
 	options.JetStream, options.StoreDir = true, t.TempDir()

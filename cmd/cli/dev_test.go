@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// TestDevRestartsADeadWorker kills a worker process of dev, which must be restarted, and then
-// dev, whose workers must end.
+// TestDevRestartsADeadWorker kills a worker process of dev, which dev must restart, and then dev,
+// whose workers must end.
 func TestDevRestartsADeadWorker(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -63,7 +63,7 @@ func TestDevRestartsADeadWorker(t *testing.T) {
 			if time.Now().After(deadline) {
 				t.Fatalf("worker process %d runs although dev has ended", pid)
 			}
-			time.Sleep(20 * time.Millisecond) // between two looks
+			time.Sleep(20 * time.Millisecond) // pause between two checks
 		}
 	}
 }
@@ -77,7 +77,7 @@ func alive(pid int) bool {
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist) || runtime.GOOS != "linux"
 	}
-	_, rest, _ := bytes.Cut(stat, []byte(") ")) // the name before it may contain any characters
+	_, rest, _ := bytes.Cut(stat, []byte(") ")) // the process name before it may contain any characters
 	return !bytes.HasPrefix(rest, []byte("Z"))
 }
 

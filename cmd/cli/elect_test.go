@@ -17,8 +17,8 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/faults"
 )
 
-// holdExclusively is the command that TestElect runs under the lease. It ignores SIGTERM
-// and reports whether another process of it runs at the same time.
+// holdExclusively is the command that TestElect runs under the lease. holdExclusively ignores
+// SIGTERM and reports whether another process runs it at the same time.
 func holdExclusively() {
 	signal.Ignore(syscall.SIGTERM)
 	name, lock, log := os.Args[1], os.Args[2], os.Args[3]
@@ -49,15 +49,15 @@ type elector struct {
 	proxies []*faults.TCPProxy
 }
 
-// electTerm is a line of holdExclusively.
+// electTerm is a line of output of holdExclusively.
 type electTerm struct {
 	what, name string
 	epoch      int
-	watchdog   int // process ID
+	watchdog   int // process ID of the watchdog
 }
 
-// TestElect has five processes compete for a lease. Their command must never run twice
-// at the same time, whatever happens to the process that holds the lease.
+// TestElect has five processes compete for a lease. The command must never run twice at the same
+// time, whatever happens to the lease's holder.
 func TestElect(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
 		if testing.Short() {
@@ -98,7 +98,7 @@ func TestElect(t *testing.T) {
 			t.Cleanup(func() {
 				_ = e.Process.Signal(syscall.SIGCONT)
 				_ = e.Process.Kill()
-				_ = e.Wait() // returns when the command has ended too, which has the output
+				_ = e.Wait() // Wait returns when the command, which inherits the output, has ended too
 			})
 		}
 		for range 5 {

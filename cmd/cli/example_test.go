@@ -32,8 +32,8 @@ func (p params) Map(_ context.Context, partition uint64) (sum float64, err error
 	return sum, nil
 }
 
-// A program that calls Main with its own jobs has the whole command line. Here,
-// one command line of it is run in place.
+// A program that calls Main with its own jobs has the whole command line. The example runs one
+// command line in this process.
 func Example() {
 	args := []string{"submit", "pi", "-p", "terms=12_345_678", "--dry-run", "-o", "json"}
 	cli.Run(context.Background(), args, cli.Streams{Out: os.Stdout, Err: os.Stderr}, jobs.MustNew(definition))

@@ -8,7 +8,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Commands returns every command of a program with these jobs, hidden ones included,
+// Commands returns every command of a program with the given jobs, including hidden commands,
 // without the program's name.
 func Commands(known ...jobs.Job) (list []string) {
 	a := &app{name: defaultName, jobs: known}

@@ -19,9 +19,9 @@ const (
 
 var jobParams = []string{"n=4000", "width=10", "sleep=" + partitionTime.String()}
 
-// Bounds of the partitions whose results are lost when a process with one slot dies. A
-// worker reports at least every 250 ms. If the leader is in the same process, what it
-// reported is lost too until a checkpoint has it, which takes little more than a second.
+// The constants bound the number of partitions whose results are lost when a process with one slot
+// dies. A worker reports at least every 250 ms. If the leader is in the same process, reported
+// results that no checkpoint contains are lost too; a checkpoint takes little more than a second.
 const (
 	maxLostByFollower = uint64(500 * time.Millisecond / partitionTime)
 	maxLostByLeader   = uint64(2500 * time.Millisecond / partitionTime)
@@ -184,8 +184,8 @@ func TestLeaderIsTerminated(t *testing.T) {
 	})
 }
 
-// TestHandoverLeavesNoGap compares the throughput of the other workers in the second before
-// a leader is told to stop and in the second after.
+// TestHandoverLeavesNoGap compares the throughput of the other workers in the second before and the
+// second after a leader is told to stop.
 func TestHandoverLeavesNoGap(t *testing.T) {
 	onEachStorageAlone(t, func(t *testing.T, on testStorage) {
 		const handovers = 3
@@ -195,14 +195,14 @@ func TestHandoverLeavesNoGap(t *testing.T) {
 		var stopped []time.Time
 		leaders := make(map[int]bool)
 		for range handovers {
-			time.Sleep(1200 * time.Millisecond) // the second before the handover, and some more
+			time.Sleep(1200 * time.Millisecond) // a little more than the second before the handover
 			leader := c.process(c.leader().PID)
 			leaders[leader.PID()] = true
 			stopped = append(stopped, time.Now())
 			leader.Signal(syscall.SIGTERM)
 			<-leader.Done()
 		}
-		time.Sleep(1200 * time.Millisecond) // the second after the last handover, and some more
+		time.Sleep(1200 * time.Millisecond) // a little more than the second after the last handover
 		var cancelled struct{}
 		c.do(&cancelled, "cancel", id)
 		rate := func(from time.Time) (n int) {
@@ -231,7 +231,7 @@ func TestHandoverLeavesNoGap(t *testing.T) {
 func TestLeaderSleepsLongerThanItsLease(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
 		c := newTestCluster(t, on, workers, "--lease", on.shortLease.String())
-		long := []string{"n=4000", "width=1", "sleep=10ms"} // 10 s
+		long := []string{"n=4000", "width=1", "sleep=10ms"} // takes 10 s
 		id := c.submitHeld(long...)
 		c.awaitDone(id, 400)
 		before := c.leader()
@@ -242,7 +242,7 @@ func TestLeaderSleepsLongerThanItsLease(t *testing.T) {
 			var now leaderAnswer
 			return c.ask(&now, "leader") == 0 && now.Epoch > before.Epoch
 		})
-		time.Sleep(time.Until(stopped.Add(on.shortLease + 2*time.Second))) // what is tested: it sleeps for so long
+		time.Sleep(time.Until(stopped.Add(on.shortLease + 2*time.Second))) // the test checks what happens during this time
 		sleeper.Signal(syscall.SIGCONT)
 		c.awaitWorkers(workers)
 		if now := c.leader(); now.PID == before.PID && now.Epoch == before.Epoch {
@@ -286,7 +286,7 @@ func (c *testCluster) awaitChange(cause string) {
 	})
 }
 
-// pidsBut returns the process IDs of all processes that wrote a trace, except one.
+// pidsBut returns the process IDs of all processes that wrote a trace, except the given process.
 func (c *testCluster) pidsBut(p *procs.Process) []int {
 	var pids []int
 	for pid := range c.executions() {

@@ -13,8 +13,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// TestGarbageOnEverySubject sends malformed messages on every subject while a job runs. All
-// of them are refused, and nothing is lost.
+// TestGarbageOnEverySubject sends malformed messages on every subject while a job runs. The cluster
+// refuses all malformed messages and loses nothing.
 func TestGarbageOnEverySubject(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, onJetStream, workers)
@@ -79,7 +79,7 @@ func everySubject(c *testCluster, s wire.Subjects, leader leaderAnswer) []string
 		s.Report(leader.Epoch), s.Report(leader.Epoch - 1), s.Report(leader.Epoch + 1),
 		s.Ping(leader.Epoch), s.Ping(leader.Epoch + 1),
 		s.Ask(wire.AskLeader), s.Ask(wire.AskWorkers), s.Ask(wire.AskJobs), s.Ask(wire.AskCancel),
-		"bellwether.test.store.queue", // submissions
+		"bellwether.test.store.queue", // subject of submissions
 	}
 	for _, m := range members {
 		list = append(list, s.Nudge(m.ID), s.Probe(m.ID), s.Offer(m.ID))
@@ -87,9 +87,8 @@ func everySubject(c *testCluster, s wire.Subjects, leader leaderAnswer) []string
 	return list
 }
 
-// garbage is bytes that are no message: none, random ones, a message of an
-// unknown version, one cut short, one that is followed by more, and one as large
-// as NATS takes.
+// garbage returns malformed messages: empty, random, of an unknown version, truncated, with
+// trailing bytes, and of the maximum size of NATS.
 func garbage(chance *rand.Rand, most int) [][]byte {
 	random := make([]byte, 300)
 	for i := range random {
@@ -111,7 +110,7 @@ func garbage(chance *rand.Rand, most int) [][]byte {
 	}
 }
 
-// wrongReports are well-formed reports that claim what cannot be.
+// wrongReports are well-formed reports with impossible content.
 func wrongReports(epoch uint64, job string) []wire.Report {
 	hello := &wire.Hello{Host: "nowhere", PID: 1, Slots: 1, Since: time.Now()}
 	item := func(p wire.Partial) []wire.Item { return []wire.Item{{Partial: &p}} }

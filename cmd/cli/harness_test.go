@@ -22,25 +22,25 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/scan"
 )
 
-// testCluster is a NATS server in this process, storage, and worker processes. Their program
-// is the test binary.
+// testCluster is a NATS server in this process, storage, and worker processes. The processes run
+// the test binary.
 type testCluster struct {
 	t       *testing.T
-	url     string   // of the NATS server
-	cluster string   // name
-	flags   []string // that select the storage
-	trace   string   // folder in which each process notes what it executes
-	release string   // file that releases the jobs of submitHeld once it exists
+	url     string   // URL of the NATS server
+	cluster string   // name of the cluster
+	flags   []string // flags that select the storage
+	trace   string   // folder in which each process records the partitions that it executes
+	release string   // file that, once it exists, lets the jobs of submitHeld end
 	output  *testOutput
 	*procs.Supervisor
 }
 
 var testClusters atomic.Int64
 
-// newClusterName returns a name that no other test uses, since tests share storage.
+// newClusterName returns a name that no other test uses, because tests share storage.
 func newClusterName() string { return fmt.Sprintf("test-%d", testClusters.Add(1)) }
 
-// patience bounds each wait of a test. It allows for a loaded machine.
+// patience bounds each wait of a test. The limit allows for a loaded machine.
 const patience = 60 * time.Second
 
 // newTestCluster starts workers with one slot each and the given flags. All processes end with
@@ -123,7 +123,8 @@ func (c *testCluster) until(what string, holds func() bool) {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("waited %v until %s", patience, what)
 		}
-		// A look may be a command, which needs CPU time that other processes lack then.
+		// The pause between two checks limits the CPU time that checks with commands take from
+		// other processes.
 		time.Sleep(max(20*time.Millisecond, 4*time.Since(began)))
 	}
 }
@@ -160,7 +161,7 @@ func (c *testCluster) do(answer any, args ...string) {
 	}
 }
 
-// The parts of the JSON output that the tests read.
+// The types contain the parts of the JSON output that the tests read.
 type (
 	leaderAnswer struct {
 		Epoch  uint64 `json:"epoch"`
@@ -195,8 +196,8 @@ func (c *testCluster) submit(params ...string) string {
 	return answer.ID
 }
 
-// submitHeld is like submit for a job that does not end before finish is called. So the job
-// is still running when the test kills a process, however slow the machine is.
+// submitHeld is like submit for a job that does not end before finish is called. A job of
+// submitHeld is therefore still running when the test kills a process, however slow the machine is.
 func (c *testCluster) submitHeld(params ...string) string {
 	c.t.Helper()
 	return c.submit(append(params, "hold="+c.release)...)
@@ -236,7 +237,7 @@ func (c *testCluster) kill(p *procs.Process) {
 	<-p.Done()
 }
 
-// others returns the running processes except one.
+// others returns the running processes except the given process.
 func (c *testCluster) others(pid int) []*procs.Process {
 	var list []*procs.Process
 	for _, p := range c.Running() {
@@ -247,7 +248,7 @@ func (c *testCluster) others(pid int) []*procs.Process {
 	return list
 }
 
-// awaitDone waits until n partitions are done.
+// awaitDone waits until n partitions are finished.
 func (c *testCluster) awaitDone(id string, n uint64) {
 	c.t.Helper()
 	c.until(fmt.Sprintf("%d partitions are done", n), func() bool {
@@ -260,8 +261,8 @@ func (c *testCluster) awaitDone(id string, n uint64) {
 	})
 }
 
-// finish releases the job, waits until it has ended, and checks that its result has the same
-// bytes as that of the same job in one process.
+// finish releases the job, waits until it has ended, and checks that its result equals that of the
+// same job in one process.
 func (c *testCluster) finish(id string, params ...string) outcomeAnswer {
 	c.t.Helper()
 	if err := os.WriteFile(c.release, nil, 0o600); err != nil {
@@ -287,10 +288,10 @@ func (c *testCluster) finish(id string, params ...string) outcomeAnswer {
 	return got
 }
 
-// execution is one execution of a partition, as a trace has it.
+// execution is one execution of a partition, as recorded in a trace.
 type execution struct {
 	partition uint64
-	at        time.Time // when it ended
+	at        time.Time // time at which the execution ended
 }
 
 // traces returns the executions of each process, in order, by process ID.

@@ -25,14 +25,14 @@ func TestIdleClusterLogsNothing(t *testing.T) {
 	c.finish(c.submit("n=100"), "n=100")
 	time.Sleep(2 * time.Second) // until the end of the job is logged
 	before := c.output.String()
-	time.Sleep(7 * time.Second) // what is tested
+	time.Sleep(7 * time.Second) // nothing may be logged during this time
 	if after := c.output.String(); after != before {
 		t.Errorf("an idle cluster logs\n%s", strings.TrimPrefix(after, before))
 	}
 }
 
-// TestLogHasChanges reads the log of a cluster while it runs a job whose leader is killed,
-// and a job that fails.
+// TestLogHasChanges checks the log of a cluster that runs a job whose leader is killed, and a job
+// that fails.
 func TestLogHasChanges(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, onJetStream, 2)
@@ -59,7 +59,7 @@ func TestLogHasChanges(t *testing.T) {
 		`msg="Job ended" .*job=` + bad + ` state=failed error=".*no such luck`,
 	} {
 		like := regexp.MustCompile(line)
-		c.until("the log has "+line, func() bool { return like.MatchString(c.output.String()) }) // storage may have the state before the log
+		c.until("the log has "+line, func() bool { return like.MatchString(c.output.String()) }) // storage may show the state before the log does
 	}
 }
 
@@ -143,7 +143,7 @@ func logKeys(t *testing.T, root string) map[string]token.Position {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if text != "" { // the ledger's log takes a worker and a job, which may be empty
+					if text != "" { // the ledger logs a worker and a job only if they are set
 						keys[text] = files.Position(key.Pos())
 					}
 				}

@@ -26,8 +26,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wasm"
 )
 
-// TestMain makes the test binary also the program under test: a program with the job squares
-// and built-in jobs.
+// TestMain makes the test binary also the program under test: a program with the job squares and
+// the built-in jobs.
 func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){
 		"bellwether": func() {
@@ -49,8 +49,8 @@ type tests struct{ *testing.M }
 func (m tests) Run() int {
 	err := azuritetest.AtOnce(6) // the tests wait more than they compute
 	if os.Getenv("GORACE") == "" {
-		// A program with the race detector sleeps for a second before it exits, unless
-		// this says otherwise. The tests run hundreds of commands.
+		// By default a program with the race detector sleeps for a second before it exits. The
+		// sleep is disabled because the tests run hundreds of commands.
 		err = errors.Join(err, os.Setenv("GORACE", "atexit_sleep_ms=0"))
 	}
 	if err != nil {
@@ -65,8 +65,8 @@ func (m tests) Run() int {
 	return code
 }
 
-// squares is the job of the tests. It computes the sum of the squares below n, and can be
-// slow or fail.
+// squares is the job of the tests. The job squares computes the sum of the squares below n, and can
+// be slow or fail.
 var squares = jobs.Definition[squaresParams, uint64, squaresResult]{
 	Name: "squares", Version: "1", Summary: "the sum of squares",
 	Defaults: squaresParams{N: 1000, Width: 10},
@@ -101,7 +101,7 @@ type squaresResult struct {
 
 type squaresMapper struct {
 	squaresParams
-	trace   *os.File        // nil without a trace
+	trace   *os.File        // file for the trace; nil if there is none
 	stopped <-chan struct{} // closed when this process is told to stop
 	ignore  func()          // stops listening for signals
 }
@@ -133,7 +133,7 @@ func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error
 		case <-time.After(m.Sleep):
 		}
 	}
-	if m.Hold != "" && (partition+workers+1)*m.Width >= m.N { // more partitions than one stopping process can end
+	if m.Hold != "" && (partition+workers+1)*m.Width >= m.N { // hold more partitions than one stopping process can end
 		if err := m.hold(ctx); err != nil {
 			return 0, err
 		}
@@ -161,7 +161,7 @@ func (m squaresMapper) hold(ctx context.Context) error {
 			return nil
 		case <-ctx.Done():
 			return fmt.Errorf("hold: %w", ctx.Err())
-		case <-time.After(10 * time.Millisecond): // between two checks
+		case <-time.After(10 * time.Millisecond): // pause between two checks
 		}
 	}
 }

@@ -2,5 +2,5 @@
 
 package cli_test
 
-// demoLimit makes the demo's job last long enough for a failover in it.
+// demoLimit makes the demo's job long enough for a failover during the job.
 const demoLimit = "6e9"

@@ -39,7 +39,7 @@ func TestPoisonedMessage(t *testing.T) {
 			t.Fatalf("poison list: got %+v, want one entry with its reason", list)
 		}
 		var put struct{ Name string }
-		for _, p := range c.Running() { // or they would poison it again
+		for _, p := range c.Running() { // otherwise the workers would poison the message again
 			c.kill(p)
 		}
 		c.do(&put, "requeue", list[0].Name)

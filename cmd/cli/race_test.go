@@ -2,6 +2,6 @@
 
 package cli_test
 
-// demoLimit makes the demo's job last long enough for a failover in it. The race detector
-// makes the job thirty times slower.
+// demoLimit makes the demo's job long enough for a failover during the job. The race detector makes
+// the job thirty times slower.
 const demoLimit = "2e8"

@@ -10,8 +10,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// TestRemovedJobIsGone removes jobs that have ended. Neither the leader nor the next one
-// knows them afterwards.
+// TestRemovedJobIsGone removes jobs that have ended. Neither the current leader nor the next leader
+// knows the removed jobs.
 func TestRemovedJobIsGone(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
 		c := newTestCluster(t, on, 2)
@@ -36,7 +36,7 @@ func (c *testCluster) remove(args ...string) {
 	c.do(&removed, append([]string{"remove"}, args...)...)
 }
 
-// checkListed checks which jobs the cluster has.
+// checkListed checks which jobs the cluster lists.
 func (c *testCluster) checkListed(want ...string) {
 	c.t.Helper()
 	var list []struct {
@@ -110,9 +110,9 @@ func TestRemoveDamagedJob(t *testing.T) {
 	storage := store.New(store.Config{Blobs: driver, Queue: driver})
 	for _, test := range []struct {
 		name           string
-		state          store.State // of the manifest; empty: no manifest
-		spec, manifest string      // overwrite the record if not empty
-		want           string      // part of the error; empty: the job is removed
+		state          store.State // state in the manifest; empty for no manifest
+		spec, manifest string      // contents that overwrite the records, unless empty
+		want           string      // part of the error; empty if the job is removed
 	}{
 		{"spec of a queued job", "", damaged, "", ""},
 		{"spec of a running job", store.Running, damaged, "", "has not ended, it is running"},

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// TestScaling changes the number of workers during a job as an autoscaler would, once to
-// zero. Nothing is computed twice, and the result has the same bytes.
+// TestScaling changes the number of workers during a job as an autoscaler would, once to zero. No
+// partition runs twice, and the result has the same bytes.
 func TestScaling(t *testing.T) {
 	t.Parallel()
 	const all = 1000
-	params := []string{"n=10000", "width=10", "sleep=20ms"} // 20 s of one slot
+	params := []string{"n=10000", "width=10", "sleep=20ms"} // takes one slot 20 s
 	c := newTestCluster(t, onJetStream, 1)
 	id := c.submitHeld(params...)
 	c.awaitDone(id, all/50)
@@ -34,8 +34,8 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// scale starts workers, or stops the oldest, until n run, and waits until a leader knows
-// all of them.
+// scale starts workers, or stops the oldest workers, until n workers run, and waits until a leader
+// knows all of them.
 func (c *testCluster) scale(n int) {
 	c.t.Helper()
 	running := c.Running()

@@ -12,16 +12,16 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// startDev runs 'bellwether dev' for the rest of a script, or until stopdev:
+// startDev runs 'bellwether dev' until the end of a script, or until the command stopdev:
 //
 //	dev WORKERS [FLAG…]
 //
-// It sets BELLWETHER_NATS_URL.
+// The command dev sets BELLWETHER_NATS_URL.
 func startDev(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: dev WORKERS [FLAG…]")
 	}
-	program, err := exec.LookPath("bellwether") // put there by testscript.Main
+	program, err := exec.LookPath("bellwether") // testscript.Main has installed the program
 	ts.Check(err)
 	flags := []string{"dev", "--port", "0", "--data", ts.MkAbs("data"), "-o", "json", "--log-level", "warn", "--workers"}
 	cmd := exec.Command(program, append(flags, args...)...)
@@ -63,7 +63,7 @@ func startDev(ts *testscript.TestScript, neg bool, args []string) {
 	ts.SetCmd("stopdev", func(*testscript.TestScript, bool, []string) { stop() })
 }
 
-// keepLine sets an environment variable to what the last command printed:
+// keepLine sets an environment variable to the output of the last command:
 //
 //	keep NAME
 func keepLine(ts *testscript.TestScript, neg bool, args []string) {

@@ -16,7 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// TestScripts runs the scripts. Of the caller's environment only GORACE reaches them.
+// TestScripts runs the scripts. Scripts inherit only GORACE from the caller's environment.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -43,8 +43,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// offerAzurite tells scripts how to sign in to Azurite, and how not to. What
-// another test of this user has installed is not installed again.
+// offerAzurite gives scripts correct and wrong credentials for Azurite. Azurite is not installed
+// again if another test of this user has installed it.
 func offerAzurite(t *testing.T, env *testscript.Env) error {
 	if !azuritetest.Wanted() {
 		return nil
@@ -62,7 +62,7 @@ func offerAzurite(t *testing.T, env *testscript.Env) error {
 	return os.WriteFile(filepath.Join(env.WorkDir, "connection"), []byte(right+"\n"), 0o600)
 }
 
-// scriptCommands are what scripts may use besides testscript's own commands.
+// scriptCommands are the commands of scripts in addition to testscript's own commands.
 var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"await":     await,
 	"status":    wantStatus,

@@ -25,7 +25,7 @@ import (
 // someID is the ID of a job that does not exist.
 const someID = "0123456789abcdev"
 
-// secretCommand says how to run a command in the search for secrets.
+// secretCommand describes how to run a command in the search for secrets.
 type secretCommand struct {
 	args  []string
 	stays bool // the command runs until it is stopped
@@ -33,7 +33,7 @@ type secretCommand struct {
 	none  bool // the command uses no configured server
 }
 
-// secretCommands has every command. The benchmarks without flags and demo start their own
+// secretCommands contains every command. The benchmarks without flags and demo start their own
 // servers.
 var secretCommands = map[string]secretCommand{
 	"run":              {args: []string{"squares"}, none: true},
@@ -72,8 +72,8 @@ var secretCommands = map[string]secretCommand{
 	"bench throughput": {none: true},
 }
 
-// searched runs all commands and searches their output for secrets. The flags are added to
-// each command. It returns the output.
+// searched runs all commands and searches their output for secrets. The parameter flags is added to
+// each command. searched returns the output of all commands.
 func searched(t *testing.T, flags ...string) string {
 	t.Helper()
 	var (
@@ -117,8 +117,8 @@ func (w *errorWatch) Write(data []byte) (int, error) {
 	return w.text.Write(data)
 }
 
-// runSearched runs a command in this process, and returns its output. If the command stays,
-// it is stopped after its first error.
+// runSearched runs a command in this process, and returns its output. A command that stays is
+// stopped after its first error.
 func runSearched(ctx context.Context, args []string, stays bool) string {
 	output := &errorWatch{seen: make(chan struct{})}
 	ctx, stop := context.WithCancel(ctx)
@@ -151,7 +151,7 @@ func clearAccount(t *testing.T) {
 	}
 }
 
-// TestSecretCommands requires that the search has every command.
+// TestSecretCommands checks that secretCommands contains every command.
 func TestSecretCommands(t *testing.T) {
 	all := cli.Commands(jobs.MustNew(squares), jobs.MustNew(primes.Definition))
 	slices.Sort(all)
@@ -161,13 +161,13 @@ func TestSecretCommands(t *testing.T) {
 }
 
 // TestNoSecretOfTheAccount runs every command on a storage account whose endpoint fails, and
-// searches all output for the account's secrets. NATS works, with a password.
+// searches all output for the account's secrets. NATS works in this test, with a password.
 func TestNoSecretOfTheAccount(t *testing.T) {
 	nats := withPassword(startServer(t, server.Options{Username: "shepherd", Password: secrettest.Password}))
 	for _, endpoint := range secrettest.Endpoints(t) {
 		for i, configured := range secrettest.Accounts(endpoint) {
 			if i > 0 && endpoint.Name != "403" && endpoint.Name != "no HTTP" {
-				continue // the tests of the drivers have all combinations
+				continue // the drivers' tests cover all combinations
 			}
 			t.Run(endpoint.Name+"/"+configured.Name, func(t *testing.T) {
 				clearAccount(t)
@@ -185,14 +185,14 @@ func TestNoSecretOfTheAccount(t *testing.T) {
 	}
 }
 
-// TestNoSecretOfProcesses is like [TestNoSecretOfTheAccount] for processes, whose output may
-// bypass the streams of the command line, and for the commands that start processes. The
-// secrets are in a file.
+// TestNoSecretOfProcesses is like [TestNoSecretOfTheAccount] for processes, whose output may bypass
+// the streams of the command line, and for the commands that start processes. The test stores the
+// secrets in a file.
 func TestNoSecretOfProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	program, err := exec.LookPath("bellwether") // installed by testscript.Main
+	program, err := exec.LookPath("bellwether") // testscript.Main has installed the program
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func runProcess(cmd *exec.Cmd) (string, error) {
 	select {
 	case <-ended:
 	case <-time.After(patience):
-		_ = cmd.Process.Kill() // as above
+		_ = cmd.Process.Kill() // the process may have ended
 		<-ended
 	}
 	return output.text.String(), nil

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// TestDuplicateSignals expects signals that follow closely, as those that timeout(1)
-// sends to a process and its group, to count as one.
+// TestDuplicateSignals checks that signals in quick succession, as from timeout(1), count as one
+// signal.
 func TestDuplicateSignals(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		after time.Duration // between the signals
+		after time.Duration // time between the signals
 		want  int
 	}{
 		{"at once", 0, 1},

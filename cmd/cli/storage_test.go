@@ -13,13 +13,13 @@ import (
 // testStorage is a kind of storage on which clusters are tested.
 type testStorage struct {
 	name string
-	// shortLease is for tests in which no process is left to notice a death, or in which a
-	// leader must be suspended for longer than its lease.
+	// shortLease is for tests in which no process is left to notice a death, or in which a leader
+	// is suspended for longer than its lease.
 	shortLease time.Duration
 	start      func(t *testing.T) testGround
 }
 
-// testGround is a NATS server, and the flags that select the storage.
+// testGround consists of a NATS server and the flags that select the storage.
 type testGround struct {
 	nats  string
 	flags []string
@@ -35,7 +35,7 @@ var (
 		return testGround{server.URL(), []string{"--storage", "jetstream"}}
 	}}
 
-	// Azure's leases last at least 15 s. The NATS server has no JetStream.
+	// Azure's leases last at least 15 s. The NATS server of the test has no JetStream.
 	onAzure = testStorage{"azure", 15 * time.Second, func(t *testing.T) testGround {
 		connection := azuritetest.Server(t).ConnectionString()
 		return testGround{startServer(t, server.Options{}), azureAt(t, connection)}
@@ -53,8 +53,8 @@ func onEachStorage(t *testing.T, test func(t *testing.T, on testStorage)) {
 	onEachStorageAlone(t, test)
 }
 
-// onEachStorageAlone runs a test on each kind of storage at once, but not in parallel with
-// other tests: the test measures how fast workers are.
+// onEachStorageAlone runs a test on each kind of storage, but not in parallel with other tests,
+// because the test measures the speed of workers.
 func onEachStorageAlone(t *testing.T, test func(t *testing.T, on testStorage)) {
 	for _, on := range []testStorage{onJetStream, onAzure} {
 		t.Run(on.name, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// uneven is a job of which one function is not deterministic: its value contains the number
-// of calls in this process.
+// uneven is a job with one function that is not deterministic: its value contains the number of
+// calls in this process.
 var uneven = jobs.Definition[unevenParams, uint64, uint64]{
 	Name: "uneven", Version: "1", Summary: "a job whose result depends on the run",
 	Defaults: unevenParams{In: "none"},

@@ -17,16 +17,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// nextSquares is the job squares in a version that only the next program knows.
+// nextSquares is a version of the job squares that only the next program knows.
 var nextSquares = func() jobs.Job {
 	next := squares
 	next.Version = "2"
 	return jobs.MustNew(next)
 }()
 
-// TestRollingUpgrade replaces the workers one by one with workers of a program that also
-// knows another version of the job. The running job loses nothing. A job of the new version
-// waits, its status says why, and it begins when a worker knows the version.
+// TestRollingUpgrade replaces the workers one by one with workers of a program that also knows
+// another version of the job. The running job loses no work during the upgrade. A job of the new
+// version waits, its status reports the reason, and it begins when a worker knows the version.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	const fleet = 3
@@ -41,7 +41,7 @@ func TestRollingUpgrade(t *testing.T) {
 		return s.State == "queued" && strings.Contains(s.Trouble, "no worker knows squares version 2: start workers")
 	})
 
-	program, err := exec.LookPath("bellwether-next") // put there by testscript.Main
+	program, err := exec.LookPath("bellwether-next") // testscript.Main has installed the program
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +73,8 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 }
 
-// TestLeaderOfTheOldProgram adds a worker that knows a new version of the job. The leader
-// does not know it and leads the job all the same, once the worker has joined.
+// TestLeaderOfTheOldProgram adds a worker that knows a new version of the job. The leader does not
+// know the new version, but leads the job once the worker has joined.
 func TestLeaderOfTheOldProgram(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, onJetStream, 2)

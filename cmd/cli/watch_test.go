@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestWaitWithoutWorkers expects 'submit --wait' to say that there is no worker.
+// TestWaitWithoutWorkers checks that 'submit --wait' reports that there is no worker.
 func TestWaitWithoutWorkers(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, onJetStream, 0)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestWorkerFlags starts a worker process with the flags that package worker takes, and
-// stops it with SIGTERM while a partition runs for longer than the drain timeout.
+// TestWorkerFlags starts a worker process with the flags of package worker, and stops it with
+// SIGTERM while a partition runs for longer than the drain timeout.
 func TestWorkerFlags(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, onJetStream, 0)
@@ -35,7 +35,7 @@ func TestWorkerFlags(t *testing.T) {
 	}
 	health := func(flags ...string) (status int, output string) {
 		cmd := exec.Command("bellwether", append([]string{"health", "--http", address}, flags...)...)
-		out, _ := cmd.CombinedOutput() // the status is checked
+		out, _ := cmd.CombinedOutput() // the test checks the exit status
 		return cmd.ProcessState.ExitCode(), string(out)
 	}
 	if status, out := health("--reply-timeout", "1m", "-o", "json"); status != 0 || out != `{"ok":true,"reasons":[],"leads":true}`+"\n" {
@@ -51,8 +51,8 @@ func TestWorkerFlags(t *testing.T) {
 	output.await(regexp.MustCompile(`level=(WARN) .*running=1`))
 }
 
-// TestSecondSignal stops a worker that drains for longer than the test lasts. Its second
-// signal comes after the time within which signals count as duplicates.
+// TestSecondSignal stops a worker that drains for longer than the test. The second signal comes
+// after duplicateWindow.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, onJetStream, 0)
@@ -65,7 +65,7 @@ func TestSecondSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	output.await(regexp.MustCompile(`msg="(Stopping gracefully)"`))
-	c.until("a second signal ends the worker", func() bool { // one that comes too early is ignored
+	c.until("a second signal ends the worker", func() bool { // a signal that comes too early is ignored
 		_ = worker.Process.Signal(syscall.SIGTERM) // the process may have ended
 		return strings.Contains(output.String(), "second signal")
 	})

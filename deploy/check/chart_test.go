@@ -31,7 +31,7 @@ import (
 
 const chartDir = "../helm/bellwether"
 
-// valueSets returns testdata/values by name.
+// valueSets returns the files in testdata/values by name.
 func valueSets(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	files, err := filepath.Glob("testdata/values/*.yaml")
@@ -54,7 +54,7 @@ func values(t *testing.T, text string) map[string]any {
 	return v
 }
 
-// render does the same as 'helm template fleet --namespace batch', with the notes.
+// render renders the chart like 'helm template fleet --namespace batch', with the notes.
 func render(t *testing.T, values map[string]any) (map[string]string, error) {
 	t.Helper()
 	chart, err := loader.Load(chartDir)
@@ -74,8 +74,8 @@ func render(t *testing.T, values map[string]any) (map[string]string, error) {
 	return files, nil
 }
 
-// documents returns the YAML documents that the chart gives for values, each decoded
-// strictly: fields that Kubernetes, KEDA and Prometheus do not have are errors.
+// documents returns the YAML documents of the chart for the given values; fields that Kubernetes,
+// KEDA and Prometheus do not have are errors.
 func documents(t *testing.T, values map[string]any) (all [][]byte) {
 	t.Helper()
 	known := runtime.NewScheme()
@@ -116,7 +116,7 @@ func documents(t *testing.T, values map[string]any) (all [][]byte) {
 	return all
 }
 
-// one decodes the only document of a kind.
+// one decodes the only document of the given kind.
 func one[T any](t *testing.T, documents [][]byte, kind string) (object T) {
 	t.Helper()
 	found := 0
@@ -134,21 +134,21 @@ func one[T any](t *testing.T, documents [][]byte, kind string) (object T) {
 	return object
 }
 
-// TestChart lints and renders the chart with each set of values. The result is compared
-// with testdata/rendered, which was reviewed: selectors match, volumes are mounted, the pod
-// is restricted as Kubernetes defines it, KEDA scales the Deployment by the right queue.
+// TestChart lints and renders the chart with each set of values. The test compares the result with
+// testdata/rendered, in which selectors match, volumes are mounted, the pod is restricted as
+// Kubernetes defines it, and KEDA scales the Deployment by the right queue.
 func TestChart(t *testing.T) {
 	for name, set := range valueSets(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, m := range lint.RunAll(chartDir, set, "batch").Messages {
-				if m.Severity > support.InfoSev { // it recommends an icon
+				if m.Severity > support.InfoSev { // an icon is only recommended
 					t.Error(m)
 				}
 			}
 			all := documents(t, set)
 			golden := "testdata/rendered/" + name + ".yaml"
 			reviewed := slices.DeleteFunc(slices.Clone(all), func(document []byte) bool {
-				return bytes.Contains(document, []byte("\nkind: ConfigMap\n")) // the dashboard: see TestDashboardPanels
+				return bytes.Contains(document, []byte("\nkind: ConfigMap\n")) // TestDashboardPanels checks the dashboard
 			})
 			got := append(bytes.Join(reviewed, []byte("\n---\n")), '\n')
 			if *update {
@@ -165,7 +165,7 @@ func TestChart(t *testing.T) {
 			checkGrace(t, worker.Args, time.Duration(*pod.TerminationGracePeriodSeconds)*time.Second)
 			var names []string
 			for _, e := range worker.Env {
-				if !strings.HasPrefix(e.Name, "GO") { // of the Go runtime
+				if !strings.HasPrefix(e.Name, "GO") { // variables of the Go runtime
 					names = append(names, e.Name)
 				}
 			}
@@ -183,7 +183,7 @@ func TestChart(t *testing.T) {
 			}
 		})
 	}
-	// The example of the README.
+	// The values are those of the example in the README.
 	_, rest, _ := strings.Cut(read(t, "../README.md"), "```yaml\n")
 	text, _, _ := strings.Cut(rest, "```\n")
 	yours := strings.NewReplacer("REGISTRY", "registry.example", "VERSION", "v1", "ACCOUNT", "account",
@@ -193,8 +193,8 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// checkKEDA decodes a document of KEDA strictly, and checks the parameters of its triggers
-// against those of KEDA 2.21. KEDA's own module would bring 600 packages.
+// checkKEDA decodes a document of KEDA strictly, and checks the parameters of its triggers against
+// those of KEDA 2.21. The test does not import KEDA's module, because it would add 600 packages.
 func checkKEDA(document []byte) error {
 	var object struct {
 		APIVersion string         `json:"apiVersion"`
@@ -272,7 +272,7 @@ func TestValues(t *testing.T) {
 			explained = false
 		case strings.HasPrefix(line, "#"):
 			explained = true
-		case !explained && !strings.HasSuffix(line, ":"): // which opens a group
+		case !explained && !strings.HasSuffix(line, ":"): // a line that opens a group
 			t.Errorf("%q has no comment", line)
 		}
 	}

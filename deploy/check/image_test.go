@@ -102,8 +102,8 @@ func buildProgram(dir, output string, env ...string) error {
 	return errors.New("no RUN of the Dockerfile builds /bellwether")
 }
 
-// TestProgramIsReproducible builds the same commit in two folders and compares the results
-// byte by byte. In CI the second build compiles everything; elsewhere it uses the cache.
+// TestProgramIsReproducible builds the same commit in two folders and compares the results byte by
+// byte. In CI the second build compiles everything; otherwise it uses the cache.
 func TestProgramIsReproducible(t *testing.T) {
 	var sums [2][sha256.Size]byte
 	for i, where := range []string{"first", "second/and/deeper"} {
@@ -126,7 +126,7 @@ func TestProgramIsReproducible(t *testing.T) {
 	}
 }
 
-// TestProgramHasAVersion checks that the build refuses a folder that is not a clone: the
+// TestProgramHasAVersion checks that the build refuses a folder that is not a clone, because the
 // program would not contain its version. In a worktree, .git is a file.
 func TestProgramHasAVersion(t *testing.T) {
 	stages, _, err := parseDockerfile()
@@ -169,8 +169,8 @@ func TestProgramIsStatic(t *testing.T) {
 	}
 }
 
-// TestDockerignore checks that no file of the repository is excluded from the build: the
-// build would be marked as modified.
+// TestDockerignore checks that no file of the repository is excluded from the build, because the
+// build would then be marked as modified.
 func TestDockerignore(t *testing.T) {
 	files, err := exec.Command("git", "-C", root, "ls-files").Output()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// metrics returns the types of all metrics by name, from the list that the program's own
-// tests compare it with: a line consists of name, type and description.
+// metrics returns the types of all metrics by name, from the list in the program's tests, whose
+// lines consist of name, type and description.
 func metrics(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -31,10 +31,10 @@ func metrics(t *testing.T) map[string]string {
 	return all
 }
 
-// query is a PromQL expression and its place.
+// query is a PromQL expression and its location.
 type query struct{ where, text string }
 
-// queries returns those of the dashboard, the alerts and KEDA.
+// queries returns the queries of the dashboard, the alerts and KEDA.
 func queries(t *testing.T) []query {
 	t.Helper()
 	all := documents(t, valueSets(t)["identity"])
@@ -78,8 +78,8 @@ func selectors(expression parser.Node) []*parser.VectorSelector {
 	return found
 }
 
-// TestQueries checks that the metrics of all queries exist, that rate is applied to counters
-// only, and that the dashboard shows each metric.
+// TestQueries checks that the metrics of all queries exist, that rate is applied only to counters,
+// and that the dashboard shows each metric.
 func TestQueries(t *testing.T) {
 	known := metrics(t)
 	shown := map[string]bool{}
@@ -115,7 +115,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// dashboard is the part of a Grafana dashboard that is checked.
+// dashboard contains the parts of a Grafana dashboard that the tests check.
 type dashboard struct {
 	Panels []struct {
 		ID      int    `json:"id"`
@@ -139,8 +139,7 @@ type dashboard struct {
 	} `json:"annotations"`
 }
 
-// queries returns the expressions of the dashboard, with its variables replaced as Grafana
-// does.
+// queries returns the expressions of the dashboard after replacing its variables like Grafana.
 func (d dashboard) queries() []query {
 	var list []query
 	add := func(where, text string) {
@@ -228,7 +227,7 @@ func series(t *testing.T, address string) map[string][]map[string]string {
 // labels and their values.
 func checkSeries(t *testing.T, there map[string][]map[string]string) {
 	t.Helper()
-	scraped := []string{"namespace", "job", "pod"} // added by Prometheus
+	scraped := []string{"namespace", "job", "pod"} // labels that Prometheus adds
 	for _, q := range queries(t) {
 		expression := q.parse(t)
 		for _, s := range selectors(expression) {

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-const root = "../.." // of the repository
+const root = "../.." // root of the repository
 
 var update = flag.Bool("update", false, "rewrite testdata/rendered")
 
-// program is the path of Bellwether, built by the Dockerfile's command.
+// program is the path of the program that the Dockerfile's command builds.
 var program string
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// checkCommand has the program parse a command line without running it.
+// checkCommand lets the program parse a command line without running it.
 func checkCommand(t *testing.T, args []string) {
 	t.Helper()
 	if len(args) == 0 {
@@ -73,8 +73,8 @@ func checkVariables(t *testing.T, names []string) {
 	}
 }
 
-// checkGrace checks that a worker is killed no sooner than ten seconds after its drain: it
-// needs that time to write last checkpoints and to hand over.
+// checkGrace checks that a worker is killed no sooner than ten seconds after its drain, because it
+// needs this time for last checkpoints and the handover.
 func checkGrace(t *testing.T, args []string, grace time.Duration) {
 	t.Helper()
 	drain, err := drainTimeout(args)
@@ -110,7 +110,7 @@ func TestDocuments(t *testing.T) {
 	for _, doc := range []string{"../README.md", "../operations.md"} {
 		text := read(t, doc)
 		for _, match := range command.FindAllStringSubmatch(text, -1) {
-			line, _, _ := strings.Cut(match[1], "  ") // an explanation follows
+			line, _, _ := strings.Cut(match[1], "  ") // an explanation follows the command
 			checkCommand(t, strings.Fields(line))
 			commands++
 		}

@@ -25,7 +25,7 @@ import (
 
 const patience = 60 * time.Second
 
-// loadCompose loads the project as Compose does.
+// loadCompose loads the project like Compose.
 func loadCompose(t *testing.T, env ...string) *types.Project {
 	t.Helper()
 	options, err := cli.NewProjectOptions([]string{"../compose.yaml"}, cli.WithEnv(env), cli.WithResolvedPaths(true))
@@ -47,7 +47,7 @@ func TestCompose(t *testing.T) {
 	if err := json.Unmarshal([]byte(read(t, "../local/azurite/package.json")), &azurite); err != nil {
 		t.Fatal(err)
 	}
-	images := map[string]string{ // the versions that tests run
+	images := map[string]string{ // versions of the images that tests run
 		"azurite": "mcr.microsoft.com/azure-storage/azurite:" + azurite.Dependencies.Azurite,
 		"nats":    "nats:" + server.VERSION + "-alpine",
 		"worker":  "bellwether",
@@ -86,9 +86,9 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// TestStack runs compose.yaml's NATS configuration and worker command as processes, with
-// the storage of the file's default, and a job from the host with the environment of
-// compose.env. Then it compares the queries of the chart with the metrics of the leader.
+// TestStack runs compose.yaml's NATS configuration and worker command as processes, with the file's
+// default storage, and submits a job with the environment of compose.env. TestStack then compares
+// the queries of the chart with the metrics of the leader.
 func TestStack(t *testing.T) {
 	project := loadCompose(t)
 	var ports []string
@@ -150,7 +150,7 @@ func TestStack(t *testing.T) {
 			health = append(health, hosts.Replace(arg))
 		}
 		cmd := exec.Command(program, health...)
-		cmd.Env = []string{} // it asks the worker, not the cluster
+		cmd.Env = []string{} // the command asks the worker, not the cluster
 		return errors.Join(cmd.Run(), get("http://"+ports[2]+"/readyz"))
 	})
 
@@ -179,7 +179,7 @@ func TestStack(t *testing.T) {
 	checkSeries(t, series(t, ports[2]))
 }
 
-// composeEnv returns the environment that compose.env makes of another environment.
+// composeEnv returns another environment after compose.env has changed it.
 func composeEnv(t *testing.T, env ...string) []string {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", "set -a; . ../compose.env; set +a; env | grep -E '^(BELLWETHER|AZURE)_'")
@@ -205,7 +205,7 @@ func TestComposeStorage(t *testing.T) {
 	}
 }
 
-// get fails if the answer is not OK.
+// get fails the test if the answer is not OK.
 func get(url string) error {
 	answer, err := http.Get(url)
 	if err != nil {

@@ -47,7 +47,7 @@ func TestUnit(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("there is no systemd-analyze")
 	}
-	// It checks that the program exists.
+	// unitValue checks that the program exists.
 	file := filepath.Join(t.TempDir(), filepath.Base(unitFile))
 	text := strings.ReplaceAll(read(t, unitFile), strings.TrimSpace(installed), program)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -56,14 +56,14 @@ func TestUnit(t *testing.T) {
 	if out, err := exec.Command("systemd-analyze", "verify", file).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
-	// An exposure of 1.5 of 10; systemd calls up to 5 OK.
+	// systemd reports an exposure of 1.5 of 10, and calls up to 5 OK.
 	if err := run("systemd-analyze", "security", "--offline=true", "--no-pager", "--threshold=15", file); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestCloudConfig decodes the cloud-config, whose other keys are refused, checks its files,
-// and runs its installation script with a curl that copies a local file.
+// TestCloudConfig decodes the cloud-config strictly, checks its files, and runs its installation
+// script with a curl that copies a local file.
 func TestCloudConfig(t *testing.T) {
 	text := read(t, cloudConfigFile)
 	if !strings.HasPrefix(text, "#cloud-config\n") {
@@ -110,8 +110,8 @@ func TestCloudConfig(t *testing.T) {
 		}
 	}
 
-	// The commands run as one script, as in cloud-init, with a curl that copies a local file
-	// and a systemctl that leaves a mark.
+	// The commands run as one script, as in cloud-init, with a curl that copies a local file and a
+	// systemctl that records its call.
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"install":   strings.ReplaceAll(written[config.RunCmd[1][0]].Content, "/usr/local/bin", dir),
@@ -125,7 +125,7 @@ func TestCloudConfig(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	lines := func(name string) int { // 0 if there is no such file
+	lines := func(name string) int { // 0 if the file does not exist
 		data, _ := os.ReadFile(filepath.Join(dir, name))
 		return strings.Count(string(data), "\n")
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
-// TestClusterWorks runs workers with each configuration and everything that submitters,
-// observers and operators may do.
+// TestClusterWorks runs workers with each configuration, and performs all allowed actions of
+// submitters, observers and operators.
 func TestClusterWorks(t *testing.T) {
 	t.Run("jetstream", func(t *testing.T) {
 		c := startServer(t, "user: worker\n", auditor+"user: worker\n")
@@ -45,7 +45,7 @@ func TestClusterWorks(t *testing.T) {
 		c.use()
 		c.checkNothingRefused()
 	})
-	t.Run("another name", func(t *testing.T) { // with the edit of README.md
+	t.Run("another name", func(t *testing.T) { // apply the edit of README.md
 		c := startServer(t, "bellwether.default", "bellwether.blue-1", "bellwether-default", "bellwether-blue-1", "bellwether_default", "bellwether_blue-1")
 		c.flags = []string{"--cluster", "blue-1"}
 		c.startWorkers(1)
@@ -58,7 +58,7 @@ func TestClusterWorks(t *testing.T) {
 	})
 }
 
-// TestCertificateIsChecked connects without the server's authority.
+// TestCertificateIsChecked connects without the certificate of the server's authority.
 func TestCertificateIsChecked(t *testing.T) {
 	c := startServer(t)
 	t.Setenv("NATS_CA", "")
@@ -73,12 +73,12 @@ func TestCertificateIsChecked(t *testing.T) {
 	}
 }
 
-// cluster is one or more servers with workers that run in this process.
+// cluster consists of one or more servers with workers in this process.
 type cluster struct {
 	t     *testing.T
 	url   string
-	flags []string // of every command
-	logs  []*log   // of the workers
+	flags []string // flags of every command
+	logs  []*log   // logs of the workers
 }
 
 func (c *cluster) startWorkers(n int) {
@@ -163,8 +163,8 @@ func (c *cluster) until(what string, holds func() bool) {
 	}
 }
 
-// use has each user do everything that README.md says it may. It returns the ID of a job
-// that completed.
+// use lets each user perform every action that README.md allows. use returns the ID of a job that
+// completed.
 func (c *cluster) use() string {
 	t := c.t
 	t.Helper()
@@ -245,8 +245,8 @@ func (c *cluster) checkUsed(received chan *nats.Msg) {
 	}
 }
 
-// checkReadsAreBound checks that a submitter cannot read a plan through the subject of a
-// result, which it may read, nor replace other values by a roll-up of a spec.
+// checkReadsAreBound checks that a submitter, who may read results, cannot read a plan through a
+// result's subject, and cannot replace other values through a roll-up of a spec.
 func (c *cluster) checkReadsAreBound(id string) {
 	c.t.Helper()
 	nc := c.connect(c.t, submitter)
@@ -267,7 +267,7 @@ func (c *cluster) checkReadsAreBound(id string) {
 	}
 }
 
-// checkNothingRefused checks that the server refused nothing that the workers did.
+// checkNothingRefused checks that the server refused no message of the workers.
 func (c *cluster) checkNothingRefused() {
 	c.t.Helper()
 	for _, l := range c.logs {

@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// The edits of the configurations that README.md and jetstream.conf describe: storage on
-// Azure, and the narrower read permissions that are enough with one server.
+// The edits are those that README.md and jetstream.conf describe: storage on Azure, and the
+// narrower read permissions that are sufficient with one server.
 var (
 	azure  = []string{`include "jetstream.conf"`, `include "azure.conf"`}
 	narrow = []string{
@@ -31,17 +31,17 @@ const (
 	large  = "$JS.API.DIRECT.GET.bellwether-default-large.bellwether.default.store.large.name.0."
 )
 
-// publishCases list which users can send on a subject to account WORK, where all workers
-// and all storage are: w is the worker, s the submitter, o the observer.
+// publishCases lists the users that can send on a subject to account WORK, in which all workers and
+// all storage are: w is the worker, s the submitter, o the observer.
 var publishCases = []struct{ subject, jetstream, narrow, azure string }{
-	// The leader's services.
+	// Subjects of the leader's services.
 	{"bellwether.default.ask.leader", "wso", "wso", "wso"},
 	{"bellwether.default.ask.workers", "wso", "wso", "wso"},
 	{"bellwether.default.ask.jobs", "wso", "wso", "wso"},
 	{"bellwether.default.ask.cancel", "ws", "ws", "ws"},
 	{"bellwether.default.ask.step-down", "w", "w", "w"},
 
-	// Messages between workers and leaders, and their replies.
+	// Subjects of messages between workers and leaders, and of their replies.
 	{"bellwether.default.epoch.1.report", "w", "w", "w"},
 	{"bellwether.default.epoch.1.ping", "w", "w", "w"},
 	{"bellwether.default.beacon", "w", "w", "w"},
@@ -50,7 +50,7 @@ var publishCases = []struct{ subject, jetstream, narrow, azure string }{
 	{"_R_.answer", "w", "w", "w"},
 	{"bellwether.other.beacon", "", "", ""},
 
-	// Stored values, the lease, submissions and large values.
+	// Subjects of stored values, the lease, submissions and large values.
 	{values + "spec.x", "ws", "ws", ""},
 	{values + "manifest.x", "w", "w", ""},
 	{values + "result.x", "w", "w", ""},
@@ -66,7 +66,7 @@ var publishCases = []struct{ subject, jetstream, narrow, azure string }{
 	{"bellwether.default.store.queue", "ws", "ws", "w"},
 	{"bellwether.default.store.large.name.0.result.x", "w", "w", "w"},
 
-	// JetStream: look up.
+	// JetStream subjects for lookups.
 	{js + "INFO", "wso", "wso", ""},
 	{js + "STREAM.INFO.KV_bellwether-default", "wso", "wso", ""},
 	{js + "STREAM.INFO.bellwether-default-large", "wso", "wso", ""},
@@ -75,7 +75,7 @@ var publishCases = []struct{ subject, jetstream, narrow, azure string }{
 	{js + "STREAM.INFO.KV_bellwether_default_lease", "w", "w", ""},
 	{js + "STREAM.NAMES", "", "", ""},
 
-	// JetStream: read.
+	// JetStream subjects for reads.
 	{direct + "spec.x", "wso", "wso", ""},
 	{direct + "manifest.x", "wso", "wso", ""},
 	{direct + "result.x", "wso", "wso", ""},
@@ -98,7 +98,8 @@ var publishCases = []struct{ subject, jetstream, narrow, azure string }{
 	{js + "STREAM.MSG.GET.bellwether-default-queue", "", "", ""},
 	{js + "STREAM.MSG.GET.KV_bellwether_default_lease", "", "", ""},
 
-	// JetStream: create, consume, delete. Nobody deletes a stream or purges the lease.
+	// JetStream subjects that create, consume or delete. No user may delete a stream or purge the
+	// lease.
 	{js + "STREAM.CREATE.KV_bellwether-default", "w", "w", ""},
 	{js + "STREAM.CREATE.bellwether-default-large", "w", "w", ""},
 	{js + "STREAM.CREATE.bellwether-default-queue", "w", "w", ""},
@@ -122,7 +123,7 @@ var publishCases = []struct{ subject, jetstream, narrow, azure string }{
 	{js + "STREAM.MSG.DELETE.KV_bellwether_default_lease", "", "", ""},
 }
 
-// subscribeCases list which users can subscribe to a subject, each in its own account.
+// subscribeCases lists the users that can subscribe to a subject, each in its own account.
 var subscribeCases = []struct{ subject, users string }{
 	{"bellwether.default.>", "w"},
 	{"_INBOX.>", "wso"},
@@ -150,14 +151,14 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// expected returns the users of a publish case with a configuration.
+// expected returns the users of a publish case for a configuration.
 func expected(i int, config string) string {
 	c := publishCases[i]
 	return map[string]string{"jetstream": c.jetstream, "narrow": c.narrow, "azure": c.azure}[config]
 }
 
-// testPublish sends each subject as each user. The auditor, who hears everything in WORK,
-// receives exactly the messages that are allowed.
+// testPublish sends a message to each subject as each user. The auditor, who receives all messages
+// in account WORK, receives exactly the allowed messages.
 func testPublish(t *testing.T, c *cluster, config string) {
 	all, received := c.audit(t)
 	for user := range passwords {
@@ -169,7 +170,7 @@ func testPublish(t *testing.T, c *cluster, config string) {
 		}
 		flush(t, nc)
 	}
-	flush(t, all) // the server has delivered what it let pass
+	flush(t, all) // the server has delivered the allowed messages
 	got := map[string]bool{}
 	for len(received) > 0 {
 		m := <-received
@@ -192,14 +193,14 @@ func testSubscribe(t *testing.T, c *cluster) {
 			if _, err := nc.SubscribeSync(s.subject); err != nil {
 				t.Fatal(err)
 			}
-			flush(t, nc) // an error of the server comes before the answer to this
+			flush(t, nc) // an error of the server arrives before the answer to the flush
 			allowed := nc.LastError() == nil
 			if want := strings.Contains(s.users, user[:1]); allowed != want {
 				t.Errorf("%s subscribes to %s: got %t, want %t (%v)", user, s.subject, allowed, want, nc.LastError())
 			}
 		}
 	}
-	// The inboxes of ASK are not those of WORK.
+	// Inboxes of account ASK are not inboxes of account WORK.
 	spy, sender := c.connect(t, submitter), c.connect(t, worker)
 	inbox, err := spy.SubscribeSync("_INBOX.>")
 	if err != nil {
@@ -216,8 +217,8 @@ func testSubscribe(t *testing.T, c *cluster) {
 	}
 }
 
-// testReply asks the leader's service for a reply on the beacon's subject. A submitter must
-// not be able to do that: a reply to "who leads" can be read as a beacon.
+// testReply asks the leader's service for a reply on the beacon's subject. A submitter must not be
+// able to do this, because a reply to "who leads" can be read as a beacon.
 func testReply(t *testing.T, c *cluster) {
 	const question, beacon = "bellwether.default.ask.leader", "bellwether.default.beacon"
 	leader, listener := c.connect(t, worker), c.connect(t, worker)
@@ -266,8 +267,8 @@ func testStrangers(t *testing.T, c *cluster) {
 	}
 }
 
-// testComplete finds a case for each subject that a worker may publish, and for each that a
-// user of ASK can reach in WORK.
+// testComplete finds a case for each subject on which a worker may publish, and for each subject on
+// which a user of account ASK can reach account WORK.
 func testComplete(t *testing.T, config string, edits []string) {
 	covered := func(subject, users string) {
 		for i, p := range publishCases {
@@ -297,7 +298,7 @@ func testComplete(t *testing.T, config string, edits []string) {
 	}
 }
 
-// configText returns the file of permissions, after the edits.
+// configText returns the file of permissions after the given edits.
 func configText(t *testing.T, edits []string) string {
 	t.Helper()
 	file := "jetstream.conf"

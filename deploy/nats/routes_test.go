@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestServerIsLost runs a job on three servers and takes away, in the middle, the
-// one that leads the stream of values.
+// TestServerIsLost runs a job on three servers and stops the server that leads the stream of values
+// in the middle of the job.
 func TestServerIsLost(t *testing.T) {
 	servers := startCluster(t)
 	c := &cluster{t: t, url: clientURLs(servers), flags: []string{"--replicas", "3"}}
@@ -70,13 +70,13 @@ func TestServerIsLost(t *testing.T) {
 	c.checkNothingRefused()
 }
 
-// TestStrangerIsNoRoute: a server that has no certificate of the operator's
-// authority does not become one of the cluster, where it would see everything.
+// TestStrangerIsNoRoute checks that a server without a certificate of the operator's authority
+// cannot join the cluster, where it could read everything.
 func TestStrangerIsNoRoute(t *testing.T) {
 	servers := startCluster(t)
 	trusted := os.Getenv("NATS_SERVER_CA")
-	certify(t)                          // by an authority of its own,
-	t.Setenv("NATS_SERVER_CA", trusted) // while it takes the others for what they are
+	certify(t)                          // by a new authority
+	t.Setenv("NATS_SERVER_CA", trusted) // the stranger trusts the cluster's servers
 	t.Setenv("NATS_SERVER_NAME", "wolf")
 	options := configure(t, "cluster.conf")
 	options.Cluster.Host, options.Cluster.Port = "127.0.0.1", server.RANDOM_PORT
@@ -107,8 +107,8 @@ func (l *serverLog) Fatalf(format string, v ...any)  { l.Noticef(format, v...) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.Noticef(format, v...) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.Noticef(format, v...) }
 
-// startCluster runs three servers with cluster.conf, and waits until they have
-// chosen one to lead JetStream.
+// startCluster runs three servers with cluster.conf, and waits until they have elected a leader of
+// JetStream.
 func startCluster(t *testing.T) []*server.Server {
 	t.Helper()
 	certify(t)
@@ -147,7 +147,7 @@ func clientURLs(servers []*server.Server) string {
 	return strings.Join(urls, ",")
 }
 
-// freePorts are ports that nobody listened on just now.
+// freePorts are ports that were free a moment ago.
 func freePorts(t *testing.T, n int) []int {
 	t.Helper()
 	var ports []int

@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	for _, variable := range os.Environ() { // the caller's cluster is not used
+	for _, variable := range os.Environ() { // do not use the caller's cluster
 		name, _, _ := strings.Cut(variable, "=")
 		for _, prefix := range []string{"NATS_", "BELLWETHER_", "AZURE_STORAGE_"} {
 			if strings.HasPrefix(name, prefix) {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(azuritetest.Main(m))
 }
 
-// The users of the configurations.
+// The users are those of the configurations.
 const (
 	worker    = "worker"
 	submitter = "submitter"
@@ -43,10 +43,11 @@ const (
 
 var passwords = map[string]string{worker: "hay", submitter: "grass", observer: "clover"}
 
-// auditor is a user of account WORK without restrictions, for an edit of the configurations.
+// auditor is a user of account WORK without restrictions; tests add it to the configurations.
 const auditor = "user: auditor, password: dog }\n      { "
 
-// startServer runs a server with server.conf after edits: pairs of an old text and a new one.
+// startServer runs a server with server.conf after the given edits: pairs of an old text and a new
+// text.
 func startServer(t *testing.T, edits ...string) *cluster {
 	t.Helper()
 	certify(t)
@@ -120,11 +121,11 @@ func edited(t *testing.T, edits []string) (dir string) {
 	return dir
 }
 
-// connect connects as a user until the test ends.
+// connect returns a connection of a user that is closed when the test ends.
 func (c *cluster) connect(t *testing.T, user string) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(c.url, nats.UserInfo(user, passwords[user]), nats.RootCAs(os.Getenv("NATS_CA")),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // see LastError
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // tests check LastError instead
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,8 +157,8 @@ func flush(t *testing.T, nc *nats.Conn) {
 	}
 }
 
-// certify makes an authority and a server's certificate signed by it, as an operator does.
-// Environment variables name the files.
+// certify creates an authority and a server's certificate that it has signed, like an operator.
+// Environment variables contain the names of the certificate files.
 func certify(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()

@@ -23,8 +23,8 @@ import (
 
 const clusterSize = 16
 
-// TestElection runs elections on Azurite. It cuts the leader off from NATS and storage,
-// as the death of its process does, and counts the requests to storage.
+// TestElection runs elections on Azurite. The test cuts the leader off from NATS and storage, as
+// after the death of its process, and counts the requests to storage.
 func TestElection(t *testing.T) {
 	t.Parallel()
 	url := startNATS(t)
@@ -71,8 +71,8 @@ func TestElection(t *testing.T) {
 	if median := took[len(took)/2]; median > 2*time.Second {
 		t.Errorf("the median takeover took %v", median)
 	}
-	// On a busy machine more followers make a claim that is refused. Those that do not
-	// know the record read it first.
+	// On a busy machine more followers make a claim that is refused. Followers that do not know the
+	// record read it first.
 	if median := cost[len(cost)/2]; median > 2*clusterSize {
 		t.Errorf("the median takeover made %d requests", median)
 	}
@@ -102,7 +102,7 @@ func TestOutageLongerThanLease(t *testing.T) {
 			}
 		}
 	}
-	time.Sleep(time.Until(cut.Add(duration + time.Second))) // the outage
+	time.Sleep(time.Until(cut.Add(duration + time.Second))) // wait for the end of the outage
 	select {
 	case r := <-led:
 		t.Fatalf("a worker leads without storage: %+v", r)
@@ -156,8 +156,8 @@ type worker struct {
 	id        string
 	nc        *nats.Conn
 	transport *faults.Transport
-	answered  chan string    // while leading, gets the inbox of each follower that pings, if a receiver waits
-	ended     chan time.Time // gets the time at which the leading function saw its context end
+	answered  chan string    // while leading, receives the inbox of each follower that pings, if a receiver waits
+	ended     chan time.Time // receives the time at which the leading function saw the end of its context
 	stop      func()
 }
 
@@ -168,7 +168,7 @@ func (w *worker) die() {
 	w.stop()
 }
 
-// awaitPings waits until that many followers have pinged this leader.
+// awaitPings waits until a given number of followers have pinged this leader.
 func (w *worker) awaitPings(t *testing.T, followers int) {
 	t.Helper()
 	late := time.After(time.Minute)
@@ -237,7 +237,7 @@ func (w *worker) lead(subjects wire.Subjects, led chan<- termBegun) election.Lea
 		defer beat.Stop()
 		for n := 0; ; {
 			if n%10 == 0 {
-				_ = w.nc.Publish(subjects.Beacon(), beacon) // fails after the connection was closed
+				_ = w.nc.Publish(subjects.Beacon(), beacon) // Publish fails after the connection was closed
 			}
 			term.Beat()
 			select {

@@ -115,7 +115,7 @@ func TestLifecycleWithFaults(t *testing.T) {
 			t.Parallel()
 			a, transport := azuritetest.Faulty(t)
 			for _, kind := range leaseKinds {
-				if fault.RetryAfter > 0 { // the SDK waits for that long
+				if fault.RetryAfter > 0 { // the SDK waits for the duration of RetryAfter
 					break
 				}
 				transport.Set(faults.Times(1, fault, kind))
@@ -139,8 +139,8 @@ func TestOneFailedPreconditionIsExamined(t *testing.T) {
 	lifecycle(t, a, bloblease.Config{})
 }
 
-// TestSlowStorage scales by 1/5 a storage that takes 2 s for each request while a call
-// may take 5 s, so that no acquisition finishes within one call.
+// TestSlowStorage uses a storage that takes 1 s for each request, so that no acquisition finishes
+// within one call.
 func TestSlowStorage(t *testing.T) {
 	t.Parallel()
 	const latency, callTimeout = time.Second, 3500 * time.Millisecond // two requests fit into a call, but not all requests of the first claim
@@ -250,7 +250,7 @@ func TestRequests(t *testing.T) {
 	want("taking up the transfer", 4, acquire(lease, record.LeaseID))
 	want("releasing", 1, func() error { return lease.Release(t.Context(), record) })
 
-	// The other tests inject faults by these kinds.
+	// The other tests inject faults into requests of these kinds.
 	for _, kind := range leaseKinds {
 		if transport.Requests(kind) == 0 {
 			t.Errorf("no request has kind %s", kind)
@@ -269,8 +269,8 @@ var leaseKinds = []account.Kind{
 
 var chaosSeed = flag.Uint64("chaos.seed", 0, "run TestChaos with this seed")
 
-// TestRandomFaults has several processes take the lease from each other under random
-// faults. No two holders may get the same epoch.
+// TestRandomFaults lets several processes take the lease from each other under random faults. No
+// two holders may get the same epoch.
 func TestRandomFaults(t *testing.T) {
 	t.Parallel()
 	seed := *chaosSeed

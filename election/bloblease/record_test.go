@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
-// FuzzRecord decodes arbitrary metadata, with arbitrary names missing or changed in case.
+// FuzzRecord decodes arbitrary metadata, with names missing or changed in case.
 func FuzzRecord(f *testing.F) {
 	f.Add("1", "worker-a", "a", uint8(0))
 	f.Add("18446744073709551615", "worker-a", "a", uint8(8))

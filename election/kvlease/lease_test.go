@@ -177,8 +177,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestLaggingReads checks that reads from a replica that lags do not make a former
-// holder believe that it holds the lease.
+// TestLaggingReads checks that reads from a lagging replica do not make a former holder believe
+// that it holds the lease.
 func TestLaggingReads(t *testing.T) {
 	memory := newMemoryBucket()
 	b := &faultyBucket{bucket: memory}

@@ -17,9 +17,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// A distributed mutex: of all processes that run this, one at a time prints. The
-// lease is a key in a JetStream bucket. NATS tells the other processes at once when
-// it is released.
+// A distributed mutex: only one of the processes that run this program prints at a time. The lease
+// is a key in a JetStream bucket. NATS tells the other processes at once when the lease is
+// released.
 func Example_mutex() {
 	server, stop := startExampleServer()
 	defer stop()
@@ -39,7 +39,7 @@ func Example_mutex() {
 	cfg := election.Config{ID: "host-1", Exclusive: true}
 	err = election.Hold(context.Background(), lease, peers, cfg, func(ctx context.Context, term *election.Term) error {
 		fmt.Println("holding the lease, fencing token", term.Epoch)
-		return ctx.Err() // not nil if the lease was lost
+		return ctx.Err() // the error is not nil if the lease was lost
 	})
 	fmt.Println("released, error:", err)
 	// Output:

@@ -226,7 +226,7 @@ func TestRefusals(t *testing.T) {
 			if err := nc.Publish(c.subject, c.data); err != nil {
 				t.Fatal(err)
 			}
-			// The next message is reported, and nothing before it.
+			// Only the next message is reported.
 			natstest.Flush(t, nc)
 			if err := nc.Publish(s.Beacon(), next); err != nil {
 				t.Fatal(err)
@@ -250,7 +250,7 @@ func TestConnectionLost(t *testing.T) {
 	again := startServer(t, port)
 	a.mustHear(t, election.Reconnected{})
 
-	// The subscriptions work again.
+	// The subscriptions work after the reconnect.
 	b := join(t, again, "worker-b")
 	natstest.Flush(t, a.nc)
 	b.SendSuspicion(3)
@@ -270,7 +270,7 @@ func TestCloseWithUnreadEvents(t *testing.T) {
 		peers.SendSuspicion(1)
 	}
 	natstest.Flush(t, nc)
-	peers.Close() // must neither hang nor leak
+	peers.Close() // Close must neither hang nor leak goroutines
 }
 
 func TestNewRefusesInvalidWorker(t *testing.T) {
@@ -279,7 +279,7 @@ func TestNewRefusesInvalidWorker(t *testing.T) {
 	}
 }
 
-// TestAnnounce has a leader that answers pings and sends beacons until its term ends.
+// TestAnnounce runs a leader that answers pings and sends beacons until its term ends.
 func TestAnnounce(t *testing.T) {
 	srv := startServer(t, 0)
 	a, b := join(t, srv, "worker-a"), join(t, srv, "worker-b")
@@ -306,7 +306,7 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
-// TestOtherStorage has two leaders of one epoch on two storages: each answers only its own
+// TestOtherStorage runs two leaders of one epoch on two storages: each answers only its own
 // follower, even if the other leader is dead.
 func TestOtherStorage(t *testing.T) {
 	srv := startServer(t, 0)

@@ -11,12 +11,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// steps notes, at each call of a function, which one the leader was told.
+// steps records, at each call of a function, which function the leader was told.
 type steps struct {
 	leader *leader
 
 	mu   sync.Mutex
-	list []string // "function told"
+	list []string // entries of the form "function told"
 }
 
 func (s *steps) note(function string) {
@@ -50,8 +50,8 @@ func (n noting) Encode(uint64) ([]byte, error) {
 
 func (n noting) Decode([]byte) (uint64, error) { return 1, nil }
 
-// TestLeaderKnowsTheFunctionOfASpanThatRunsAlone runs a partition that has killed workers.
-// Before each function of the job the leader has received its name.
+// TestLeaderKnowsTheFunctionOfASpanThatRunsAlone runs a partition that has killed workers. Before
+// each call of a function of the job, the leader has received the function's name.
 func TestLeaderKnowsTheFunctionOfASpanThatRunsAlone(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	noted := &steps{}
@@ -79,7 +79,8 @@ func TestLeaderKnowsTheFunctionOfASpanThatRunsAlone(t *testing.T) {
 	}
 }
 
-// TestForkThatFailsIsAFailureToOpen has a mapper whose Fork panics. No slot is taken.
+// TestForkThatFailsIsAFailureToOpen has a mapper whose Fork panics. A Fork that fails occupies no
+// slot.
 func TestForkThatFailsIsAFailureToOpen(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	d := definition("sum", nil, nil)

@@ -15,7 +15,7 @@ import (
 // attachmentStore keeps attachments in memory.
 type attachmentStore struct {
 	noStore
-	pieces   map[string][]byte // by attachment; written in order
+	pieces   map[string][]byte // pieces by attachment, in the order of the writes
 	fits     error
 	put      []error // errors of the next writes
 	manifest store.Manifest
@@ -66,7 +66,7 @@ func TestWriteAttachment(t *testing.T) {
 	}
 }
 
-// An attachment that storage can never keep fails the job, with a text that names its size.
+// An attachment that storage can never keep fails the job, with an error that contains its size.
 func TestAttachmentTooLargeForStorage(t *testing.T) {
 	a := jobs.NewAttachment("a", []byte("123"))
 	s, storage := newAttachmentStore(t)
@@ -81,8 +81,8 @@ func TestAttachmentTooLargeForStorage(t *testing.T) {
 	}
 }
 
-// A worker of an old leader that writes an attachment after the end of the job removes it
-// only if the job's result does not contain it.
+// If a worker of an old leader writes an attachment after the job's end, it removes the attachment
+// unless the job's result contains it.
 func TestLateAttachment(t *testing.T) {
 	a := jobs.NewAttachment("a", []byte("123"))
 	for _, test := range []struct {

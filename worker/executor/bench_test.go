@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// BenchmarkEmptyPartitions runs empty partitions through one slot until the leader has
-// all of them. An operation is a partition.
+// BenchmarkEmptyPartitions runs empty partitions through one slot until the leader has all of them.
+// One operation of the benchmark is a partition.
 func BenchmarkEmptyPartitions(b *testing.B) {
 	nc := connect(b, startServer(b, -1).ClientURL())
 	job := sum("sum", nil)
@@ -22,8 +22,8 @@ func BenchmarkEmptyPartitions(b *testing.B) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "partitions/s")
 }
 
-// BenchmarkEmptySpans runs many spans of one empty partition each, as at the end of a
-// job. An operation is a span.
+// BenchmarkEmptySpans runs many spans of one empty partition each, as at the end of a job. One
+// operation of the benchmark is a span.
 func BenchmarkEmptySpans(b *testing.B) {
 	nc := connect(b, startServer(b, -1).ClientURL())
 	job := sum("sum", nil)

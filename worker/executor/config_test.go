@@ -53,12 +53,12 @@ func TestNextClaimAimsAtItsTarget(t *testing.T) {
 		took time.Duration
 		want uint64
 	}{
-		{1, 0, 8},           // too fast to measure
-		{100, ms, 100},      // as it should be
-		{100, ms / 2, 200},  // twice as fast
-		{100, ms / 50, 800}, // no leaps
-		{100, 10 * ms, 10},  // slower
-		{100, time.Hour, 1}, // never less than one
+		{1, 0, 8},           // the claim is too fast to measure
+		{100, ms, 100},      // the claim takes the target time
+		{100, ms / 2, 200},  // the claim takes half the target time
+		{100, ms / 50, 800}, // the size grows gradually
+		{100, 10 * ms, 10},  // the claim takes ten times the target time
+		{100, time.Hour, 1}, // the size is at least one
 		{1 << 30, 1, 1 << 30},
 	} {
 		if got := nextClaim(c.last, c.took, ms); got != c.want {

@@ -34,7 +34,7 @@ func TestWriteFile(t *testing.T) {
 	for _, test := range []struct {
 		stored string
 		errors []error
-		want   string // of the error
+		want   string // part of the error
 	}{
 		{stored: "the program"},
 		{stored: "the program", errors: []error{store.ErrUnavailable, store.ErrUnavailable}},

@@ -54,8 +54,8 @@ func startHolder(t *testing.T, job jobs.Job, store Store) (*running, *leader) {
 	return w, l
 }
 
-// merge makes the worker merge the held partials. The right one is said to be held by a worker. The
-// parameter failed is the number of earlier attempts that failed.
+// merge makes the worker merge the held partials. The right partial is attributed to the given
+// worker. The parameter failed is the number of earlier attempts that failed.
 func (l *leader) merge(holder string, failed int) {
 	l.t.Helper()
 	l.mu.Lock()
@@ -82,7 +82,7 @@ func TestMergeOfHeldPartials(t *testing.T) {
 	}
 }
 
-// A merge that has changed an operand in place and then fails loses this operand only.
+// A merge that has changed an operand in place and then fails loses only this operand.
 func TestFailedMergeLosesWhatItChanged(t *testing.T) {
 	_, l := startHolder(t, blocks(func(left []byte) error {
 		left[len(left)-1]++
@@ -130,7 +130,7 @@ func TestFailedMergeKeepsUnchangedOperands(t *testing.T) {
 	l.wait("the merged node", func() bool { return len(l.last().Nodes) == 1 && l.last().Nodes[0].Node.Level == 1 })
 }
 
-// A merge whose other operand cannot be fetched has not taken over its own yet.
+// A merge whose other operand cannot be fetched has not taken over its own operand yet.
 func TestFailedFetchLosesNothing(t *testing.T) {
 	_, l := startHolder(t, blocks(nil), noStore{t})
 	l.merge("nobody", 0)

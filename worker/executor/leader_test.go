@@ -64,34 +64,33 @@ func subjects(t testing.TB) wire.Subjects {
 	return s
 }
 
-// leader is a minimal leader: it assigns what the test orders, and keeps what workers
-// report.
+// leader is a minimal leader: it assigns the test's orders, and keeps what workers report.
 type leader struct {
 	t        testing.TB
 	nc       *nats.Conn
 	subjects wire.Subjects
 	epoch    uint64
 	subs     []*nats.Subscription
-	done     sync.WaitGroup // the subscriptions' callbacks
+	done     sync.WaitGroup // callbacks of the subscriptions
 
 	mu       sync.Mutex
 	changed  *sync.Cond
 	reports  []wire.Report
 	sequence uint64
-	first    []byte // bytes of the last report, as it first came
+	first    []byte // bytes of the last report when it was first sent
 	receipt  []byte
-	next     wire.Receipt                    // the orders of the next receipt
-	number   uint64                          // of the last span assigned
-	received map[string]uint64               // items, by job
-	nodes    map[string]map[jobs.Node][]byte // by job
-	blobs    map[string]map[jobs.Node]string // by job
+	next     wire.Receipt                    // orders for the next receipt
+	number   uint64                          // number of the last assigned span
+	received map[string]uint64               // number of received items, by job
+	nodes    map[string]map[jobs.Node][]byte // partials of nodes, by job
+	blobs    map[string]map[jobs.Node]string // blobs of nodes, by job
 	failures []wire.Failure
 	alone    bool // spans are assigned to run alone
 	holds    bool // workers may hold large partials
-	durable  bool // everything received is durable at once
-	mute     int  // reports that get no answer
-	garbled  int  // reports that are answered with garbage
-	refuse   int  // reports that are refused, and the worker forgotten
+	durable  bool // all received items are durable at once
+	mute     int  // number of reports that get no answer
+	garbled  int  // number of reports that get an invalid answer
+	refuse   int  // number of reports that are refused and whose worker is forgotten
 	every    time.Duration
 }
 
@@ -249,8 +248,8 @@ func (l *leader) nudge() {
 	l.publish(l.subjects.Nudge("w"), wire.Encode(wire.Nudge{Epoch: l.epoch}))
 }
 
-// assign assigns spans of a job with a number of partitions, and returns the ID of the
-// first.
+// assign assigns spans of a job with the given number of partitions, and returns the ID of the
+// first span.
 func (l *leader) assign(id string, job jobs.Job, priority int, partitions uint64, spans ...jobs.Span) wire.SpanID {
 	l.t.Helper()
 	params, err := job.Params(nil)
@@ -271,7 +270,7 @@ func (l *leader) assign(id string, job jobs.Job, priority int, partitions uint64
 	return first
 }
 
-// wait waits until cond holds. It is called with the leader's lock held.
+// wait waits until cond returns true. The function cond is called while the leader's lock is held.
 func (l *leader) wait(what string, cond func() bool) {
 	l.t.Helper()
 	late := time.AfterFunc(patience, func() { l.mu.Lock(); l.changed.Broadcast(); l.mu.Unlock() })
@@ -291,7 +290,7 @@ func (l *leader) wait(what string, cond func() bool) {
 	}
 }
 
-// last returns the last report. The lock is held.
+// last returns the last report. The caller of last must hold the lock.
 func (l *leader) last() wire.Report {
 	if len(l.reports) == 0 {
 		return wire.Report{}
@@ -299,7 +298,8 @@ func (l *leader) last() wire.Report {
 	return l.reports[len(l.reports)-1]
 }
 
-// held returns a span of the last report, if the report has it. The lock is held.
+// held returns a span of the last report, if the report contains the span. The caller of held must
+// hold the lock.
 func (l *leader) held(id wire.SpanID) (wire.HeldSpan, bool) {
 	for _, s := range l.last().Spans {
 		if s.ID == id {
@@ -309,7 +309,7 @@ func (l *leader) held(id wire.SpanID) (wire.HeldSpan, bool) {
 	return wire.HeldSpan{}, false
 }
 
-// has reports whether every partition of s is finished. The lock is held.
+// has reports whether every partition of s is finished. The caller of has must hold the lock.
 func (l *leader) has(job string, partitions uint64, s jobs.Span) bool {
 	tree, _ := jobs.NewTree(partitions)
 	var spans []jobs.Span
@@ -326,7 +326,8 @@ func (l *leader) has(job string, partitions uint64, s jobs.Span) bool {
 	return at >= s.Hi
 }
 
-// result merges the received nodes of a job to its root. The lock is held.
+// result merges the received nodes of a job up to the root. The caller of result must hold the
+// lock.
 func (l *leader) result(id string, job jobs.Job, partitions uint64) []byte {
 	tree, _ := jobs.NewTree(partitions)
 	var partial func(n jobs.Node) []byte
@@ -344,8 +345,8 @@ func (l *leader) result(id string, job jobs.Job, partitions uint64) []byte {
 	return partial(tree.Root())
 }
 
-// sum is a job that adds up the numbers of its partitions, each plus one. MapOne may
-// fail a partition.
+// sum is a job that adds up the numbers of its partitions plus one each. MapOne may fail a
+// partition.
 func sum(name string, mapOne func(ctx context.Context, partition uint64) error) jobs.Job {
 	return jobs.MustNew(definition(name, mapOne, nil))
 }
@@ -381,7 +382,7 @@ func (m mapper) Close() error {
 	return nil
 }
 
-// noStore is the store of tests that must not use it.
+// noStore is the store of tests that must not use a store.
 type noStore struct{ t testing.TB }
 
 func (s noStore) Spec(context.Context, string) (store.StoredSpec, error) {
@@ -418,14 +419,14 @@ type running struct {
 	log  *logtest.Log
 }
 
-// startWorker runs a worker with the ID w until the test's end, or stop.
+// startWorker runs a worker with the ID w until the test ends or stop is called.
 func startWorker(t testing.TB, nc *nats.Conn, store Store, slots int, known []jobs.Job, tune func(*timing, *session.Timing), edits ...func(*Config)) *running {
 	t.Helper()
 	log := &logtest.Log{}
 	timing := defaultTiming
 	conversation := session.Timing{
 		DrainTimeout:  50 * time.Millisecond,
-		AnswerTimeout: 50 * time.Millisecond, // tests lose messages on purpose
+		AnswerTimeout: 50 * time.Millisecond, // tests lose messages intentionally
 		MaxBackoff:    50 * time.Millisecond,
 	}
 	if tune != nil {

@@ -21,7 +21,7 @@ import (
 
 func all(partitions uint64) jobs.Span { return jobs.Span{Lo: 0, Hi: partitions} }
 
-// wantSum fails the test if the received partials do not merge to the sum of all.
+// wantSum fails the test if the received partials do not merge to the sum of all partitions.
 func wantSum(t *testing.T, l *leader, id string, job jobs.Job, partitions uint64) {
 	t.Helper()
 	l.mu.Lock()
@@ -63,7 +63,7 @@ func TestRunsWhatItIsAssigned(t *testing.T) {
 
 func TestAsksWhoLeads(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
-	l := startLeader(t, nc, 4) // its beacon comes before the worker
+	l := startLeader(t, nc, 4) // the leader's beacon comes before the worker starts
 	startWorker(t, nc, noStore{t}, 1, []jobs.Job{sum("sum", nil)}, nil)
 	l.wait("a report", func() bool { return len(l.reports) > 0 })
 }
@@ -104,7 +104,7 @@ func TestGoesOnWithoutALeaderAndReportsToTheNextOne(t *testing.T) {
 	old.stop()
 	open()
 	for w.Status().Busy > 0 || w.Status().Queued > 0 {
-		time.Sleep(time.Millisecond) // polls the status
+		time.Sleep(time.Millisecond) // interval between checks of the status
 	}
 	if s := w.Status(); s.Items == 0 || s.Bytes == 0 {
 		t.Errorf("status: got %+v, want items kept", s)
@@ -117,7 +117,7 @@ func TestGoesOnWithoutALeaderAndReportsToTheNextOne(t *testing.T) {
 			t.Errorf("partition %d was run %d times", p, got)
 		}
 	}
-	old.beacon() // is ignored
+	old.beacon() // the worker ignores the beacon
 	next.nudge()
 	next.mu.Lock()
 	before := len(next.reports)
@@ -133,7 +133,7 @@ func TestCutOfALongPartitionIsConfirmedAtOnce(t *testing.T) {
 			close(begun)
 			<-gate
 		}
-		time.Sleep(2 * time.Millisecond) // a long partition
+		time.Sleep(2 * time.Millisecond) // each partition takes long
 		return nil
 	})
 	startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
@@ -336,7 +336,8 @@ func (m cleaningMapper) CleanUp(context.Context) error {
 	return nil
 }
 
-// A worker cleans up after a job that has ended, but not after a job that goes on without the worker.
+// A worker cleans up after a job that has ended, but not after a job that continues without the
+// worker.
 func TestCleansUpAfterTheJobsEnd(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		nc := connect(t, startServer(t, -1).ClientURL())
@@ -410,11 +411,11 @@ func TestJobsOfOnePriorityTakeTurns(t *testing.T) {
 
 // slowStore is a store that is unavailable at first.
 type slowStore struct {
-	put  func() // nil, or called when a partial is to be stored
-	mute bool   // partials are stored, and the answers are lost
+	put  func() // called when a partial is to be stored, unless nil
+	mute bool   // partials are stored, but the answers are lost
 
 	mu      sync.Mutex
-	away    int // calls that fail before it is available
+	away    int // number of calls that fail before the store is available
 	params  jobs.Params
 	plan    jobs.Plan
 	blobs   [][]byte
@@ -509,8 +510,8 @@ func TestLargePlansAndPartialsGoThroughTheStore(t *testing.T) {
 	}
 }
 
-// TestLargeParametersAreReadFromTheStore opens a job whose parameters are not in the
-// message, and a job whose stored parameters are not those of the leader.
+// TestLargeParametersAreReadFromTheStore opens a job whose parameters are not in the message, and a
+// job whose stored parameters differ from the leader's.
 func TestLargeParametersAreReadFromTheStore(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	type params struct {
@@ -555,7 +556,7 @@ func TestLargeParametersAreReadFromTheStore(t *testing.T) {
 	}
 }
 
-// narrowStore refuses all partials for their size.
+// narrowStore refuses all partials because of their size.
 type narrowStore struct{ slowStore }
 
 func (*narrowStore) PutPartial(_ context.Context, _ string, _ jobs.Node, data []byte) (string, error) {
@@ -585,8 +586,8 @@ func (textMapper) Map(context.Context, uint64) (string, error) {
 	return "\xff", nil
 }
 
-// A partial that cannot be decoded fails the job with the first report, not when the leader
-// merges it.
+// A partial that cannot be decoded fails the job with the first report, before the leader merges
+// it.
 func TestUndecodablePartialFailsTheJobAtTheFirstReport(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	job := jobs.MustNew(jobs.Definition[struct{}, string, int]{
@@ -598,7 +599,7 @@ func TestUndecodablePartialFailsTheJobAtTheFirstReport(t *testing.T) {
 	})
 	startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
 	l := startLeader(t, nc, 1)
-	const n = 1_000_000 // at a millisecond each
+	const n = 1_000_000 // each partition takes a millisecond
 	l.assign("j", job, 0, n, all(n))
 	l.wait("the failure", func() bool { return len(l.failures) == 1 })
 	if f := l.failures[0]; !f.Permanent || !strings.Contains(f.Error, `string "\xff" is not UTF-8`) {
@@ -606,7 +607,7 @@ func TestUndecodablePartialFailsTheJobAtTheFirstReport(t *testing.T) {
 	}
 }
 
-// A partial that is stored after its job has ended must not stay.
+// A partial that is stored after its job has ended must be removed.
 func TestPartialStoredAfterTheJobsEndIsRemoved(t *testing.T) {
 	t.Run("answered", func(t *testing.T) { testStoredAfterTheEnd(t, false) })
 	t.Run("answer lost", func(t *testing.T) { testStoredAfterTheEnd(t, true) })
@@ -638,7 +639,7 @@ func testStoredAfterTheEnd(t *testing.T, mute bool) {
 	})
 }
 
-// The leader may have removed the job's partials before these were stored.
+// The leader may have removed the job's partials before late partials were stored.
 func TestPartialsNotDurableAtTheJobsEndAreRemoved(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	st := &slowStore{plan: jobs.Plan{Partitions: 1, Data: make([]byte, 2<<20)}}
@@ -680,7 +681,7 @@ func TestManyItemsAreSplitOverReports(t *testing.T) {
 	const n = 10
 	old.order(func(r *wire.Receipt) {
 		r.Opens = []wire.Opening{{Job: "j", Kind: wire.JobKind{Name: "lump", Version: "1"}, Params: jobs.Params("{}"), Partitions: n, Data: make([]byte, 200<<10)}}
-		for p := range uint64(n) { // separate spans: nothing merges
+		for p := range uint64(n) { // separate spans are not merged
 			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: 1, Number: p + 1}, Job: "j", Span: jobs.Span{Lo: p, Hi: p + 1}})
 		}
 	})
@@ -748,7 +749,7 @@ func TestGoesOnWhenNATSComesBack(t *testing.T) {
 	s.Shutdown()
 	s.WaitForShutdown()
 	for w.Status().Connected {
-		time.Sleep(time.Millisecond) // polls the status
+		time.Sleep(time.Millisecond) // interval between checks of the status
 	}
 	if w.Status().Answered {
 		t.Error("answered without a connection")
@@ -777,9 +778,9 @@ func TestEndsWhenTheConnectionIsClosed(t *testing.T) {
 	}
 }
 
-// TestBeaconOfAnEpochThatNoLeaderHas makes the worker follow an epoch whose leader does not
-// exist. The worker reads the lease's record, twice because the first read fails, and returns
-// to the real leader with its results.
+// TestBeaconOfAnEpochThatNoLeaderHas makes the worker follow an epoch that no leader has. The
+// worker reads the lease's record, twice because the first read fails, and returns to the real
+// leader with its results.
 func TestBeaconOfAnEpochThatNoLeaderHas(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	job := sum("sum", nil)
@@ -811,7 +812,7 @@ func TestBeaconOfAnEpochThatNoLeaderHas(t *testing.T) {
 		}
 	}
 	l.mu.Lock()
-	l.sequence, l.received = 0, map[string]uint64{} // the worker will begin a conversation
+	l.sequence, l.received = 0, map[string]uint64{} // the worker will begin a new conversation
 	l.mu.Unlock()
 	close(reset)
 	l.assign("j", job, 0, 1000, all(1000))

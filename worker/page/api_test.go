@@ -78,8 +78,7 @@ type (
 	}
 )
 
-// TestAPI looks at a job of 10^9 partitions while it runs, and then follows a short job to
-// its end.
+// TestAPI queries a job of 10^9 partitions while it runs, and then follows a short job to its end.
 func TestAPI(t *testing.T) {
 	c := newCluster(t)
 	api := c.start(2, nil) + "/api/v1/"
@@ -187,7 +186,7 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-// TestWithoutFleet looks at a job after all workers have gone.
+// TestWithoutFleet queries a job after all workers have left.
 func TestWithoutFleet(t *testing.T) {
 	c := newCluster(t)
 	kill := c.startProcess()
@@ -241,7 +240,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestActions requires the token, and that actions take effect.
+// TestActions checks that actions require the token and take effect.
 func TestActions(t *testing.T) {
 	c := newCluster(t)
 	const token = "a token of sixteen bytes or more"
@@ -266,7 +265,7 @@ func TestActions(t *testing.T) {
 	if got := c.do("POST", api+"poisoned/unknown/requeue", token, &errorAnswer{}); got != http.StatusNotFound {
 		t.Errorf("requeue an entry that is not there: got %d", got)
 	}
-	c.until("the entry is back", func() bool { return c.get(api+"poisoned", &list) == 200 && len(list.Poisoned) == 1 }) // it is poisoned again
+	c.until("the entry is back", func() bool { return c.get(api+"poisoned", &list) == 200 && len(list.Poisoned) == 1 }) // the message is poisoned again
 	if got := c.do("POST", api+"leader/step-down", token, &done); got != 200 {
 		t.Errorf("step down: got %d", got)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 )
 
-// BenchmarkList opens the list of 10,000 ended jobs on a page that was not asked before. The
-// heap is that of all: the page, a leader and the NATS server.
+// BenchmarkList requests the list of 10,000 ended jobs from a page without cached answers. The
+// measured heap includes the page, a leader and the NATS server.
 func BenchmarkList(b *testing.B) {
 	c := newCluster(b)
 	blobs, err := jetstream.Open(b.Context(), c.client.Conn(), jetstream.Config{Cluster: "default"})

@@ -24,7 +24,7 @@ import (
 
 var shots = flag.String("page.shots", "", "folder in which the tests leave screenshots")
 
-// browser is a tab of a headless Chromium. It fails the test if the page logs an error.
+// browser is a tab of a headless Chromium. The browser fails the test if the page logs an error.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
@@ -33,7 +33,7 @@ type browser struct {
 	errors []string
 }
 
-// newBrowser starts Chromium. Without Chromium it skips the test, unless CI is set.
+// newBrowser starts Chromium. newBrowser skips the test without Chromium, unless CI is set.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	if testing.Short() {
@@ -55,13 +55,13 @@ func newBrowser(t *testing.T) *browser {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(program)) // containers have no sandbox
 	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
-	ctx, _ := chromedp.NewContext(allocator) // Cancel ends it
+	ctx, _ := chromedp.NewContext(allocator) // Cancel ends the context
 	b := &browser{t: t, ctx: ctx}
 	t.Cleanup(func() {
 		_ = chromedp.Cancel(ctx) // the test is over
 		end()
 	})
-	// The first step starts the process, which ends with the step's context.
+	// The first step starts the browser process, which ends with the step's context.
 	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func newBrowser(t *testing.T) *browser {
 	return b
 }
 
-// heard notes errors of the page.
+// heard records errors that the page logs.
 func (b *browser) heard(event any) {
 	text := ""
 	switch e := event.(type) {
@@ -119,7 +119,7 @@ func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 
 func (b *browser) open(url string) { b.t.Helper(); b.do(chromedp.Navigate(url)) }
 
-// look evaluates JavaScript in the page. A promise is awaited.
+// look evaluates JavaScript in the page. If the result is a promise, look awaits it.
 func look[T any](b *browser, script string) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -155,7 +155,7 @@ func (b *browser) logPaints() {
 	b.t.Logf("first contentful paint after %d ms", paints)
 }
 
-// at looks at the page in a window of a width. Nothing may scroll sideways.
+// at sets the width of the window and checks the page. The page may not scroll sideways.
 func (b *browser) at(width int) {
 	b.t.Helper()
 	b.do(chromedp.EmulateViewport(int64(width), 900))
@@ -165,7 +165,7 @@ func (b *browser) at(width int) {
 	}
 }
 
-// shot leaves a screenshot of the whole page, if the tests are told to.
+// shot saves a screenshot of the whole page, if the tests are configured to do so.
 func (b *browser) shot(name string) {
 	b.t.Helper()
 	if *shots == "" {
@@ -208,8 +208,8 @@ var axe = sync.OnceValues(func() ([]byte, error) {
 	return data, err
 })
 
-// wantAccessible runs axe-core, which finds what keeps people from using the page. Without
-// npm it does nothing, unless CI is set.
+// wantAccessible checks the page with axe-core, which finds obstacles for people with disabilities.
+// Without npm, wantAccessible does nothing, unless CI is set.
 func (b *browser) wantAccessible(view string) {
 	b.t.Helper()
 	if _, err := exec.LookPath("npm"); err != nil && os.Getenv("CI") == "" {

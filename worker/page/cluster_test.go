@@ -31,11 +31,11 @@ func TestMain(m *testing.M) {
 		runWorker(url)
 		return
 	}
-	http.DefaultTransport.(*http.Transport).DisableKeepAlives = true // no idle connection is a leak
+	http.DefaultTransport.(*http.Transport).DisableKeepAlives = true // an idle connection would count as a leak
 	goleak.VerifyTestMain(m)
 }
 
-// steps is a job that counts its partitions. Those from Hold on wait until the file Release
+// steps is a job that counts its partitions. Partitions from Hold on wait until the file Release
 // exists.
 var steps = jobs.MustNew(jobs.Definition[stepsParams, uint64, stepsResult]{
 	Name: "steps", Version: "1", Defaults: stepsParams{Partitions: 1, Hold: 1 << 62, Fail: 1 << 62},
@@ -88,7 +88,7 @@ type testCluster struct {
 	t       testing.TB
 	cfg     cluster.Config
 	client  *client.Client
-	release string // file
+	release string // file that releases held partitions
 }
 
 func newCluster(t testing.TB) *testCluster {
@@ -131,8 +131,8 @@ func (c *testCluster) start(slots int, edit func(*worker.Config)) string {
 	return "http://" + address[1]
 }
 
-// startProcess starts a worker in a process of its own, without a page. The returned function
-// kills the process.
+// startProcess starts a worker in a separate process, without a page. The returned function kills
+// the process.
 func (c *testCluster) startProcess() (kill func()) {
 	c.t.Helper()
 	program, err := os.Executable()
@@ -141,7 +141,7 @@ func (c *testCluster) startProcess() (kill func()) {
 	}
 	process := exec.Command(program)
 	process.Env = append(os.Environ(), "PAGE_TEST_WORKER="+c.cfg.NATS.URL)
-	if _, err := process.StdinPipe(); err != nil { // it ends with this process
+	if _, err := process.StdinPipe(); err != nil { // the worker ends with this process
 		c.t.Fatal(err)
 	}
 	if err := process.Start(); err != nil {
@@ -149,7 +149,7 @@ func (c *testCluster) startProcess() (kill func()) {
 	}
 	kill = sync.OnceFunc(func() {
 		_ = process.Process.Kill()
-		_ = process.Wait() // killed
+		_ = process.Wait() // the process was killed
 	})
 	c.t.Cleanup(kill)
 	return kill
@@ -167,7 +167,7 @@ func runWorker(url string) {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}()
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends
+	_, _ = io.Copy(io.Discard, os.Stdin) // wait until the test ends
 }
 
 const patience = time.Minute
@@ -202,8 +202,8 @@ func (c *testCluster) submit(p stepsParams, options client.SubmitOptions) string
 	return id
 }
 
-// poison sends a message to the queue that is not a submission, waits until the API lists
-// it, and returns its name.
+// poison sends an invalid submission to the queue, waits until the API lists it, and returns its
+// name.
 func (c *testCluster) poison(api string) string {
 	c.t.Helper()
 	queue, err := jetstream.Open(c.t.Context(), c.client.Conn(), jetstream.Config{Cluster: "default"})
@@ -228,7 +228,7 @@ func (c *testCluster) letEnd(id string) {
 	}
 }
 
-// get reads an answer of the API and returns its status.
+// get reads an answer of the API and returns the HTTP status.
 func (c *testCluster) get(url string, answer any) int {
 	c.t.Helper()
 	return c.do("GET", url, "", answer)

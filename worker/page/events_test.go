@@ -28,8 +28,7 @@ func (l oneConn) Accept() (net.Conn, error) {
 func (l oneConn) Close() error   { return nil }
 func (l oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestSlowViewer opens a stream and reads nothing: the stream ends once the time to write
-// is over.
+// TestSlowViewer opens a stream and reads nothing, so the stream ends after the write timeout.
 func TestSlowViewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, err := New(Config{Cluster: cluster.Config{NATS: cluster.NATS{URL: "nats://127.0.0.1:1"}}})
@@ -44,7 +43,7 @@ func TestSlowViewer(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_ = (&http.Server{Handler: p.Handler()}).Serve(l) // until the listener ends
+			_ = (&http.Server{Handler: p.Handler()}).Serve(l) // Serve returns when the listener is closed
 		}()
 		if _, err := io.WriteString(viewer, "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)

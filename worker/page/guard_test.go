@@ -11,7 +11,7 @@ import (
 
 func newTestPage(t *testing.T, cfg Config) *Page {
 	t.Helper()
-	cfg.Cluster.NATS.URL = "nats://127.0.0.1:1" // nobody listens
+	cfg.Cluster.NATS.URL = "nats://127.0.0.1:1" // nobody listens on this port
 	p, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestOtherSites(t *testing.T) {
 		want                     int
 	}{
 		{"/", "", "none", "navigate", 200},
-		{"/", "", "cross-site", "navigate", 200}, // a link
+		{"/", "", "cross-site", "navigate", 200}, // the request follows a link
 		{"/page/script.js", "", "same-origin", "no-cors", 200},
 		{"/page/script.js", "", "cross-site", "no-cors", 403},
 		{"/api/v1/nothing", "", "cross-site", "navigate", 403},
@@ -60,7 +60,7 @@ func TestOtherSites(t *testing.T) {
 		{"/api/v1/nothing", "http://attacker.example", "", "", 403},
 		{"/api/v1/nothing", "http://127.0.0.1:9465", "", "", 403},
 		{"/api/v1/nothing", "null", "", "", 403},
-		{"/api/v1/nothing", "", "", "", 404}, // not a browser
+		{"/api/v1/nothing", "", "", "", 404}, // the client is not a browser
 	} {
 		got := get(p, "GET", c.path, func(r *http.Request) {
 			for name, value := range map[string]string{"Origin": c.origin, "Sec-Fetch-Site": c.site, "Sec-Fetch-Mode": c.mode} {
@@ -75,8 +75,8 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// TestPolicy requires that the page loads nothing from elsewhere, and that a browser with the
-// policy runs nothing that is written into the page.
+// TestPolicy checks that the page loads nothing from other servers, and that the browser does not
+// run scripts that are inserted into the page.
 func TestPolicy(t *testing.T) {
 	p := newTestPage(t, Config{})
 	got := get(p, "GET", "/", nil)
@@ -118,7 +118,7 @@ func TestToken(t *testing.T) {
 	p := newTestPage(t, Config{Token: "0123456789abcdef"})
 	for header, want := range map[string]int{
 		"": 401, "Bearer": 401, "Bearer 0123456789abcdeg": 401, "Basic 0123456789abcdef": 401,
-		"Bearer 0123456789abcdef": 503, // nobody answers
+		"Bearer 0123456789abcdef": 503, // no leader answers
 	} {
 		if got := get(p, "POST", path, func(r *http.Request) { r.Header.Set("Authorization", header) }); got.Code != want {
 			t.Errorf("%q: got %d, want %d", header, got.Code, want)
@@ -129,7 +129,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestErrorsHaveNoSecrets asks a page that cannot connect.
+// TestErrorsHaveNoSecrets queries a page that cannot connect.
 func TestErrorsHaveNoSecrets(t *testing.T) {
 	const secret = "correct-horse"
 	where := cluster.Config{NATS: cluster.NATS{URL: "nats://shepherd:" + secret + "@127.0.0.1:1"}}

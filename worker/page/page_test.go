@@ -14,9 +14,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
-// TestViews looks at a job of 10^9 partitions with failures while it runs, in windows of two
-// widths, light and dark, and then at a job that has completed, in the page and in a saved
-// file.
+// TestViews views a job of 10^9 partitions with failures while it runs, in windows of two widths,
+// light and dark, and then a completed job, in the page and in a saved file.
 func TestViews(t *testing.T) {
 	b := newBrowser(t)
 	c := newCluster(t)
@@ -64,7 +63,7 @@ func TestViews(t *testing.T) {
 		t.Errorf("failures: %q", text)
 	}
 
-	// The buttons move the detail, and the pointer tells about a cell.
+	// The buttons move the detail view, and the pointer shows information about a cell.
 	look[any](b, `$("za").click(); 0`)
 	b.until(`level === topLevel() && cells.detail.step === 2 ** level`)
 	look[any](b, `$("zx").click(); 0`)
@@ -84,7 +83,7 @@ func TestViews(t *testing.T) {
 	requeue(token, `!$("ask").open`)
 	b.forget("401")
 
-	// The slider replays the job. Now returns to the present.
+	// The slider replays the job. The button Now returns to the present.
 	look[any](b, `$("at").value = 1; $("at").dispatchEvent(new Event("input")); 0`)
 	b.until(`replay !== null && $("detail").hidden && !$("now").disabled`)
 	look[any](b, `$("now").click(); 0`)

@@ -6,7 +6,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Slots call Claim about once a millisecond each, under the worker's lock.
+// The benchmark measures Claim, which slots call about once a millisecond under the worker's lock.
 func TestClaimsDoNotAllocate(t *testing.T) {
 	s, h := claimed(t)
 	if got := testing.AllocsPerRun(100, func() {
@@ -18,7 +18,7 @@ func TestClaimsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkClaim claims partitions of one span; an operation is a claim.
+// BenchmarkClaim claims partitions of one span; one operation is a claim.
 func BenchmarkClaim(b *testing.B) {
 	s, h := claimed(b)
 	for b.Loop() {

@@ -6,7 +6,7 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/importtest"
 )
 
-// TestImports keeps clocks, randomness, I/O and goroutines out of the session.
+// TestImports checks that the session uses no clocks, randomness, I/O or goroutines.
 func TestImports(t *testing.T) {
 	importtest.Check(t, importtest.Rules{Files: 10, Allowed: map[string][]string{
 		"cmp": nil, "context": {"Context"}, "errors": nil, "fmt": {"Errorf"}, "math": {"MaxInt64"}, "slices": nil,

@@ -11,38 +11,38 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// world is a worker's session, the slots that use it, a network that loses and
-// duplicates messages, and leaders that come and go. As real leaders do, they assign
-// partitions that they neither have nor see held.
+// world consists of a worker's session, the slots that use it, a network that loses and duplicates
+// messages, and a sequence of leaders. Like real leaders, the leaders assign partitions that are
+// neither finished nor held.
 type world struct {
 	*rapid.T
 	session *Session
 	jobs    []*jobTruth
 	slots   []*slotState
 
-	report  *wire.Report // in flight
+	report  *wire.Report // report in flight
 	epoch   uint64
-	taken   uint64            // sequence of the last report the leader took
-	heard   bool              // the leader has had a report that lists spans
-	receipt *wire.Receipt     // and its answer
-	orders  wire.Receipt      // for the next receipt
-	given   []wire.Assignment // since the last report that listed spans
-	number  uint64            // of the last span assigned by this leader
+	taken   uint64            // sequence of the last report that the leader processed
+	heard   bool              // the leader has received a report that lists spans
+	receipt *wire.Receipt     // answer to the report in flight
+	orders  wire.Receipt      // orders for the next receipt
+	given   []wire.Assignment // assignments since the last report that listed spans
+	number  uint64            // number of the last span that this leader assigned
 }
 
-// jobTruth is the true state of a job, and what leader and worker know of it.
+// jobTruth is the true state of a job, and the knowledge of leader and worker about it.
 type jobTruth struct {
 	id       string
 	tree     jobs.Tree
-	executed []int // times each partition was run
-	excused  []int // times it had to run again because it failed or its results were lost
+	executed []int // number of executions of each partition
+	excused  []int // number of necessary repetitions of each partition, because it failed or its results were lost
 
-	log      []logged // every item ever delivered, in order
-	received uint64   // items the present leader has
-	durable  uint64   // items in a checkpoint
-	told     uint64   // items the worker was told are durable
+	log      []logged // all delivered items, in order
+	received uint64   // number of items that the current leader has received
+	durable  uint64   // number of items in a checkpoint
+	told     uint64   // number of items that the worker knows to be durable
 	held     []wire.HeldSpan
-	sent     uint64 // items that existed when the report in flight was made
+	sent     uint64 // number of items when the report in flight was made
 }
 
 type logged struct {
@@ -52,15 +52,15 @@ type logged struct {
 
 type slotState struct {
 	run   *HeldSpan
-	claim jobs.Span // not run yet
-	from  uint64    // first partition run and not delivered
-	next  uint64    // first partition not run
-	begun bool      // from and next are set
+	claim jobs.Span // partitions that were claimed and not run yet
+	from  uint64    // first partition that was run and not delivered
+	next  uint64    // first partition that was not run
+	begun bool      // the fields from and next are set
 }
 
 const (
 	propertySlots = 3
-	attempts      = 2 // failures of each partition that fails
+	attempts      = 2 // number of failures of each failing partition
 )
 
 func (w *world) job(id string) *jobTruth {
@@ -78,9 +78,8 @@ func (j *jobTruth) finished(n uint64) []bool {
 	return done
 }
 
-// free lists the spans of partitions that the leader must assign: it does not have
-// them, the worker's last report does not hold them, and it has not assigned them
-// since.
+// free lists the spans that the leader must assign: they are not finished, not held in the worker's
+// last report, and not assigned since then.
 func (w *world) free(j *jobTruth) []jobs.Span {
 	taken := j.finished(j.received)
 	mark := func(s jobs.Span) {
@@ -109,8 +108,7 @@ func (w *world) free(j *jobTruth) []jobs.Span {
 	return free
 }
 
-// assign puts a part of a free span into the next receipt, if the leader has heard what
-// the worker holds.
+// assign adds a part of a free span to the next receipt, if the leader knows what the worker holds.
 func (w *world) assign(j *jobTruth, most uint64) {
 	free := w.free(j)
 	if len(free) == 0 || !w.heard {
@@ -123,11 +121,11 @@ func (w *world) assign(j *jobTruth, most uint64) {
 	w.orders.Assigned = append(w.orders.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: w.epoch, Number: w.number}, Job: j.id, Span: s})
 }
 
-// take has the leader take the report in flight.
+// take lets the leader process the report in flight.
 func (w *world) take() {
 	r := *w.report
 	if r.Epoch != w.epoch || r.Sequence == w.taken {
-		return // meant for an earlier leader, or a duplicate
+		return // the report is a duplicate or for an earlier leader
 	}
 	if r.Sequence != w.taken+1 {
 		w.Fatalf("report %d came after %d", r.Sequence, w.taken)
@@ -167,8 +165,8 @@ func (w *world) take() {
 	w.checkNothingVanished(r)
 }
 
-// checkNothingVanished checks that with a report that lists spans the leader has every
-// item that existed when the report was made.
+// checkNothingVanished checks that, after a report that lists spans, the leader has every item that
+// existed when the report was made.
 func (w *world) checkNothingVanished(r wire.Report) {
 	for _, j := range w.jobs {
 		if !r.More && j.received != j.sent {
@@ -177,7 +175,7 @@ func (w *world) checkNothingVanished(r wire.Report) {
 	}
 }
 
-// answer has the receipt arrive.
+// answer delivers the receipt to the session.
 func (w *world) answer() {
 	if w.receipt == nil || w.report == nil || w.receipt.Epoch != w.report.Epoch || w.receipt.Sequence != w.report.Sequence {
 		return
@@ -208,13 +206,13 @@ func (w *world) answer() {
 	}
 }
 
-// lastItem returns the item delivered last.
+// lastItem returns the last delivered item.
 func (s *Session) lastItem(id string) wire.Item {
 	j, _ := s.find(id)
 	return j.items[len(j.items)-1].Item
 }
 
-// newLeader has the leader die and its successor send a beacon.
+// newLeader replaces the dead leader with a successor, which sends a beacon.
 func (w *world) newLeader() {
 	w.epoch++
 	w.taken, w.heard, w.receipt, w.orders, w.given, w.number = 0, false, nil, wire.Receipt{}, nil, 0
@@ -227,7 +225,7 @@ func (w *world) newLeader() {
 	w.report = nil
 }
 
-// send makes a report, unless one is in flight.
+// send makes a report, unless a report is in flight.
 func (w *world) send() {
 	if w.report == nil {
 		r := w.session.nextReport()
@@ -241,7 +239,7 @@ func (w *world) send() {
 	}
 }
 
-// run has a slot run some of its claim, or claim more.
+// run lets a slot run some of its claimed partitions, or claim more.
 func (w *world) run(s *slotState, upTo uint64) {
 	if s.run == nil {
 		if s.run = w.session.Take(); s.run == nil {
@@ -279,8 +277,8 @@ func (w *world) run(s *slotState, upTo uint64) {
 	}
 }
 
-// items returns the nodes of the partitions before hi that a slot has run and not
-// delivered. Some are large.
+// items returns the nodes of the partitions before hi that a slot has run and not delivered. Some
+// of the nodes have large partials.
 func (w *world) items(j *jobTruth, s *slotState, hi uint64) []logged {
 	var list []logged
 	for _, n := range j.tree.Cover(jobs.Span{Lo: s.from, Hi: hi}) {
@@ -296,7 +294,7 @@ func (w *world) items(j *jobTruth, s *slotState, hi uint64) []logged {
 
 var large = make([]byte, MaxInline)
 
-// deliver hands over the partitions before hi.
+// deliver delivers the results of the partitions before hi.
 func (w *world) deliver(s *slotState, hi uint64) {
 	j := w.job(s.run.Job())
 	w.hand(j, s, hi, s.next, w.items(j, s, hi))
@@ -320,7 +318,7 @@ func (w *world) hand(j *jobTruth, s *slotState, hi, next uint64, list []logged) 
 	s.from, s.next, s.claim = hi, next, jobs.Span{}
 }
 
-// lose has a slot lose the partitions that it has run and not delivered.
+// lose makes a slot lose the partitions that it has run and not delivered.
 func (w *world) lose(s *slotState) {
 	if s.run == nil {
 		return
@@ -333,7 +331,7 @@ func (w *world) lose(s *slotState) {
 	s.run = nil
 }
 
-// check compares the session with the truth.
+// check compares the session with the true state of its jobs.
 func (w *world) check() {
 	for _, j := range w.jobs {
 		inside, _ := w.session.find(j.id)
@@ -383,10 +381,10 @@ func (w *world) check() {
 	}
 }
 
-// TestNothingIsLostOrRunTwice plays random schedules of runs, deliveries, failures, lost
-// messages, cuts, checkpoints and changes of leader. It checks after every step that the
-// session is consistent, and that a partition is run again only if it failed or its slot
-// lost it. At the end it checks that everything gets done.
+// TestNothingIsLostOrRunTwice plays random schedules of runs, deliveries, failures, lost messages,
+// cuts, checkpoints and changes of leader. After every step, the test checks that the session is
+// consistent, and that a partition runs again only if it failed or its slot lost it. At the end,
+// the test checks that all partitions are finished.
 func TestNothingIsLostOrRunTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, err := New(Config{Worker: "w", Hello: wire.Hello{Slots: propertySlots}})
@@ -444,7 +442,7 @@ func (w *world) cut(j *jobTruth) {
 	w.orders.Cuts = append(w.orders.Cuts, wire.Cut{ID: h.ID, Hi: rapid.Uint64Range(0, h.Span.Hi+1).Draw(w.T, "hi")})
 }
 
-// finish goes on without faults until everything is done and durable.
+// finish continues without faults until all partitions are finished and durable.
 func (w *world) finish() {
 	for range 10_000 {
 		for _, s := range w.slots {

@@ -13,8 +13,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// TestScripts runs the scripts in testdata, one per thing that can fail. With
-// -rewrite it writes what the session does into them. Commands:
+// TestScripts runs the scripts in testdata, one per thing that can fail. The flag -rewrite updates
+// the expected output of the scripts. The scripts contain these commands:
 //
 //	new [slots=N] [max-kept=BYTES] [storage=S]
 //	                                   a session of worker w; 2 slots by default; jobs have 1000 partitions
@@ -43,9 +43,9 @@ import (
 //	lose-call [call=N]                 its code does not return
 //	wait [D]                           time passes, with a tick whenever one is due; without D, until one is
 //
-// With after=D, any command first waits. After a direct call the session is stepped
-// if it asks for that. Each line of output is an action with its instant, or what a
-// slot gets; the last line says what the session waits for and what it holds.
+// A command with after=D first waits for D. After a direct call, the script calls Step if NeedsStep
+// returns true. Each line of output is an action with its time, or the result of a slot's call; the
+// last line says what the session waits for and what it holds.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{}
@@ -59,16 +59,16 @@ type script struct {
 	session *Session
 	now     time.Duration
 	out     strings.Builder
-	sent    SendReport // the last
-	asked   ReadRecord // the last
-	spans   uint64     // assigned so far
+	sent    SendReport // last SendReport
+	asked   ReadRecord // last ReadRecord
+	spans   uint64     // number of spans assigned so far
 	slots   map[string]*scriptSlot
-	calls   map[string]*HeldCall // that run
+	calls   map[string]*HeldCall // running calls
 }
 
 type scriptSlot struct {
 	span *HeldSpan
-	done jobs.Span // not delivered
+	done jobs.Span // partitions that were run and not delivered
 }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
@@ -123,7 +123,7 @@ func (s *script) begin() {
 	s.session = session
 }
 
-// wait passes time, with the ticks that are due.
+// wait advances the time and sends the ticks that are due.
 func (s *script) wait(d time.Duration) {
 	until := s.now + d
 	for due := s.session.Due(); due <= until; due = s.session.Due() {
@@ -145,7 +145,7 @@ func (s *script) waitCommand() {
 	s.wait(due - s.now)
 }
 
-// step steps the session and prints its actions.
+// step passes an input to the session and prints its actions.
 func (s *script) step(in Input) {
 	for _, a := range s.session.Step(s.now, in) {
 		if sent, ok := a.(SendReport); ok {
@@ -161,7 +161,7 @@ func (s *script) step(in Input) {
 	}
 }
 
-// call makes a direct call, as slots and tasks do.
+// call makes a direct call, like slots and tasks.
 func (s *script) call() {
 	switch s.d.Cmd {
 	case "opened":
@@ -296,7 +296,7 @@ func (s *script) node(text string) jobs.Node {
 	return jobs.Node{Level: uint8(s.number(level)), Index: s.number(index)}
 }
 
-// receipt makes a receipt, by default that of the last report.
+// receipt makes a receipt, by default for the last report.
 func (s *script) receipt() ReceiptHeard {
 	r := wire.Receipt{Epoch: s.sent.Report.Epoch, Sequence: s.sent.Report.Sequence, Storage: s.text("storage", ""), Holds: s.d.HasArg("holds")}
 	acknowledged := map[string]*wire.JobReceipt{}
@@ -446,7 +446,7 @@ func briefReport(r wire.Report) string {
 	return strings.Join(list, ", ")
 }
 
-// state says what the session waits for and what it holds.
+// state describes what the session waits for and what it holds.
 func (s *script) state() string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -485,7 +485,7 @@ func (s *script) state() string {
 
 func (s *script) printf(format string, args ...any) { fmt.Fprintf(&s.out, format+"\n", args...) }
 
-// word returns the argument at a place.
+// word returns the i-th argument.
 func (s *script) word(i int) string {
 	if i >= len(s.d.CmdArgs) {
 		s.d.Fatalf(s.t, "too few arguments")

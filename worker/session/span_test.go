@@ -13,8 +13,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// The tests in this file play a worker with two slots that follows epoch 1, whatever
-// time it is: the scripts test when reports are made. Jobs have 1000 partitions.
+// The tests in this file use a worker with two slots that follows epoch 1, and ignore time: the
+// scripts test when reports are made. Jobs have 1000 partitions.
 
 func newSession(t *testing.T) *Session {
 	t.Helper()
@@ -38,7 +38,7 @@ type orders struct {
 	ignored []error
 }
 
-// takeReceipt has the session take a receipt, at any time.
+// takeReceipt lets the session process a receipt without regard to time.
 func (s *Session) takeReceipt(r wire.Receipt) (o orders, err error) {
 	if err := s.check(r); err != nil {
 		return o, err
@@ -58,7 +58,7 @@ func (s *Session) takeReceipt(r wire.Receipt) (o orders, err error) {
 	return o, nil
 }
 
-// exchange reports, and answers with the receipt that fill completes.
+// exchange sends a report, and answers with the receipt that the function fill completes.
 func exchange(t testing.TB, s *Session, fill func(*wire.Receipt)) (wire.Report, orders) {
 	t.Helper()
 	report := s.nextReport()
@@ -79,7 +79,7 @@ func exchange(t testing.TB, s *Session, fill func(*wire.Receipt)) (wire.Report, 
 	return report, o
 }
 
-// assign adds spans of a job to a receipt, numbered from number.
+// assign adds spans of a job to a receipt, with consecutive numbers from number on.
 func assign(job string, priority int, number uint64, spans ...jobs.Span) func(*wire.Receipt) {
 	return func(r *wire.Receipt) {
 		r.Opens = append(r.Opens, wire.Opening{Job: job, Partitions: 1000, Priority: priority})
@@ -100,7 +100,7 @@ func run(s jobs.Span) []wire.Item {
 	return items
 }
 
-// held prints the spans of a report: number, job, range, and ! if it runs.
+// held prints the spans of a report: number, job, range, and ! for a running span.
 func held(r wire.Report) string {
 	var list []string
 	for _, s := range r.Spans {
@@ -227,7 +227,7 @@ func TestItemsThatDoNotFitFollowBeforeSpansAdvance(t *testing.T) {
 	if !report.More || len(report.Spans) != 0 || len(report.Jobs[0].Items) != 2 || !s.schedule.urgent {
 		t.Errorf("got %d items and spans %s, more %v, urgent %v; want 2, none and the rest at once", len(report.Jobs[0].Items), held(report), report.More, s.schedule.urgent)
 	}
-	report, _ = exchange(t, s, received(3)) // the second item is not taken
+	report, _ = exchange(t, s, received(3)) // the leader does not accept the second item
 	wantHeld(t, report, "2a[4,9)")
 	if report.More || report.Jobs[0].First != 3 || len(report.Jobs[0].Items) != 2 {
 		t.Errorf("got %d items from %d, more %v; want 2 from 3 and no more", len(report.Jobs[0].Items), report.Jobs[0].First, report.More)
@@ -321,7 +321,7 @@ func TestCutTakesOnlyPartitionsThatAreNotClaimed(t *testing.T) {
 		t.Errorf("ignored %v", orders.ignored)
 	}
 	report, _ = exchange(t, s, nil)
-	wantHeld(t, report, "3a[200,250)") // a cut never lengthens
+	wantHeld(t, report, "3a[200,250)") // a cut never lengthens a span
 }
 
 func TestAFailureStandsForItsPartition(t *testing.T) {
@@ -334,7 +334,7 @@ func TestAFailureStandsForItsPartition(t *testing.T) {
 	if !s.schedule.urgent {
 		t.Error("a failure is not urgent")
 	}
-	wantClaim(t, s, r, 8, 3, 8) // the same span goes on after it
+	wantClaim(t, s, r, 8, 3, 8) // the same span continues after it
 	report, _ := exchange(t, s, nil)
 	wantHeld(t, report, "1a[3,8)!")
 
@@ -383,8 +383,7 @@ func TestDeliverRefusesItemsThatDoNotCover(t *testing.T) {
 	deliver(t, s, r, 16, run(jobs.Span{Lo: 10, Hi: 16})...)
 }
 
-// The end of a span is reported at once only if work runs short, or the job may be at
-// its end.
+// The end of a span is reported at once only if work is running short or the job may be at its end.
 func TestTheEndOfASpanIsUrgentWhenWorkRunsShort(t *testing.T) {
 	for _, c := range []struct {
 		slots, queued int
@@ -392,7 +391,7 @@ func TestTheEndOfASpanIsUrgentWhenWorkRunsShort(t *testing.T) {
 		want          bool
 	}{
 		{slots: 1, queued: 0, want: true},
-		{slots: 1, queued: 1, want: true}, // the slot takes it, and none is left
+		{slots: 1, queued: 1, want: true}, // the slot takes the only queued span
 		{slots: 1, queued: 2, want: false},
 		{slots: 8, queued: 4, want: true},
 		{slots: 8, queued: 5, want: false},
@@ -410,7 +409,7 @@ func TestTheEndOfASpanIsUrgentWhenWorkRunsShort(t *testing.T) {
 			exchange(t, s, assign(rest, 0, 2+i, jobs.Span{Lo: 8 * (i + 1), Hi: 8 * (i + 2)}))
 		}
 		wantClaim(t, s, r, 8, 0, 8)
-		exchange(t, s, nil) // so that nothing else is urgent
+		exchange(t, s, nil) // after this, nothing else is urgent
 		deliver(t, s, r, 8, run(jobs.Span{Lo: 0, Hi: 8})...)
 		if s.schedule.urgent != c.want {
 			t.Errorf("%+v: urgent is %v", c, s.schedule.urgent)
@@ -418,7 +417,7 @@ func TestTheEndOfASpanIsUrgentWhenWorkRunsShort(t *testing.T) {
 	}
 }
 
-// A slot that goes on delivers partitions that few nodes cover, and keeps the others.
+// A slot that continues delivers partitions that few nodes cover, and keeps the others.
 func TestHandOverEndsAtATreeBoundary(t *testing.T) {
 	s := newSession(t)
 	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 32, Hi: 200}))
@@ -451,7 +450,7 @@ func TestItemNumbersGoOnAfterAJobHasEnded(t *testing.T) {
 		t.Errorf("ended: got %v, want a and b", orders.ended)
 	}
 	wantClaim(t, s, r, 8, 0, 0)
-	deliver(t, s, r, 8, run(jobs.Span{Lo: 4, Hi: 8})...) // too late, and no error
+	deliver(t, s, r, 8, run(jobs.Span{Lo: 4, Hi: 8})...) // the delivery is too late, but not an error
 	s.Release(r)
 	if !s.Empty() {
 		t.Error("something is left of the job")
@@ -504,7 +503,7 @@ func TestTakePrefersPriorityThenFewestSlotsThenLongestWait(t *testing.T) {
 	if one.Job() != "c" || two.Job() != "a" || s.Take() != nil {
 		t.Fatalf("got %s and %s, want c and a, and no third", one.Job(), two.Job())
 	}
-	s.Release(one) // as if it were to go on later
+	s.Release(one) // act as if the slot were to continue later
 	if again := s.Take(); again != one {
 		t.Errorf("got %s, want c again: nothing has a higher priority", again.Job())
 	}
@@ -528,9 +527,9 @@ func TestHigherPriorityTakesAsManySlotsAsItNeeds(t *testing.T) {
 	s.Opened("a")
 	one := s.Take()
 	exchange(t, s, assign("c", 5, 21, jobs.Span{Lo: 0, Hi: 10}))
-	wantClaim(t, s, one, 1, 0, 1) // c is not open
+	wantClaim(t, s, one, 1, 0, 1) // job c is not open
 	s.Opened("c")
-	wantClaim(t, s, one, 1, 1, 2) // and then the idle slot is for c
+	wantClaim(t, s, one, 1, 1, 2) // the idle slot is for job c
 	two := s.Take()
 	if two.Job() != "c" {
 		t.Fatalf("got %s, want c", two.Job())
@@ -560,7 +559,7 @@ func TestOnlyAsManySlotsYieldAsAreNeeded(t *testing.T) {
 		t.Fatal("no slot yields")
 	}
 	wantClaim(t, s, two, 1, 10, 11)
-	wantClaim(t, s, one, 1, 0, 0) // once told to yield, it gets nothing more
+	wantClaim(t, s, one, 1, 0, 0) // a slot that was told to yield gets no more partitions
 }
 
 func TestReceiptsThatMakeNoSense(t *testing.T) {

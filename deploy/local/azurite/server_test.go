@@ -41,7 +41,7 @@ func answers(t *testing.T, rawURL string) bool {
 func TestStartTwoAndStop(t *testing.T) {
 	needNode(t)
 	var wait sync.WaitGroup
-	for range 2 { // if Azurite is not installed yet, one of them installs it
+	for range 2 { // if Azurite is not installed yet, one of the two processes installs it
 		wait.Go(func() {
 			server, err := Start(t.Context(), Config{Dir: t.TempDir()})
 			if err != nil {

@@ -94,7 +94,7 @@ func TestHandler(t *testing.T) {
 	if _, err := queue.EnqueueMessage(t.Context(), "eA==", nil); err != nil || time.Since(begun) < 300*time.Millisecond {
 		t.Errorf("late: %v, in %v", err, time.Since(begun))
 	}
-	// Resets, lost answers and busy replies are retried; the refusal is not.
+	// Resets, lost answers and busy replies are retried; refused requests are not.
 	if n := transport.Requests(account.PutBlob); n != 7 {
 		t.Errorf("%d requests to %s, want 7", n, account.PutBlob)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 )
 
-// TestFullDisk fills the disk until writes fail, and makes room again.
+// TestFullDisk fills the disk until writes fail, and then frees space.
 func TestFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	switch err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=32m"); {

@@ -2,8 +2,8 @@ package natsserver
 
 import "testing"
 
-// TestEveryWriteIsSynced checks the setting: only a crash of the machine, not of the
-// process, could show whether a write was synced.
+// TestEveryWriteIsSynced checks the setting, because only a crash of the machine could show whether
+// a write was synced.
 func TestEveryWriteIsSynced(t *testing.T) {
 	s, err := Start(Config{Dir: t.TempDir()})
 	if err != nil {

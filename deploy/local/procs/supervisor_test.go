@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// watched is a writer that tests can wait on.
+// watched is a writer whose text tests can wait for.
 type watched struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -54,7 +54,7 @@ func (w *watched) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// count waits until the text contains what n times.
+// count waits until the text contains the string what n times.
 func (w *watched) count(t *testing.T, n int, what string) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -151,7 +151,7 @@ func TestDoesNotRestartUnlessConfigured(t *testing.T) {
 	s, _ := newSupervisor(t, "exits", false)
 	p := start(t, s)
 	<-p.Done()
-	s.Stop(time.Minute, nil) // returns when no process can start any more
+	s.Stop(time.Minute, nil) // Stop returns when no process can start any more
 	if got := len(s.Running()); got != 0 {
 		t.Errorf("running: got %d processes, want 0", got)
 	}

@@ -26,7 +26,7 @@ const subject = "bulk"
 
 var node = jobs.Node{Level: 3, Index: 5}
 
-// source has the partials of one node.
+// source contains the partials of one node.
 type source struct {
 	data []byte
 	err  error
@@ -55,7 +55,7 @@ func fetch(ctx context.Context, nc *nats.Conn, subject, job string, node jobs.No
 
 func random(n int) []byte {
 	data := make([]byte, n)
-	_, _ = rand.NewChaCha8([32]byte{1}).Read(data) // never fails
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(data) // Read never fails
 	return data
 }
 
@@ -106,7 +106,7 @@ func TestFetchFails(t *testing.T) {
 	}
 }
 
-// TestHolderDies has the holder's connection close half-way.
+// TestHolderDies closes the holder's connection half-way through a fetch.
 func TestHolderDies(t *testing.T) {
 	s := &source{data: random(16 << 20)}
 	url := natstest.StartOptions(t, server.Options{}).ClientURL()
@@ -132,7 +132,7 @@ func TestHolderDies(t *testing.T) {
 	}
 }
 
-// TestCancelled cancels a fetch half-way: the holder is not asked for the rest.
+// TestCancelled cancels a fetch half-way, after which the holder gets no more requests.
 func TestCancelled(t *testing.T) {
 	s := &source{data: random(64 << 20)}
 	ctx, cancel := context.WithCancel(t.Context())

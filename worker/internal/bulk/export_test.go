@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// CheckRequest checks that a valid request is encoded as the same bytes. It reports whether the
-// request is valid.
+// CheckRequest checks that a valid request is encoded as the same bytes. CheckRequest reports
+// whether the request is valid.
 func CheckRequest(t *testing.T, data []byte) bool {
 	job, node, offset, n, ok := decodeRequest(data)
 	if ok && !bytes.Equal(encodeRequest(job, node, offset, n), data) {

@@ -55,7 +55,7 @@ func TestSpill(t *testing.T) {
 	for i := range 10 {
 		put(h, jobs.Leaf(uint64(i)), data(i, 300), true)
 	}
-	eventually(t, "eight partials are spilled", func() bool { // there is room for one more
+	eventually(t, "eight partials are spilled", func() bool { // there is space for one more partial
 		inMemory, spilled := h.Bytes()
 		return inMemory == 600 && spilled == 2400 && !h.Short()
 	})
@@ -86,8 +86,8 @@ func TestSpill(t *testing.T) {
 	}
 }
 
-// TestSpillFails removes the folder: the partials stay, and the log says which could not be
-// written.
+// TestSpillFails removes the spill folder: the partials stay in memory, and the log names the
+// partial that could not be written.
 func TestSpillFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spill")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -113,7 +113,8 @@ func TestNoFolder(t *testing.T) {
 	}
 }
 
-// TestReserve has one reservation go on although memory is short, and a second one wait.
+// TestReserve makes one reservation that succeeds although memory is short, and a second
+// reservation that waits.
 func TestReserve(t *testing.T) {
 	changes := make(chan struct{}, 100)
 	h, _ := start(t, holdings.Config{Limit: 1000, Changed: func() { changes <- struct{}{} }})
@@ -144,7 +145,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestTake takes a partial that nobody reads, and reuses the memory of dropped ones.
+// TestTake takes a partial that nobody reads, and reuses the memory of dropped partials.
 func TestTake(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 10_000, Spares: 2})
 	put(h, jobs.Leaf(0), data(0, 100), true)
@@ -184,7 +185,7 @@ func TestTake(t *testing.T) {
 	if taken, ok = h.Take("j", jobs.Leaf(1)); !ok {
 		t.Fatal("took nothing the second time")
 	}
-	put(h, jobs.Leaf(1), data(1, 100), true) // it was computed again
+	put(h, jobs.Leaf(1), data(1, 100), true) // the partial was computed again
 	if h.DropTaken("j", jobs.Leaf(1)) {
 		t.Error("dropped a partial that was put again")
 	}
@@ -198,7 +199,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestSparesGiveWay fills the memory: spare memory is given up, and partials are not spilled for it.
+// TestSparesGiveWay fills the memory: spare memory is freed before partials are spilled.
 func TestSparesGiveWay(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 1000, Spares: 10})
 	for range 5 {

@@ -11,7 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/internal/imds"
 )
 
-// TestEvents decodes answers of the service, and of other servers at its address.
+// TestEvents decodes answers of the metadata service, and of other servers at its address.
 func TestEvents(t *testing.T) {
 	answer := http.StatusOK
 	body := ""

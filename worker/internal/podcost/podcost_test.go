@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// apiServer stands in for Kubernetes. It sends each request to requests, and answers with
-// the next status from statuses.
+// apiServer is a fake of the Kubernetes API server. apiServer sends each request to the channel
+// requests, and answers with the next status from statuses.
 type apiServer struct {
 	requests chan string
 	statuses chan int
@@ -69,7 +69,7 @@ func start(t *testing.T, cost func() float64, log io.Writer) (s apiServer, accou
 	return s, account
 }
 
-// TestAnnotates expects a request for each cost that differs much from the last one.
+// TestAnnotates expects a request for each cost that differs much from the previous cost.
 func TestAnnotates(t *testing.T) {
 	var cost atomic.Int64
 	var log bytes.Buffer
@@ -87,7 +87,7 @@ func TestAnnotates(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(account, "token"), []byte("second"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cost.Store(400) // while the first request is in flight
+	cost.Store(400) // change the cost while the first request is in flight
 	s.statuses <- http.StatusOK
 	want("second", 400)
 	cost.Store(0)
@@ -96,8 +96,8 @@ func TestAnnotates(t *testing.T) {
 	s.statuses <- http.StatusOK
 }
 
-// TestRefused expects one line for repeated refusals, with what to do, and that the
-// annotator retries.
+// TestRefused expects one log line with a remedy for repeated refusals, and that the annotator
+// retries.
 func TestRefused(t *testing.T) {
 	var log bytes.Buffer
 	t.Run("requests", func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestWorthTelling(t *testing.T) {
 	}
 }
 
-// TestOutsideAPod expects errors that name what is missing.
+// TestOutsideAPod expects errors that name the missing variable or file.
 func TestOutsideAPod(t *testing.T) {
 	for _, name := range []string{"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "POD_NAME", "POD_NAMESPACE"} {
 		t.Setenv(name, "")
