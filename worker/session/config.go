@@ -31,46 +31,47 @@ type Config struct {
 // default.
 type Timing struct {
 	// Spacing is the shortest time between two reports, so that a worker with many short spans does
-	// not report after each span. The default is 5 ms.
+	// not report after each span. Spacing defaults to 5 ms.
 	Spacing time.Duration
 
 	// Interval is the time between two reports if nothing is urgent. Interval applies until the
-	// leader, which knows how many workers report, sets another interval. The default is 200 ms.
+	// leader, which knows how many workers report, sets another interval. Interval defaults to 200
+	// ms.
 	Interval time.Duration
 
-	// MaxInterval bounds the interval that a leader may set. The default is 1 min.
+	// MaxInterval bounds the interval that a leader may set. MaxInterval defaults to 1 min.
 	MaxInterval time.Duration
 
 	// DrainInterval is the maximum report interval while the worker drains, so that the worker can
-	// leave soon. The default is 100 ms.
+	// leave soon. DrainInterval defaults to 100 ms.
 	DrainInterval time.Duration
 
 	// HandOver is how long a report waits for the results of slots. Slots with short partitions
 	// deliver results within about a millisecond. The default of HandOver is 5 ms.
 	HandOver time.Duration
 
-	// AnswerTimeout is how long to wait for a receipt before the report is resent. The default is 1
-	// s.
+	// AnswerTimeout is how long to wait for a receipt before the report is resent. AnswerTimeout
+	// defaults to 1 s.
 	AnswerTimeout time.Duration
 
 	// MinBackoff and MaxBackoff bound the wait after a report that was refused or had no
 	// responders. The wait doubles after each consecutive failure. MaxBackoff is also the time
-	// between two requests for the leader. The defaults are 10 ms and 1 s.
+	// between two requests for the leader. MinBackoff and MaxBackoff default to 10 ms and 1 s.
 	MinBackoff, MaxBackoff time.Duration
 
 	// RecordAfter is how long a report stays unanswered before the session asks for the lease's
 	// record. RecordAfter is longer than most elections, so elections usually cause no reads of the
 	// record. The time until the next read of the record doubles after each read, up to
-	// MaxRecordPause. The defaults are 5 s and 1 min.
+	// MaxRecordPause. RecordAfter and MaxRecordPause default to 5 s and 1 min.
 	RecordAfter, MaxRecordPause time.Duration
 
 	// DrainTimeout is how long a draining worker waits for running partitions to end and for items
-	// to become durable. After DrainTimeout, running spans are cancelled. The default is 20 s,
-	// because Kubernetes by default allows 30 s for stopping.
+	// to become durable. After DrainTimeout, running spans are cancelled. DrainTimeout defaults to
+	// 20 s, because Kubernetes by default allows 30 s for stopping.
 	DrainTimeout time.Duration
 
 	// LeaveTimeout is how long after DrainTimeout the worker still tries to report the results of
-	// the cancelled spans. The default is 1 s.
+	// the cancelled spans. LeaveTimeout defaults to 1 s.
 	LeaveTimeout time.Duration
 }
 
