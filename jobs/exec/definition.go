@@ -50,6 +50,10 @@ type Kind[P any] struct {
 	// Cache sets the program's environment variable BELLWETHER_CACHE to a folder that all calls of
 	// this process share. Without a guard, the variable is not set.
 	Cache bool
+	// Describe makes the data of each call of the phase map begin with a line of three words: the names
+	// of the objects as a quoted string, the offset and the number of bytes. If there is no input, the
+	// line is empty. Only a kept process needs the line, because its environment cannot describe a call.
+	Describe bool
 }
 
 // Definition returns the definition of the kind of job.
@@ -65,7 +69,7 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 			return dataset.PlanLines(ctx, params.input())
 		},
 		Open: func(ctx context.Context, p P, plan jobs.Plan) (jobs.Mapper[[]byte], error) {
-			m := mapper{partitions: plan.Partitions}
+			m := mapper{partitions: plan.Partitions, describe: k.Describe}
 			params := k.Program(p)
 			var err error
 			if m.merge, err = parseMerge(params.Merge); err != nil {
@@ -146,6 +150,7 @@ type mapper struct {
 	merge      merge
 	partitions uint64
 	input      *dataset.Lines // lines for standard input of the calls; nil if standard input is empty
+	describe   bool           // value of the field Describe of the kind
 }
 
 // Close releases the runner of the job.
@@ -176,6 +181,9 @@ func (m mapper) call(partition uint64) call {
 		"BELLWETHER_PARTITION=" + strconv.FormatUint(partition, 10),
 		"BELLWETHER_PARTITIONS=" + strconv.FormatUint(m.partitions, 10),
 	}
+	if m.describe {
+		c.prefix = m.description(partition)
+	}
 	if m.input != nil {
 		objects, offset, length := m.input.Range(partition)
 		c.env = append(c.env,
@@ -185,4 +193,13 @@ func (m mapper) call(partition uint64) call {
 		c.each = func(ctx context.Context, do func([]byte) error) error { return m.input.Each(ctx, partition, do) }
 	}
 	return c
+}
+
+// description returns the line that describes the input of a partition: see Kind.
+func (m mapper) description(partition uint64) []byte {
+	if m.input == nil {
+		return []byte{'\n'}
+	}
+	objects, offset, length := m.input.Range(partition)
+	return fmt.Appendf(nil, "%q %d %d\n", strings.Join(objects, "\n"), offset, length)
 }

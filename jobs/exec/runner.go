@@ -16,6 +16,7 @@ type call struct {
 	numbers  [2]uint64                                                   // numbers in the frame of the call
 	env      []string                                                    // environment variables of this call, in addition to the variables of every call
 	each     func(ctx context.Context, do func(data []byte) error) error // passes the pieces of standard input to do; nil if standard input is empty
+	prefix   []byte                                                      // beginning of the data of a call in a kept process
 	operands []operand                                                   // partials that the program gets as files
 }
 
@@ -44,9 +45,9 @@ type runners struct {
 }
 
 type shared struct {
-	users  int        // number of users; guarded by runners.mu
-	mu     sync.Mutex // locked while the runner is made
-	runner *runner    // runner of the job; nil until the first user has made the runner
+	users  int           // number of users; guarded by runners.mu
+	turn   chan struct{} // channel with room for one value, which contains a value while a user makes the runner
+	runner *runner       // runner of the job; nil until the first user has made the runner
 }
 
 // acquire returns the runner of a job. The caller must release the runner.
@@ -54,7 +55,7 @@ func (r *runners) acquire(ctx context.Context, j job) (*runner, error) {
 	r.mu.Lock()
 	s := r.list[j.id]
 	if s == nil {
-		s = &shared{}
+		s = &shared{turn: make(chan struct{}, 1)}
 		if r.list == nil {
 			r.list = map[string]*shared{}
 		}
@@ -63,8 +64,12 @@ func (r *runners) acquire(ctx context.Context, j job) (*runner, error) {
 	s.users++
 	r.mu.Unlock()
 
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, errors.Join(fmt.Errorf("wait for the files of the job: %w", context.Cause(ctx)), r.release(j.id, s))
+	}
 	if s.runner == nil {
 		made, err := newRunner(ctx, r.guard, j)
 		if err != nil {
@@ -153,7 +158,7 @@ func (r *runner) once(ctx context.Context, c call) ([]byte, error) {
 	if r.kept == nil {
 		return r.program.once(ctx, r.guard, c)
 	}
-	var input []byte
+	input := c.prefix
 	if c.each != nil {
 		err := c.each(ctx, func(data []byte) error {
 			input = append(input, data...)

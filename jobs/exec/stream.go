@@ -47,6 +47,9 @@ func (m streamer) Stream(ctx context.Context, span jobs.Span) iter.Seq2[[]byte, 
 // frame appends the call of a partition to a batch.
 func (m mapper) frame(ctx context.Context, batch []byte, partition uint64) ([]byte, error) {
 	var input []byte
+	if m.describe {
+		input = m.description(partition)
+	}
 	if m.input != nil {
 		err := m.input.Each(ctx, partition, func(data []byte) error {
 			input = append(input, data...)

@@ -15,15 +15,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/exec"
 )
 
-const (
-	// maxOutput is the largest value of the parameter max-output. The limit is needed because a
-	// host process keeps the output in memory.
-	maxOutput = 1 << 30
-	// hostMemory is the memory in bytes that a host process may use in addition to the module's
-	// memory and copies of its output. The compiler and the tables of modules use the additional
-	// memory.
-	hostMemory = 1 << 30
-)
+// maxOutput is the largest value of the parameter max-output. The limit is needed because a
+// host process keeps the output in memory.
+const maxOutput = 1 << 30
+
+// hostMemory is the memory in bytes that a host process may use in addition to the module's
+// memory and copies of its output. The compiler and the tables of modules use the additional
+// memory. Tests set a lower value.
+var hostMemory uint64 = 1 << 30
 
 // Params contains the parameters of the job wasm.
 type Params struct {
@@ -47,7 +46,7 @@ func Define(guard *exec.Guard, host ...string) jobs.Definition[Params, []byte, e
 	return exec.Kind[Params]{
 		Name: "wasm", Version: "1", Summary: "run a WebAssembly module for each partition, and merge what the calls write",
 		Defaults: Params{Split: "lines", Block: dataset.DefaultBlock, Merge: "concat", Timeout: 10 * time.Minute, Memory: "512MiB", MaxOutput: "64MiB"},
-		Guard:    guard, Cache: true,
+		Guard:    guard, Cache: true, Describe: true,
 		Program: func(p Params) exec.Params { return p.program(host) },
 		Title:   func(p Params) string { return p.command()[0] },
 		Check:   func(p Params) string { return checkPhase },

@@ -16,7 +16,8 @@
 // A module that exports _start is a command, like a program of the job exec. A call of a command
 // reads standard input and writes standard output. The arguments of a command are the words after
 // the module's name. The environment variables of a command are BELLWETHER_JOB and the variables
-// with the endings _PHASE, _PARTITION, _PARTITIONS and _MEMORY. With merge=program, a call of the
+// with the endings _PHASE, _PARTITION, _PARTITIONS, _INPUT, _OFFSET, _LENGTH and _MEMORY. With
+// merge=program, a call of the
 // phase merge gets the names of two files as additional arguments. With finish=true, the call of
 // the phase finish gets the name of one file.
 //
@@ -43,7 +44,7 @@
 // Modules run in host processes, one for each slot ([HostMain]). A host process can be killed at
 // once when a time limit has passed. Checks of the time in each loop of a module would make the
 // module several times slower. A host process compiles each module once, or loads the machine code
-// that another process of the worker has compiled.
+// that another process of the worker has compiled. A worker keeps at most 512 MiB of machine code.
 //
 // # What can fail
 //

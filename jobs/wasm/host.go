@@ -2,12 +2,13 @@ package wasm
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -49,12 +50,17 @@ func HostMain(args []string, in io.Reader, out io.Writer) error {
 		job: os.Getenv("BELLWETHER_JOB"), cache: os.Getenv("BELLWETHER_CACHE"),
 	}
 	defer m.close()
-	return m.serve(context.Background(), bufio.NewReader(in), out)
+	return m.serve(context.Background(), bufio.NewReaderSize(in, 64<<10), bufio.NewWriter(out))
 }
 
 // serve answers calls until the input ends.
-func (m *module) serve(ctx context.Context, calls *bufio.Reader, answers io.Writer) error {
+func (m *module) serve(ctx context.Context, calls *bufio.Reader, answers *bufio.Writer) error {
 	for {
+		if calls.Buffered() == 0 {
+			if err := answers.Flush(); err != nil {
+				return err
+			}
+		}
 		f, err := readFrame(calls)
 		if err == io.EOF {
 			return nil
@@ -73,9 +79,8 @@ func (m *module) serve(ctx context.Context, calls *bufio.Reader, answers io.Writ
 				status = "permanent"
 			}
 		}
-		if _, err := answers.Write(slices.Concat(fmt.Appendf(nil, "%s %d\n", status, len(output)), output)); err != nil {
-			return err
-		}
+		_, _ = fmt.Fprintf(answers, "%s %d\n", status, len(output)) // Flush returns an error of a write
+		_, _ = answers.Write(output)
 	}
 }
 
@@ -83,7 +88,14 @@ func (m *module) serve(ctx context.Context, calls *bufio.Reader, answers io.Writ
 type frame struct {
 	phase   string
 	numbers [2]uint64
+	input   input // of a call of the phase map
 	data    []byte
+}
+
+// input describes the data of a call of the phase map.
+type input struct {
+	names          string // of the objects, separated by newlines; empty: there is no input
+	offset, length int64
 }
 
 // operands splits the data of a call of the phase merge.
@@ -104,5 +116,24 @@ func readFrame(r *bufio.Reader) (f frame, err error) {
 	if f.data, err = io.ReadAll(io.LimitReader(r, int64(length))); err == nil && uint64(len(f.data)) < length {
 		err = io.ErrUnexpectedEOF
 	}
+	if err == nil && f.phase == "map" {
+		err = f.describe()
+	}
 	return f, err
+}
+
+// describe removes the line that describes the input from the data: see exec.Kind.
+func (f *frame) describe() error {
+	line, data, found := bytes.Cut(f.data, []byte{'\n'})
+	if !found {
+		return errors.New("the data of a call does not begin with a line that describes it")
+	}
+	f.data = data
+	if len(line) == 0 {
+		return nil
+	}
+	if _, err := fmt.Sscanf(string(line), "%q %d %d", &f.input.names, &f.input.offset, &f.input.length); err != nil {
+		return fmt.Errorf("the description of an input is %.100q: %w", line, err)
+	}
+	return nil
 }

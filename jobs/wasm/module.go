@@ -86,6 +86,11 @@ func (m *module) compile(ctx context.Context) error {
 	if err != nil {
 		return jobs.Permanent(fmt.Errorf("compile module: %w", err))
 	}
+	if m.cache != "" {
+		if err := boundCache(m.cache, maxCache); err != nil {
+			return err
+		}
+	}
 	for _, f := range compiled.ImportedFunctions() {
 		from, name, _ := f.Import()
 		if _, known := wasi.ExportedFunctions()[name]; from != wasi_snapshot_preview1.ModuleName || !known {
@@ -218,6 +223,11 @@ func (m *module) config(f frame) wazero.ModuleConfig {
 		config = config.WithEnv("BELLWETHER_PARTITION", strconv.FormatUint(f.numbers[0], 10)).
 			WithEnv("BELLWETHER_PARTITIONS", strconv.FormatUint(f.numbers[1], 10)).
 			WithStdin(bytes.NewReader(f.data))
+		if f.input.names != "" {
+			config = config.WithEnv("BELLWETHER_INPUT", f.input.names).
+				WithEnv("BELLWETHER_OFFSET", strconv.FormatInt(f.input.offset, 10)).
+				WithEnv("BELLWETHER_LENGTH", strconv.FormatInt(f.input.length, 10))
+		}
 	case "merge":
 		left, right := f.operands()
 		add(".left", left)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -53,7 +54,11 @@ func run(t *testing.T, guard *exec.Guard, host []string, module []byte, args []s
 	if err != nil {
 		return "", err
 	}
-	result, err := jobs.Local{Slots: 2, Attempts: 1}.Run(jobs.WithFiles(t.Context(), jobs.Files{file}), job, params)
+	slots := 2
+	if len(host) > 0 {
+		slots = 1 // each process that interprets a module reads all of its code, which takes seconds
+	}
+	result, err := jobs.Local{Slots: slots, Attempts: 1}.Run(jobs.WithFiles(t.Context(), jobs.Files{file}), job, params)
 	return string(result.Attachment.Data()), err
 }
 
@@ -88,16 +93,14 @@ func writeInput(t *testing.T) []string {
 	return []string{"input=" + path, "block=200"}
 }
 
-// TestGo runs a command module with the compiler and with the interpreter.
+// TestGo runs a command module.
 func TestGo(t *testing.T) {
 	guard := exec.NewGuard(os.Args[0], "guard")
 	t.Cleanup(func() { _ = guard.Close() })
 	module := build(t, "examples/words")
-	for _, host := range [][]string{nil, {InterpreterFlag}} {
-		got, err := run(t, guard, host, module, nil, append(writeInput(t), "merge=sum")...)
-		if want := "cat\t50\nend\t1\nmat\t50\non\t50\nsat\t50\nthe\t101\n"; err != nil || got != want {
-			t.Errorf("host %q: got %q, %v; want %q", host, got, err, want)
-		}
+	got, err := run(t, guard, nil, module, nil, append(writeInput(t), "merge=sum")...)
+	if want := "cat\t50\nend\t1\nmat\t50\non\t50\nsat\t50\nthe\t101\n"; err != nil || got != want {
+		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
 }
 
@@ -163,6 +166,9 @@ func main() {
 			parts = append(parts, string(data))
 		}
 		fmt.Printf("(%s)", strings.Join(parts, " "))
+	case "input":
+		name := os.Getenv("BELLWETHER_INPUT")
+		fmt.Println(name[strings.LastIndexByte(name, '/')+1:], os.Getenv("BELLWETHER_OFFSET"), os.Getenv("BELLWETHER_LENGTH"))
 	case "exit":
 		fmt.Fprintln(os.Stderr, "the disk is gone")
 		os.Exit(3)
@@ -210,6 +216,9 @@ func TestSandbox(t *testing.T) {
 	}
 	if got, err := run(t, guard, nil, module, []string{"merge"}, "partitions=5", "merge=program", "finish=true"); err != nil || got != "((((0 1) (2 3)) 4))" {
 		t.Errorf("merged %q, %v", got, err)
+	}
+	if got, err := run(t, guard, nil, module, []string{"input"}, append(writeInput(t), "block=700")...); err != nil || got != "input 0 604\ninput 604 603\n" {
+		t.Errorf("got %q, %v", got, err)
 	}
 	for _, test := range []struct {
 		args  []string
@@ -274,10 +283,54 @@ func TestBadModules(t *testing.T) {
 	}
 }
 
+// TestHostMemory runs a module that grows a table, which is not in the module's memory.
+func TestHostMemory(t *testing.T) {
+	defer func(before uint64) { hostMemory = before }(hostMemory)
+	hostMemory = 256 << 20
+	module := slices.Concat(header,
+		section(1, "\x01\x60\x00\x00"),       // a type: no parameters, no results
+		section(3, "\x01\x00"),               // one function
+		section(4, "\x01\x70\x00\x00"),       // one table of functions, which is empty
+		section(7, "\x01\x06_start\x00\x00"), // exported
+		section(10, "\x01\x12\x00\xd2\x00\x41\x80\xc2\xd7\x2f\xfc\x0f\x00\x1a\x03\x40\x0c\x00\x0b\x0b")) // ref.func 0, i32.const 100000000, table.grow 0, drop, an endless loop
+	_, err := run(t, nil, nil, module, nil, "memory=1MiB", "max-output=1KiB", "timeout=1m")
+	if want := "map: module.wasm: its processes used"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	begin := time.Unix(1e9, 0)
+	for i, name := range []string{"old", "middle", "new", "written.1.tmp"} {
+		path := filepath.Join(dir, "version", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, make([]byte, 100), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, begin, begin.Add(time.Duration(i)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := boundCache(dir, 200); err != nil {
+		t.Fatal(err)
+	}
+	left, _ := filepath.Glob(filepath.Join(dir, "version", "*"))
+	for i, path := range left {
+		left[i] = filepath.Base(path)
+	}
+	if want := []string{"middle", "new", "written.1.tmp"}; !slices.Equal(left, want) {
+		t.Errorf("left are %q, want %q", left, want)
+	}
+}
+
 // FuzzFrame reads frames of calls, and checks that the length of the data agrees with the line.
 func FuzzFrame(f *testing.F) {
 	watch := fuzztest.Watch(f)
-	f.Add([]byte("map 1 2 3\nabc"))
+	f.Add([]byte("map 1 2 4\n\nabc"))
+	f.Add([]byte("map 1 2 12\n\"a\" 10 20\nabc"))
 	f.Add([]byte("merge 1 2 3\nabc"))
 	f.Add([]byte("finish 0 0 0\n"))
 	f.Add([]byte("merge 3 3 3\nabc"))
@@ -288,8 +341,15 @@ func FuzzFrame(f *testing.F) {
 			return
 		}
 		watch.Taken()
-		again, err := readFrame(bufio.NewReader(strings.NewReader(fmt.Sprintf("%s %d %d %d\n%s", got.phase, got.numbers[0], got.numbers[1], len(got.data), got.data))))
-		if err != nil || again.phase != got.phase || again.numbers != got.numbers || !bytes.Equal(again.data, got.data) {
+		data := string(got.data)
+		switch {
+		case got.phase == "map" && got.input == input{}:
+			data = "\n" + data
+		case got.phase == "map":
+			data = fmt.Sprintf("%q %d %d\n%s", got.input.names, got.input.offset, got.input.length, data)
+		}
+		again, err := readFrame(bufio.NewReader(strings.NewReader(fmt.Sprintf("%s %d %d %d\n%s", got.phase, got.numbers[0], got.numbers[1], len(data), data))))
+		if err != nil || again.phase != got.phase || again.numbers != got.numbers || again.input != got.input || !bytes.Equal(again.data, got.data) {
 			t.Errorf("read %v again as %v, %v", got, again, err)
 		}
 		if got.phase == "merge" {
