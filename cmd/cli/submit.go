@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -122,11 +123,13 @@ func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, 
 	if err != nil {
 		return err
 	}
-	if job.Restricted() && !wait {
-		a.note("%s is restricted: it waits for workers that are started with --allow %[1]s", job.Name())
-	}
 	if wait {
 		a.note("submitted %s", id)
+	}
+	if job.Restricted() {
+		a.warnOfRestriction(ctx, c, job)
+	}
+	if wait {
 		return a.watch(ctx, c, id)
 	}
 	answer := struct {
@@ -148,6 +151,24 @@ type submission struct {
 	Strict      bool    `json:"strict_builds,omitempty"`
 
 	Input *jobs.Preview `json:"input,omitempty"`
+}
+
+// askKindsFor is how long a submission waits for the leader's answer about the workers.
+const askKindsFor = 2 * time.Second
+
+// warnOfRestriction prints a warning if no worker runs a restricted job, or if no leader can be asked.
+func (a *app) warnOfRestriction(ctx context.Context, c *client.Client, job jobs.Job) {
+	ctx, cancel := context.WithTimeout(ctx, askKindsFor)
+	defer cancel()
+	answer, err := c.Workers(ctx)
+	runs := func(k client.KindCount) bool { return k.Name == job.Name() && k.Version == job.Version() }
+	switch {
+	case err == nil && slices.ContainsFunc(answer.Kinds, runs):
+	case err == nil && len(answer.Kinds) > 0:
+		a.note("warning: no worker runs %s version %s, which is restricted: the job waits for workers that are started with --allow %[1]s", job.Name(), job.Version())
+	default:
+		a.note("%s is restricted: it waits for workers that are started with --allow %[1]s", job.Name())
+	}
 }
 
 // dryRun plans the job in this process and prints what would be run. The parameter flags contains

@@ -17,7 +17,7 @@ import (
 func (a *app) workersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "workers",
-		Short: "List the cluster's workers",
+		Short: "List the cluster's workers, and how many of them run each kind of job",
 		Args:  cobra.NoArgs,
 		RunE: a.onCluster(func(ctx context.Context, c *client.Client) error {
 			answer, err := c.Workers(ctx)
@@ -37,6 +37,13 @@ func (a *app) workersCommand() *cobra.Command {
 				}
 				if answer.More > 0 {
 					row(w, fmt.Sprintf("and %d more", answer.More))
+				}
+				if len(answer.Kinds) > 0 {
+					row(w)
+					row(w, "JOB", "VERSION", "WORKERS")
+				}
+				for _, k := range answer.Kinds {
+					row(w, k.Name, k.Version, k.Workers)
 				}
 			})
 		}),

@@ -120,6 +120,26 @@ func (l *Ledger) Totals() wire.Totals {
 	return t
 }
 
+// Kinds returns the definitions that workers run, sorted by name and version, but at most wire.MaxKinds.
+func (l *Ledger) Kinds() (list []wire.KindCount) {
+	counts := map[wire.JobKind]int{}
+	for _, w := range l.workers {
+		if w.draining {
+			continue
+		}
+		for _, kind := range w.hello.Knows {
+			counts[kind]++
+		}
+	}
+	for kind, n := range counts {
+		list = append(list, wire.KindCount{Name: kind.Name, Version: kind.Version, Workers: n})
+	}
+	slices.SortFunc(list, func(a, b wire.KindCount) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
+	})
+	return list[:min(len(list), wire.MaxKinds)]
+}
+
 // mostFrequent returns the names with the highest counts, at most wire.MaxBuilds names.
 func mostFrequent(counts map[string]int) []string {
 	names := slices.Sorted(maps.Keys(counts))

@@ -27,6 +27,7 @@ func (t *Term) Workers() wire.Workers {
 		all := t.ledger.Workers()
 		answer.Workers = all[:min(len(all), wire.MaxListed)]
 		answer.More = len(all) - len(answer.Workers)
+		answer.Kinds = t.ledger.Kinds()
 	}
 	return answer
 }

@@ -48,6 +48,9 @@ type Worker = wire.WorkerInfo
 // Workers is a list of the workers that a leader knows.
 type Workers = wire.Workers
 
+// KindCount is the number of workers that run the jobs of a definition.
+type KindCount = wire.KindCount
+
 // Workers returns the first wire.MaxListed workers that the leader knows, and the number
 // of further workers.
 func (c *Client) Workers(ctx context.Context) (Workers, error) {

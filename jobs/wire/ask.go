@@ -116,6 +116,14 @@ type Workers struct {
 	More    int          `cbor:"3,keyasint,omitempty"` // number of workers that are not listed
 	Storage string       `cbor:"4,keyasint,omitempty"` // identity of the storage that the leader uses
 	Totals  *Totals      `cbor:"5,keyasint,omitempty"` // figures of the cluster; only in answers to a WorkerQuery
+	Kinds   []KindCount  `cbor:"6,keyasint,omitempty"` // the definitions that workers run, at most MaxKinds; empty in answers of older programs
+}
+
+// KindCount is the number of workers that run the jobs of a definition.
+type KindCount struct {
+	Name    string `cbor:"1,keyasint" json:"name"`
+	Version string `cbor:"2,keyasint" json:"version"`
+	Workers int    `cbor:"3,keyasint" json:"workers"` // those that are not draining
 }
 
 // MaxListed is the largest number of workers, or of waiting jobs, in an answer. An answer

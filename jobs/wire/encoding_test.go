@@ -96,7 +96,7 @@ var (
 		kindOf(Workers{Epoch: 7, Workers: []WorkerInfo{{
 			ID: "w", Host: "h", PID: 4, Slots: 2, Leader: true, State: "idle", Since: since,
 			Busy: 1, Spans: 2, Usage: Usage{Memory: 9}, Cost: 0.5, Running: []RunningSpan{{Number: 3, Job: "j", Again: true, For: time.Second, Slot: 1}}, LostAt: []int{1}, Version: "v1.2.3",
-		}}, Storage: "s", Totals: &Totals{
+		}}, Storage: "s", Kinds: []KindCount{{"k", "1", 2}}, Totals: &Totals{
 			Workers: 1, Draining: 1, Silent: 1, Slots: 2, Busy: 1, Lost: 1, Memory: 9, Rate: 0.5, Builds: []BuildCount{{"b", 1}}, OtherBuilds: 1, Versions: []VersionCount{{"v1.2.3", 1}}, OtherVersions: 1,
 			Planning: 1, Running: 2, Queued: 3, Waiting: 4, Leader: LeaderInfo{Epoch: 7, Worker: "w", Host: "h", PID: 4, Since: since, Storage: "s"},
 		}}),
