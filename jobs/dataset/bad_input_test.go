@@ -98,6 +98,7 @@ func TestParameters(t *testing.T) {
 		"delimiter=é":                  "one ASCII character",
 		"delimiter=\n":                 "line end",
 		"delimiter=\"":                 "want different characters",
+		"quote=,":                      "want different characters",
 		"format=xml":                   "one of auto",
 		"block=0":                      "at least 1",
 		"input=https://me:pw@host/a":   "a user or a password",
@@ -106,6 +107,20 @@ func TestParameters(t *testing.T) {
 	} {
 		if _, err := job.Params(nil, "input=a.csv", pair); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", pair, err, want)
+		}
+	}
+}
+
+// on-error=skip skips no header.
+func TestSkippedHeader(t *testing.T) {
+	for _, second := range []string{"\nx,y\n3,4\n", "\"x,y\n3,4\n\"", "\"x\"z,y\n3,4\n"} {
+		from := new(memory.Driver)
+		from.Put("mem://a.csv", []byte("x,y\n1,2\n"))
+		from.Put("mem://b.csv", []byte(second))
+		in := Defaults()
+		in.Source, in.OnError = "mem://*", "skip"
+		if got, err := merged(t, collect, from, in, rand.New(rand.NewPCG(1, 1))); err == nil || !strings.Contains(err.Error(), errHeader.Error()) {
+			t.Errorf("%q: got %q, %v, want the error of the header", second, got, err)
 		}
 	}
 }

@@ -60,17 +60,21 @@ func Defaults() Input {
 
 // Validate implements jobs.Validator.
 func (in *Input) Validate() error {
-	for _, pattern := range in.patterns() {
-		if err := source.CheckSecret(pattern); err != nil {
-			return fmt.Errorf("parameter input: %w", err)
-		}
+	if err := source.CheckSecret(in.Source); err != nil {
+		return fmt.Errorf("parameter input: %w", err)
 	}
 	for _, c := range []struct{ name, value string }{{"delimiter", in.Delimiter}, {"quote", in.Quote}} {
 		if len(c.value) > 1 || c.value != "" && (c.value[0] >= 0x80 || c.value == "\n" || c.value == "\r" || c.value == "\x00") {
 			return fmt.Errorf("parameter %s: got %q, takes one ASCII character that is no line end", c.name, c.value)
 		}
 	}
-	if in.Delimiter != "" && in.Delimiter == in.Quote {
+	delimiter := in.Delimiter
+	if delimiter == "" && in.Format != "tsv" {
+		delimiter = ","
+	} else if delimiter == "" {
+		delimiter = "\t"
+	}
+	if delimiter == in.Quote {
 		return fmt.Errorf("parameters delimiter and quote are both %q: want different characters", in.Quote)
 	}
 	return nil

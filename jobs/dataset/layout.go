@@ -156,10 +156,13 @@ func (r *Record) checkHeader(text []byte) error {
 		return nil
 	}
 	columns, err := headerOf(l, text)
-	if err == nil && !slices.Equal(columns, l.columns) {
-		err = fmt.Errorf("%w: got %s, want %s", errHeader, strings.Join(columns, ", "), strings.Join(l.columns, ", "))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errHeader, err)
 	}
-	return err
+	if !slices.Equal(columns, l.columns) {
+		return fmt.Errorf("%w: got %s, want %s", errHeader, strings.Join(columns, ", "), strings.Join(l.columns, ", "))
+	}
+	return nil
 }
 
 // headerOf returns the fields of a header. headerOf is for the first header of a dataset, which

@@ -19,13 +19,23 @@ func TestSecretsAreRefused(t *testing.T) {
 		"https://bucket.s3.amazonaws.com/a.csv?X-Amz-Signature=SECRET",
 		"https://example.com/a.csv?access_token=SECRET",
 		"azblob://container/a?sig=SECRET",
+		"https://acct.blob.core.windows.net/c/a,b.csv?sv=1&sig=SECRET",
+		"a.csv,https://h/a?x=1,2&sig=SECRET",
+		"https://h/a, https://me:SEC,RET@h/a",
+		"https://me:SECRET@h?a/b",
+		"https://h/a?auth=SECRET",
+		"https://h/a?pwd=SECRET",
+		"https://h/a?jwt=SECRET",
+		"https://h/a?code=SECRET",
+		"https://h/a#sig=SECRET",
+		"https://h/a?version=3#sig=SECRET",
 	} {
 		err := source.CheckSecret(name)
 		if err == nil || strings.Contains(err.Error(), "SECRET") || !strings.Contains(err.Error(), "environment") {
 			t.Errorf("%s: got %v, want an error without the secret that says where credentials go", name, err)
 		}
 	}
-	for _, name := range []string{"/data/a@b?sig=x.csv", "logs/*.csv", "https://example.com/a.csv?version=3", "azblob://logs/2026-11/"} {
+	for _, name := range []string{"/data/a@b?sig=x.csv", "logs/*.csv", "https://example.com/a.csv?version=3", "azblob://logs/2026-11/", "https://h/a?zipcode=3,/data/key.csv"} {
 		if err := source.CheckSecret(name); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
