@@ -2,13 +2,17 @@ package scan
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/checker"
+	"github.com/expr-lang/expr/compiler"
 	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
 
@@ -22,8 +26,17 @@ type condition struct {
 	columns []string        // columns that the expression reads
 	texts   map[string]bool // columns that the expression uses as text
 	tree    ast.Node
-	program *vm.Program
+	source  string
+	config  *conf.Config
+	invalid error // the first node that no condition may have
 }
+
+// builtins are the functions of package expr that a condition may call. Their results depend only on
+// their arguments, unlike those of now, of date, which uses the time zone of the host, and of keys, which
+// has no fixed order.
+var builtins = strings.Fields(`abs all any ceil count filter find findIndex findLast findLastIndex first flatten float floor
+	hasPrefix hasSuffix indexOf int join last lastIndexOf len lower map max mean median min none one reduce repeat replace reverse
+	round sort sortBy split splitAfter string sum take trim trimPrefix trimSuffix type uniq upper`)
 
 func parseCondition(source string) (*condition, error) {
 	config := conf.CreateNew()
@@ -31,12 +44,19 @@ func parseCondition(source string) (*condition, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (text is in quotes, as in host == 'a')", err)
 	}
-	c := &condition{texts: map[string]bool{}, tree: tree.Node}
+	config.Strict = false
+	c := &condition{texts: map[string]bool{}, tree: tree.Node, source: source, config: config}
 	ast.Walk(&tree.Node, c)
+	if c.invalid != nil {
+		return nil, c.invalid
+	}
 	if len(c.columns) == 0 {
 		return nil, fmt.Errorf("%q has no column: want a comparison such as status >= 500", source)
 	}
-	if c.program, err = expr.Compile(source, expr.AllowUndefinedVariables(), expr.AsBool()); err != nil {
+	if _, err := expr.Compile(source, expr.AllowUndefinedVariables(), expr.AsBool()); err != nil {
+		return nil, err
+	}
+	if _, err := c.compile(func(string) int { return 0 }); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -60,6 +80,9 @@ func (c *condition) Visit(node *ast.Node) {
 	case *ast.BinaryNode:
 		_, left := n.Left.(*ast.StringNode)
 		_, right := n.Right.(*ast.StringNode)
+		if n.Operator == "==" || n.Operator == "!=" {
+			c.checkEqual(n)
+		}
 		switch {
 		case left, right, n.Operator == "contains", n.Operator == "startsWith", n.Operator == "endsWith", n.Operator == "matches":
 			text(n.Left, n.Right)
@@ -71,6 +94,9 @@ func (c *condition) Visit(node *ast.Node) {
 			}
 		}
 	case *ast.BuiltinNode:
+		if !slices.Contains(builtins, n.Name) {
+			c.refuse("the function %s is not allowed here: want one of %s", n.Name, strings.Join(builtins, ", "))
+		}
 		switch n.Name {
 		case "len", "lower", "upper", "trim", "trimPrefix", "trimSuffix", "hasPrefix", "hasSuffix", "indexOf", "split":
 			text(n.Arguments...)
@@ -78,33 +104,75 @@ func (c *condition) Visit(node *ast.Node) {
 	}
 }
 
+// checkEqual refuses to compare a column with a constant that is neither a number nor a text, because
+// no field equals it.
+func (c *condition) checkEqual(n *ast.BinaryNode) {
+	for _, side := range [][2]ast.Node{{n.Left, n.Right}, {n.Right, n.Left}} {
+		id, ok := side[0].(*ast.IdentifierNode)
+		if !ok {
+			continue
+		}
+		switch constant := side[1].(type) {
+		case *ast.BoolNode:
+			c.refuse("%s is text: want a comparison with text, such as %[1]s %s \"%v\"", id.Value, n.Operator, constant.Value)
+		case *ast.NilNode:
+			c.refuse("%s is text: want a comparison with text, such as %[1]s %s \"\"", id.Value, n.Operator)
+		}
+	}
+}
+
+func (c *condition) refuse(format string, args ...any) {
+	if c.invalid == nil {
+		c.invalid = fmt.Errorf(format, args...)
+	}
+}
+
 // test reports whether a record satisfies a condition.
 type test func(v *values) (bool, error)
 
-// compile returns the test for a condition. The function index must return the index of a column.
-func (c *condition) compile(index func(name string) int) test {
-	if fast, ok := compileFast(c.tree, index); ok {
-		return fast
+// compile returns the test for a condition. The function index must return the index of a column. Each
+// operand of and, or and not is a test of its own, so that what it returns does not depend on the
+// other operands.
+func (c *condition) compile(index func(name string) int) (t test, err error) {
+	t, _ = compileFast(c.tree, index, func(node ast.Node) test {
+		operand, slowErr := c.compileSlow(node, index)
+		err = errors.Join(err, slowErr)
+		return operand
+	})
+	return t, err
+}
+
+// compileSlow returns the test for an expression that package expr evaluates.
+func (c *condition) compileSlow(node ast.Node, index func(name string) int) (test, error) {
+	operand := &condition{texts: map[string]bool{}}
+	ast.Walk(&node, operand)
+	tree := &parser.Tree{Node: node, Source: file.NewSource(c.source)}
+	if _, err := checker.Check(tree, c.config); err != nil {
+		return nil, err
+	}
+	program, err := compiler.Compile(tree, c.config)
+	if err != nil {
+		return nil, err
 	}
 	env := map[string]any{}
 	machine := vm.VM{}
-	columns := make([]int, len(c.columns))
-	for i, name := range c.columns {
+	columns := make([]int, len(operand.columns))
+	for i, name := range operand.columns {
 		columns[i] = index(name)
 	}
 	return func(v *values) (bool, error) {
 		empty := false
-		for i, name := range c.columns {
+		for i, name := range operand.columns {
 			field := v.field(columns[i])
 			empty = empty || len(field) == 0
 			env[name] = string(field)
-			if !c.texts[name] {
+			if !operand.texts[name] {
 				if n, ok := v.number(columns[i]); ok {
 					env[name] = n.Float()
 				}
 			}
 		}
-		result, err := machine.Run(c.program, env)
+		result, err := machine.Run(program, env)
 		if err != nil {
 			if empty { // a comparison with a missing value is not true
 				return false, nil
@@ -112,42 +180,48 @@ func (c *condition) compile(index func(name string) int) test {
 			message, _, _ := strings.Cut(err.Error(), "\n")
 			return false, fmt.Errorf("parameter where: %s", message)
 		}
-		return result == true, nil
-	}
+		is, ok := result.(bool)
+		if !ok {
+			return false, fmt.Errorf("parameter where: %s is %v: want true or false, such as of a comparison", node, result)
+		}
+		return is, nil
+	}, nil
 }
 
-// compileFast compiles expressions that consist only of comparisons of columns with constants.
-// compileFast returns false for other expressions.
-func compileFast(node ast.Node, index func(name string) int) (test, bool) {
+// compileFast compiles and, or, not, and comparisons of columns with constants. For another
+// expression, compileFast calls slow, and returns false.
+func compileFast(node ast.Node, index func(name string) int, slow func(ast.Node) test) (t test, fast bool) {
 	switch n := node.(type) {
 	case *ast.UnaryNode:
-		inner, ok := compileFast(n.Node, index)
-		if !ok || n.Operator != "not" && n.Operator != "!" {
-			return nil, false
+		if n.Operator != "not" && n.Operator != "!" {
+			break
 		}
+		inner, fast := compileFast(n.Node, index, slow)
 		return func(v *values) (bool, error) {
 			is, err := inner(v)
-			return !is, err
-		}, true
+			return !is && err == nil, err
+		}, fast
 	case *ast.BinaryNode:
 		switch n.Operator {
 		case "and", "&&", "or", "||":
-			left, ok := compileFast(n.Left, index)
-			right, also := compileFast(n.Right, index)
+			left, fast := compileFast(n.Left, index, slow)
+			right, also := compileFast(n.Right, index, slow)
 			ends := n.Operator == "or" || n.Operator == "||" // the value of the left operand for which the right operand need not be evaluated
 			return func(v *values) (bool, error) {
 				if is, err := left(v); err != nil || is == ends {
 					return is, err
 				}
 				return right(v)
-			}, ok && also
+			}, fast && also
 		}
-		if fast, ok := compileTextOperator(n, index); ok {
-			return fast, true
+		if t, ok := compileTextOperator(n, index); ok {
+			return t, true
 		}
-		return compileComparison(n, index)
+		if t, ok := compileComparison(n, index); ok {
+			return t, true
+		}
 	}
-	return nil, false
+	return slow(node), false
 }
 
 // compileTextOperator compiles an operator that applies to a column and constant texts.

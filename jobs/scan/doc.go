@@ -41,10 +41,12 @@
 // parameter order, and then by the groups. Without the parameter order, the rows of a query without
 // aggregates have the order of the input.
 //
-// The parameter where is an expression of package expr. Simple expressions compare exact decimals.
-// A simple expression contains only comparisons of a column with a constant, the operators in,
-// contains, startsWith and endsWith with constant text, and the operators and, or and not. In all
-// other expressions a number is a float64, and a column that is compared with text is text.
+// The parameter where is an expression of package expr. Each operand of and, or and not is evaluated
+// alone. A simple operand is a comparison of a column with a constant, or contains the operator in,
+// contains, startsWith or endsWith with constant text. Simple operands compare exact decimals. In all
+// other operands a number is a float64, and a column that is compared with text is text. If such an
+// operand cannot be evaluated because a field is empty, the operand is false. Functions whose results
+// depend on the host, on the time or on the order of a map are refused.
 //
 // # Speed
 //

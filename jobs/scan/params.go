@@ -58,6 +58,8 @@ func (p *Params) Validate() error {
 			return errors.New("parameter by: want the parameter aggregate too, such as aggregate=count")
 		case in.Format == "ndjson" && len(q.columns) == 0:
 			return errors.New("parameter columns: want the members to return, because JSON objects have no common list of them")
+		case p.Output != "" && (q.limit > maxRows || q.limit == 0 && len(q.order) > 0):
+			return fmt.Errorf("parameters order and limit: with output and without aggregate want a limit of at most %d, because such rows stay in memory", maxRows)
 		}
 		return nil
 	}

@@ -110,7 +110,9 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 				return nil, fmt.Errorf("parameter where: there is no column %q: the columns are %s", name, strings.Join(names, ", "))
 			}
 		}
-		where = q.where.compile(index)
+		if where, err = q.where.compile(index); err != nil {
+			return nil, fmt.Errorf("parameter where: %w", err)
+		}
 	}
 	if len(q.aggregates) == 0 {
 		return q.openRows(names, v, where, p.streams(q))
@@ -196,7 +198,7 @@ func (q query) openRows(names []string, v *values, where test, streams bool) (fu
 	}
 	return func(acc **table, r *dataset.Record) error {
 		t := *acc
-		t.rows.limit, t.rows.order = int(q.limit), order
+		t.rows.limit, t.rows.order = int(min(q.limit, maxRows+1)), order
 		if t.columns == nil {
 			t.columns = columns
 		}

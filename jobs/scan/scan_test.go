@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/expr-lang/expr/ast"
 	"go.uber.org/goleak"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -126,8 +127,26 @@ func TestFastConditions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, got := compileFast(c.tree, func(string) int { return 0 }); got != fast {
+		if _, got := compileFast(c.tree, func(string) int { return 0 }, func(ast.Node) test { return nil }); got != fast {
 			t.Errorf("%s: got fast code %v, want %v", source, got, fast)
+		}
+	}
+}
+
+// A clause that is always true, or never, changes nothing.
+func TestClausesOfConditions(t *testing.T) {
+	name := write(t, "a.csv", "x,host,note\n,h,n\n5,h,\n7,h,\n")
+	for where, want := range map[string]string{
+		"x != 5":                          "[[1]]",
+		"x != 5 and len(host) > 0":        "[[1]]",
+		"x > 6 or note != ''":             "[[2]]",
+		"x * 1 > 6 or note != ''":         "[[2]]",
+		"not (x * 1 > 6) and host != ''":  "[[2]]",
+		"x * 1 > 6 and x startsWith '7'":  "[[1]]",
+		"x > 4 and (len(x) == 1 or 1==1)": "[[2]]",
+	} {
+		if got, err := scan(t, "input="+name, "aggregate=count", "where="+where); err != nil || !strings.Contains(got, `"rows":`+want) {
+			t.Errorf("%s: got %s, %v, want %s", where, got, err, want)
 		}
 	}
 }
@@ -143,26 +162,33 @@ func TestColumnsOfTheResult(t *testing.T) {
 func TestErrors(t *testing.T) {
 	name := write(t, "trips.csv", trips)
 	for query, want := range map[string]string{
-		"aggregate=average(fare)":                        "want count",
-		"aggregate=sum":                                  "want a column, such as sum(x)",
-		"aggregate=sum()":                                "want a column in parentheses",
-		"aggregate=p101(fare)":                           "want count",
-		"by=city":                                        "want the parameter aggregate too",
-		"aggregate=count;columns=city":                   "exclude each other",
-		"aggregate=count;order=city":                     "the columns are count",
-		"columns=city;order=nothing":                     `there is no column "nothing"`,
-		"aggregate=count;where=status >":                 "parameter where",
-		"aggregate=count;where=1 == 1":                   "has no column",
-		"aggregate=count;where=status >= 500":            "the columns are vendor, fare, city",
-		"where=status >= 500":                            "the columns are vendor, fare, city",
-		"by=town;aggregate=count":                        "the columns are vendor, fare, city",
-		"aggregate=sum(fare)":                            "trips.csv: byte 82: column \"fare\" is \"x\": want a number",
-		"aggregate=min(fare)":                            "has numbers, such as 3, and other text, such as \"x\"",
-		"aggregate=count;where=fare > 3":                 "byte 82: column \"fare\" is \"x\": want a number",
-		"aggregate=count;where=fare * 2 > 3":             "byte 82: parameter where",
-		"format=ndjson;where=a == 1":                     "parameter columns",
-		"input=https://h/a?sig=x":                        "secret",
-		"aggregate=count;input=" + name + "/missing.csv": "missing.csv",
+		"aggregate=average(fare)":                             "want count",
+		"aggregate=sum":                                       "want a column, such as sum(x)",
+		"aggregate=sum()":                                     "want a column in parentheses",
+		"aggregate=p101(fare)":                                "want count",
+		"by=city":                                             "want the parameter aggregate too",
+		"aggregate=count;columns=city":                        "exclude each other",
+		"aggregate=count;order=city":                          "the columns are count",
+		"columns=city;order=nothing":                          `there is no column "nothing"`,
+		"aggregate=count;where=status >":                      "parameter where",
+		"aggregate=count;where=1 == 1":                        "has no column",
+		"aggregate=count;where=status >= 500":                 "the columns are vendor, fare, city",
+		"where=status >= 500":                                 "the columns are vendor, fare, city",
+		"by=town;aggregate=count":                             "the columns are vendor, fare, city",
+		"aggregate=sum(fare)":                                 "trips.csv: byte 82: column \"fare\" is \"x\": want a number",
+		"aggregate=min(fare)":                                 "has numbers, such as 3, and other text, such as \"x\"",
+		"aggregate=count;where=fare > 3":                      "byte 82: column \"fare\" is \"x\": want a number",
+		"aggregate=count;where=fare * 2 > 3":                  "byte 82: parameter where",
+		"aggregate=count;where=now().Year() > 3 and fare > 3": "the function now is not allowed here",
+		"aggregate=count;where=keys({'a': fare})[0] == 'a'":   "the function keys is not allowed here",
+		"output=/nowhere;order=-fare":                         "want a limit of at most 100000",
+		"output=/nowhere;limit=100001":                        "want a limit of at most 100000",
+		"aggregate=count;where=city == true":                  `such as city == "true"`,
+		"aggregate=count;where=city != nil":                   `such as city != ""`,
+		"aggregate=count;where=city":                          "want true or false",
+		"format=ndjson;where=a == 1":                          "parameter columns",
+		"input=https://h/a?sig=x":                             "secret",
+		"aggregate=count;input=" + name + "/missing.csv":      "missing.csv",
 	} {
 		pairs := append([]string{"input=" + name}, strings.Split(query, ";")...)
 		if got, err := scan(t, pairs...); err == nil || !strings.Contains(err.Error(), want) {
