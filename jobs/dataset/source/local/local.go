@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
@@ -44,22 +45,16 @@ func FromEnv() Driver {
 	return Driver{Folders: append([]string{}, filepath.SplitList(list)...)}
 }
 
-// allow returns an error if the driver may not access a file. The file need not exist, but its folder
-// must.
-func (d Driver) allow(name string) error {
+// allow returns an error if the driver may not access a file. The file and its folders need not exist.
+// The error contains shown, which the caller knows already, and no name that a listing has found.
+func (d Driver) allow(file, shown string) error {
 	if d.Folders == nil {
 		return nil
 	}
-	folder, err := filepath.EvalSymlinks(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	file := filepath.Join(folder, filepath.Base(name))
-	if target, err := filepath.EvalSymlinks(file); err == nil {
-		file = target
-	}
+	file = resolve(file)
 	for _, allowed := range d.Folders {
-		if allowed, err = filepath.EvalSymlinks(allowed); err != nil {
+		allowed, err := filepath.EvalSymlinks(allowed)
+		if err != nil {
 			continue
 		}
 		if inside, err := filepath.Rel(allowed, file); err == nil && filepath.IsLocal(inside) {
@@ -67,10 +62,24 @@ func (d Driver) allow(name string) error {
 		}
 	}
 	if len(d.Folders) == 0 {
-		return fmt.Errorf("%s: %w: jobs may not access files of this worker: start it with --files, or set %s, such as %[3]s=/data", name, source.ErrDenied, EnvFolders)
+		return fmt.Errorf("%s: %w: jobs may not access files of this worker: start it with --files, or set %s, such as %[3]s=/data", shown, source.ErrDenied, EnvFolders)
 	}
 	return fmt.Errorf("%s: %w: the environment variable %s of this process lists the folders that jobs may access: %s",
-		name, source.ErrDenied, EnvFolders, strings.Join(d.Folders, ", "))
+		shown, source.ErrDenied, EnvFolders, strings.Join(d.Folders, ", "))
+}
+
+// resolve follows the symbolic links in a name. Elements that do not exist stay as they are.
+func resolve(name string) string {
+	missing := ""
+	for existing := name; ; existing = filepath.Dir(existing) {
+		if target, err := filepath.EvalSymlinks(existing); err == nil {
+			return filepath.Join(target, missing)
+		}
+		if existing == filepath.Dir(existing) {
+			return name
+		}
+		missing = filepath.Join(filepath.Base(existing), missing)
+	}
 }
 
 var (
@@ -90,8 +99,8 @@ var errStop = errors.New("stop")
 // List implements source.Lister. The name of a folder selects all files below the folder.
 func (d Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Object, error] {
 	return func(yield func(source.Object, error) bool) {
-		err := list(ctx, pattern, func(o source.Object) error {
-			if err := d.allow(o.Name); err != nil {
+		err := d.list(ctx, pattern, func(o source.Object) error {
+			if err := d.allow(o.Name, pattern); err != nil {
 				return err
 			}
 			if !yield(o, nil) {
@@ -105,21 +114,31 @@ func (d Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Objec
 	}
 }
 
-func list(ctx context.Context, pattern string, each func(source.Object) error) error {
+func (d Driver) list(ctx context.Context, pattern string, each func(source.Object) error) error {
 	name, err := filepath.Abs(strings.TrimPrefix(pattern, "file://"))
 	if err != nil {
+		return err
+	}
+	fixed := name
+	if source.IsGlob(name) {
+		fixed = filepath.Dir(source.GlobPrefix(name) + "x")
+	}
+	if err := d.allow(fixed, pattern); err != nil { // before the listing, so that no error contains a name that it finds
 		return err
 	}
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
-		return walk(name, each)
+		if name, err = filepath.EvalSymlinks(name); err != nil { // WalkDir does not follow a link
+			return err
+		}
+		return d.walk(name, pattern, each)
 	case err == nil && !strings.HasSuffix(pattern, "/"):
 		return each(object(name, info))
 	case !source.IsGlob(name):
 		return err
 	}
-	names, err := filepath.Glob(name)
+	names, err := glob(name)
 	if err != nil {
 		return err
 	}
@@ -140,8 +159,48 @@ func list(ctx context.Context, pattern string, each func(source.Object) error) e
 	return ctx.Err()
 }
 
+// glob does what filepath.Glob does, but fails if it cannot read a folder.
+func glob(pattern string) (names []string, err error) {
+	if !source.IsGlob(pattern) {
+		_, err := os.Lstat(pattern)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			return nil, nil
+		}
+		return []string{pattern}, err
+	}
+	folders, err := glob(filepath.Dir(pattern))
+	if err != nil {
+		return nil, err
+	}
+	last := filepath.Base(pattern)
+	for _, folder := range folders {
+		if !source.IsGlob(last) {
+			found, err := glob(filepath.Join(folder, last))
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, found...)
+			continue
+		}
+		entries, err := os.ReadDir(folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return nil, err
+		}
+		for _, e := range entries {
+			ok, err := filepath.Match(last, e.Name())
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				names = append(names, filepath.Join(folder, e.Name()))
+			}
+		}
+	}
+	return names, nil
+}
+
 // walk visits the regular files below a folder.
-func walk(folder string, each func(source.Object) error) error {
+func (d Driver) walk(folder, pattern string, each func(source.Object) error) error {
 	return filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -155,6 +214,12 @@ func walk(folder string, each func(source.Object) error) error {
 			return nil
 		}
 		info, err := os.Stat(name) // Stat follows symbolic links
+		if err == nil && info.IsDir() {
+			if err := d.allow(name, pattern); err != nil {
+				return err
+			}
+			return fmt.Errorf("%s is a symbolic link to a folder, which a listing does not follow: want the folder named as an input too, or no link", name)
+		}
 		if err != nil || !info.Mode().IsRegular() {
 			return err
 		}
@@ -169,7 +234,7 @@ func object(name string, info fs.FileInfo) source.Object {
 // Read implements source.Reader. Read compares the size and the time of the file with the listed
 // values, before it reads the first byte and after it has read the last byte.
 func (d Driver) Read(_ context.Context, o source.Object, from, to int64) (io.ReadCloser, error) {
-	if err := d.allow(o.Name); err != nil {
+	if err := d.allow(o.Name, o.Name); err != nil {
 		return nil, translate(err)
 	}
 	f, err := os.Open(o.Name)
@@ -225,14 +290,7 @@ func (d Driver) create(name string, content []byte) (o source.Object, err error)
 	if err != nil {
 		return o, err
 	}
-	existing := filepath.Dir(name)
-	for existing != filepath.Dir(existing) {
-		if _, err := os.Lstat(existing); err == nil {
-			break
-		}
-		existing = filepath.Dir(existing)
-	}
-	if err := d.allow(filepath.Join(existing, "new")); err != nil { // must be checked before folders are made
+	if err := d.allow(name, name); err != nil { // must be checked before folders are made
 		return o, err
 	}
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
@@ -257,6 +315,9 @@ func (d Driver) create(name string, content []byte) (o source.Object, err error)
 	if err := os.Link(f.Name(), name); err != nil {
 		return o, err
 	}
+	if err := syncFolder(filepath.Dir(name)); err != nil {
+		return o, err
+	}
 	info, err := os.Stat(name)
 	if err != nil {
 		return o, err
@@ -264,11 +325,20 @@ func (d Driver) create(name string, content []byte) (o source.Object, err error)
 	return object(name, info), nil
 }
 
+// syncFolder makes the names in a folder durable.
+func syncFolder(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
 // Remove implements source.Remover.
 func (d Driver) Remove(_ context.Context, name string) error {
 	name, err := filepath.Abs(strings.TrimPrefix(name, "file://"))
 	if err == nil {
-		err = d.allow(name)
+		err = d.allow(name, name)
 	}
 	if err == nil {
 		err = os.Remove(name)

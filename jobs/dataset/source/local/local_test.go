@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,6 +127,50 @@ func TestFolders(t *testing.T) {
 	for _, err := range local.FromEnv().List(t.Context(), allowed+"/a.csv") {
 		if !errors.Is(err, source.ErrDenied) {
 			t.Errorf("no folders: got %v, want ErrDenied", err)
+		}
+	}
+}
+
+func TestLinks(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"/real", "/other"} {
+		if err := errors.Join(os.Mkdir(folder+name, 0o777), os.WriteFile(folder+name+"/a.csv", nil, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Symlink("real", folder+"/cur"), os.Symlink("../real", folder+"/other/link")); err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for o, err := range (local.Driver{}).List(t.Context(), folder+"/cur/") {
+		if found++; err != nil || filepath.Base(o.Name) != "a.csv" {
+			t.Errorf("got %+v, %v", o, err)
+		}
+	}
+	if found != 1 {
+		t.Errorf("a link to a folder has %d files, want 1", found)
+	}
+	var last error
+	for _, err := range (local.Driver{}).List(t.Context(), folder+"/other/") {
+		last = err
+	}
+	if last == nil || !strings.Contains(last.Error(), "/other/link") {
+		t.Errorf("got %v, want an error that names the link", last)
+	}
+}
+
+// No error contains a name outside of the allowed folders.
+func TestFoundNamesAreSecret(t *testing.T) {
+	allowed, other := t.TempDir(), t.TempDir()
+	if err := errors.Join(os.Mkdir(other+"/hidden", 0o777), os.WriteFile(other+"/hidden/passwd", nil, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	d := local.Driver{Folders: []string{allowed}}
+	for _, pattern := range []string{"/*/p*", "/", "/hidden/p*", "/missing"} {
+		for o, err := range d.List(t.Context(), other+pattern) {
+			if !errors.Is(err, source.ErrDenied) || !strings.Contains(err.Error(), other+pattern) || strings.Contains(err.Error(), "passwd") {
+				t.Errorf("%s: got %+v, %v, want ErrDenied and the pattern", pattern, o, err)
+			}
 		}
 	}
 }
