@@ -15,6 +15,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
 // Output describes the output of a job with the parameter output.
@@ -64,9 +65,18 @@ func prepare(ctx context.Context, p Params, _ []string) (bool, error) {
 	if p.Output == "" {
 		return false, nil
 	}
-	err := output.Check(ctx, storage, p.folder("").Name)
-	if errors.Is(err, output.ErrExists) {
-		err = jobs.Permanent(fmt.Errorf("parameter output: %w", err))
+	err := storage.CheckCreate(p.folder("").Name)
+	if err == nil {
+		err = output.Check(ctx, storage, p.folder("").Name)
+	}
+	if err != nil {
+		err = fmt.Errorf("parameter output: %s: %w", p.Output, err)
+	}
+	for _, lasting := range []error{output.ErrExists, source.ErrDenied, source.ErrUnsupported} {
+		if errors.Is(err, lasting) {
+			err = jobs.Permanent(err)
+			break
+		}
 	}
 	return true, err
 }

@@ -224,3 +224,15 @@ func TestOutputOfLostAttempts(t *testing.T) {
 		t.Errorf("list without an object: got %v, want ErrNotFound", err)
 	}
 }
+
+// An output that cannot be written fails the plan.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	job := jobs.MustNew(Definition)
+	params, err := job.Params(nil, "input="+write(t, "trips.csv", trips), "output=https://127.0.0.1:1/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := job.Plan(t.Context(), params); !errors.Is(err, source.ErrUnsupported) || !strings.Contains(err.Error(), "parameter output: https://127.0.0.1:1/out") {
+		t.Errorf("got %v, want ErrUnsupported and the name of the output", err)
+	}
+}

@@ -75,15 +75,29 @@ func (s *Set) Read(ctx context.Context, o Object, from, to int64) (io.ReadCloser
 
 // Create implements [Creator].
 func (s *Set) Create(ctx context.Context, name string, content []byte) (Object, error) {
-	d, err := s.driver(name)
+	creator, err := s.creator(name)
 	if err != nil {
 		return Object{}, err
 	}
+	return creator.Create(ctx, name, content)
+}
+
+func (s *Set) creator(name string) (Creator, error) {
+	d, err := s.driver(name)
+	if err != nil {
+		return nil, err
+	}
 	creator, ok := d.(Creator)
 	if !ok {
-		return Object{}, fmt.Errorf("create %s: %w: this storage can only be read", name, ErrUnsupported)
+		return nil, fmt.Errorf("create %s: %w: this storage can only be read", name, ErrUnsupported)
 	}
-	return creator.Create(ctx, name, content)
+	return creator, nil
+}
+
+// CheckCreate returns ErrUnsupported if no driver creates objects with a name.
+func (s *Set) CheckCreate(name string) error {
+	_, err := s.creator(name)
+	return err
 }
 
 // Remove implements [Remover].
