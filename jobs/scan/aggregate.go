@@ -50,9 +50,10 @@ func parseAggregate(text string) (a aggregate, err error) {
 			return a, fmt.Errorf("%q: want a column in parentheses", text)
 		}
 	}
-	if percent, ok := strings.CutPrefix(a.function, "p"); ok {
-		if p, err := strconv.ParseFloat(percent, 64); err == nil && p >= 0 && p <= 100 {
-			a.function, a.quantile = "quantile", p/100
+	if percent, ok := strings.CutPrefix(a.function, "p"); ok && strings.Trim(percent, "0123456789.") == "" {
+		// The division is a part of the text, because the quotient of floats may be another decimal.
+		if q, err := strconv.ParseFloat(percent+"e-2", 64); err == nil && q <= 1 {
+			a.function, a.quantile = "quantile", q
 		}
 	} else if a.function == "median" {
 		a.function, a.quantile = "quantile", 0.5
