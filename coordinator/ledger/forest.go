@@ -45,7 +45,6 @@ type holding struct {
 	size   uint64
 	sum    uint32
 
-	whole       bool // no partition of the node was skipped
 	storeWanted bool // the holder is told to store the partial, because another worker could not fetch it
 }
 
@@ -120,9 +119,9 @@ func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 }
 
 // keep records that the caller also has the partial of a held node. keep returns false if no worker
-// holds the node, or if the caller already has the partial.
+// holds the node, or if the caller already has the partial of the node or of an ancestor.
 func (f *forest) keep(finished FinishedNode) (drop []Ref, kept bool) {
-	for _, at := range f.walk(f.tree.Lift(finished.Node), func(*treeNode) bool { return true }) {
+	for _, at := range f.walk(f.tree.Lift(finished.Node), func(at *treeNode) bool { return !at.finished || at.fragile() }) {
 		if at.fragile() && at.held.node == finished.Node {
 			at.ref, at.size = finished.Ref, finished.Size
 			return f.strip(at, nil), true
@@ -251,18 +250,15 @@ func (f *forest) hold(h holding) (needed, added bool) {
 	return true, !covered
 }
 
-// stripHolder removes the tree nodes below p that would be useless if the given node were lost:
-// nodes on the same worker, and skipped partitions that the node contains.
+// stripHolder removes the tree nodes below p that would be useless if the given node were lost: nodes
+// on the same worker.
 func (f *forest) stripHolder(p *treeNode, node *holding) {
 	for i, child := range p.child {
 		if child == nil {
 			continue
 		}
 		child.merging = false // the merge of the children is no longer needed
-		switch {
-		case child.empty():
-			child.finished = !node.whole
-		case child.held != nil && child.held.worker == node.worker:
+		if child.held != nil && child.held.worker == node.worker {
 			child.held = nil
 			child.finished = child.ref != NoRef
 		}
@@ -307,6 +303,12 @@ func (f *forest) lose(worker string, node jobs.Node) (lost jobs.Span) {
 		}
 	}
 	return lost
+}
+
+// covers reports whether a node or an ancestor of the node is finished.
+func (f *forest) covers(n jobs.Node) bool {
+	path := f.path(f.tree.Lift(n))
+	return path[len(path)-1].finished
 }
 
 // settle marks a node as durable if the caller has its partial, and removes the tree nodes below
@@ -434,7 +436,10 @@ func (f *forest) replace(n jobs.Node, with *treeNode) {
 	case with.child == [2]*treeNode{}:
 		f.clear(at)
 	default: // the children are kept until the node is durable
-		with.ref, with.durable, with.finished = NoRef, false, with.held != nil
+		with.ref, with.durable = NoRef, false
+		if with.finished = with.held != nil; !with.finished {
+			with.done = with.below()
+		}
 	}
 	f.setFinished(at, as)
 }

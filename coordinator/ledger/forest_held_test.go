@@ -14,9 +14,16 @@ import (
 type heldCopies struct {
 	*rapid.T
 	forest *forest
-	held   map[holding]bool // nodes that the forest needs
-	refs   map[Ref]jobs.Node
+	job    *job
+	held   map[holding]uint64 // the partials that the forest needs, each with the partitions that it lacks: see job.lacking
+	refs   map[Ref]finishedPartial
 	kept   spanSet // partitions whose partials the caller has received
+}
+
+// finishedPartial is a partial of which the caller has a copy.
+type finishedPartial struct {
+	node    jobs.Node
+	lacking uint64
 }
 
 // check checks the forest's counters, and that every finished partition has a copy.
@@ -28,14 +35,14 @@ func (h *heldCopies) check() {
 	if n := maximal(f.root); n != f.partials {
 		h.Fatalf("forest counts %d partials, and has %d", f.partials, n)
 	}
-	var walk func(n jobs.Node, p *treeNode) uint64
-	walk = func(n jobs.Node, p *treeNode) uint64 {
+	var walk func(n jobs.Node, p *treeNode, safe bool) uint64
+	walk = func(n jobs.Node, p *treeNode, safe bool) uint64 {
 		if p == nil {
 			return 0
 		}
 		var below uint64
 		if n.Level > 0 {
-			below = walk(n.Left(), p.child[0]) + walk(n.Right(), p.child[1])
+			below = walk(n.Left(), p.child[0], safe || p.ref != NoRef) + walk(n.Right(), p.child[1], safe || p.ref != NoRef)
 		}
 		span := f.tree.Span(n)
 		switch {
@@ -45,14 +52,27 @@ func (h *heldCopies) check() {
 			h.Fatalf("node %v has a copy, and is not finished", n)
 		case !p.finished && p != f.root && p.child == [2]*treeNode{}:
 			h.Fatalf("node %v is neither finished nor above a finished node", n)
-		case p.held != nil && !h.held[holding{worker: p.held.worker, node: p.held.node}]:
-			h.Fatalf("node %v is held by %s, which does not hold it", n, p.held.worker)
-		case p.ref != NoRef && h.refs[p.ref] == jobs.Node{Level: 99}:
-			h.Fatalf("node %v has the dropped ref %d", n, p.ref)
+		case p.empty() && h.job.firstSkipped(1) == nil:
+			h.Fatalf("node %v has no partial, and no partition is skipped", n)
+		}
+		if p.held != nil && !safe { // below a node that cannot be lost, a held partial is no longer used
+			lacking, found := h.held[holding{worker: p.held.worker, node: p.held.node}]
+			if want := h.job.lacking(f.tree.Span(p.held.node)); !found || lacking != want {
+				h.Fatalf("node %v is held by %s (%v) and lacks %d, want %d", n, p.held.worker, found, lacking, want)
+			}
+		}
+		if p.ref != NoRef {
+			have, found := h.refs[p.ref]
+			if want := h.job.lacking(f.tree.Span(have.node)); !found || have.lacking != want {
+				h.Fatalf("node %v has the ref %d (%v), which lacks %d, want %d", n, p.ref, found, have.lacking, want)
+			}
 		}
 		return p.done
 	}
-	walk(f.tree.Root(), f.root)
+	walk(f.tree.Root(), f.root, false)
+	if refs := countRefs(f.root); refs != len(h.refs) {
+		h.Fatalf("the forest has %d refs, of %d that were not dropped", refs, len(h.refs))
+	}
 	kept := h.kept
 	kept.spans = slices.Clone(kept.spans)
 	for _, n := range f.finishedNodes() {
@@ -61,6 +81,17 @@ func (h *heldCopies) check() {
 	if kept.size > 0 {
 		h.Fatalf("the caller was given %v, which only workers have", kept.spans)
 	}
+}
+
+// countRefs returns the number of refs at or below a tree node.
+func countRefs(p *treeNode) (n int) {
+	if p == nil {
+		return 0
+	}
+	if p.ref != NoRef {
+		n = 1
+	}
+	return n + countRefs(p.child[0]) + countRefs(p.child[1])
 }
 
 // needed lists the held nodes that the forest needs, in a fixed order.
@@ -88,17 +119,17 @@ func (h *heldCopies) drop(refs []Ref) {
 	}
 }
 
-// TestForestHolds lets workers hold and lose nodes in any order, and gives the caller copies of
-// some nodes. The partitions of a held node are never missing, unless the forest does not need the
-// node because another node covers them.
+// TestForestHolds lets workers hold and lose nodes in any order, gives the caller copies of some nodes, and skips
+// partitions. A node that a worker holds is missing only if the forest did not need it, and then other nodes cover
+// it. Each finished node lacks the skipped partitions and no others. No ref is forgotten.
 func TestForestHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree, err := jobs.NewTree(rapid.Uint64Range(1, 20).Draw(t, "partitions"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := &heldCopies{T: t, forest: newForest(tree), held: map[holding]bool{}, refs: map[Ref]jobs.Node{}}
-		f := h.forest
+		f := newForest(tree)
+		h := &heldCopies{T: t, forest: f, job: &job{tree: tree, forest: f}, held: map[holding]uint64{}, refs: map[Ref]finishedPartial{}}
 		node := func() jobs.Node {
 			lo := rapid.Uint64Range(0, tree.Partitions()-1).Draw(t, "partition")
 			n := jobs.Leaf(lo)
@@ -110,12 +141,26 @@ func TestForestHolds(t *testing.T) {
 		var last Ref
 		merged := map[jobs.Node]bool{} // requested merges
 		request := func(n jobs.Node) {
-			if parent, left, right, ok := f.siblings(n); ok {
+			for {
+				parent, left, right, ok := f.siblings(n)
+				if !ok {
+					return
+				}
+				if left.empty() || right.empty() {
+					with := left
+					if left.empty() {
+						with = right
+					}
+					f.replace(parent, with)
+					n = parent
+					continue
+				}
 				merged[parent] = true
 				l, r, wanted := f.operands(parent)
 				if !wanted || l != left || r != right {
 					t.Fatalf("the operands of %v are not the siblings that were found", parent)
 				}
+				return
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
@@ -136,9 +181,9 @@ func TestForestHolds(t *testing.T) {
 				n := node()
 				c := holding{worker: rapid.SampledFrom([]string{"w1", "w2", "w3"}).Draw(t, "worker"), node: n}
 				before := f.done()
-				needed, added := f.hold(holding{worker: c.worker, node: n, whole: true})
+				needed, added := f.hold(holding{worker: c.worker, node: n})
 				if needed {
-					h.held[c] = true
+					h.held[c] = h.job.lacking(tree.Span(n))
 				} else {
 					delete(h.held, c)
 				}
@@ -175,7 +220,7 @@ func TestForestHolds(t *testing.T) {
 				}
 				c := rapid.SampledFrom(list).Draw(t, "copy")
 				last++
-				h.refs[last] = c.node
+				h.refs[last] = finishedPartial{c.node, h.held[c]}
 				finished := FinishedNode{Node: c.node, Ref: last}
 				drop, kept := f.keep(finished)
 				if !kept {
@@ -186,14 +231,34 @@ func TestForestHolds(t *testing.T) {
 			},
 			"insert": func(*rapid.T) {
 				n := node()
+				lacking := h.job.lacking(tree.Span(n))
+				if lacking != 0 && rapid.Bool().Draw(t, "whole") {
+					if f.covers(n) { // the ledger drops the partial
+						return
+					}
+					lacking = 0
+				}
 				last++
-				h.refs[last] = n
+				h.refs[last] = finishedPartial{n, lacking}
 				drop, added := f.insert(FinishedNode{Node: n, Ref: last})
 				h.drop(drop)
+				if added && lacking == 0 {
+					h.job.unskip(tree.Span(n))
+				}
 				h.kept.add(tree.Span(n))
 				if added {
 					request(n)
 				}
+			},
+			"skip": func(*rapid.T) {
+				p := rapid.Uint64Range(0, tree.Partitions()-1).Draw(t, "partition")
+				if !f.anyMissing(single(p)) {
+					return
+				}
+				h.job.skipped.insert(skippedPartition(p))
+				drop, _ := f.insert(FinishedNode{Node: jobs.Leaf(p)})
+				h.drop(drop)
+				request(jobs.Leaf(p))
 			},
 			"durable": func(*rapid.T) { f.settle(node()) },
 		})

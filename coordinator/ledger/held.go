@@ -61,9 +61,8 @@ func (l *Ledger) reconcileNodes(w *worker, list []wire.HeldNode) {
 
 // hold records that a worker holds a node. hold returns false if the ledger does not need the node.
 func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
-	span := j.tree.Span(n.Node)
-	if n.Lacking != 0 && n.Lacking != j.lacking(span) || !j.admits(w.build()) {
-		return false // an earlier leader skipped other partitions, or did not pin the job to a build
+	if n.Lacking != j.lacking(j.tree.Span(n.Node)) || !j.admits(w.build()) {
+		return false // other partitions are skipped now, or an earlier leader did not pin the job to a build
 	}
 	if !j.large && j.skipped.len > 0 {
 		j.skipsIn = j.checkpoint.request()
@@ -75,15 +74,12 @@ func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
 		}
 	}
 	j.largest = max(j.largest, n.Size)
-	needed, added := j.forest.hold(holding{worker: w.id, node: n.Node, size: n.Size, sum: n.Sum, whole: n.Lacking == 0})
+	needed, added := j.forest.hold(holding{worker: w.id, node: n.Node, size: n.Size, sum: n.Sum})
 	if added {
 		if j.calls.find(wire.Merge, n.Node) != nil {
 			j.mergedBytes += n.Size
 		}
 		l.endTrial(j)
-		if n.Lacking == 0 {
-			j.unskip(span)
-		}
 		j.builds.add(w.build())
 		l.finished(j, n.Node)
 	}
@@ -190,7 +186,7 @@ func (l *Ledger) enqueueLost(j *job, lost jobs.Span) {
 
 // onStored records that a held node was written to storage.
 func (l *Ledger) onStored(j *job, p *wire.Partial, node FinishedNode) {
-	if p.Lacking != 0 && p.Lacking != j.lacking(j.tree.Span(p.Node)) {
+	if p.Lacking != j.lacking(j.tree.Span(p.Node)) {
 		l.dropPartials(node.Ref)
 		return
 	}

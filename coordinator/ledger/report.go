@@ -128,8 +128,9 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 	return refs
 }
 
-// onPartial handles a finished node in a worker's report. If an earlier leader assigned a merge,
-// its result is dropped, because the earlier leader may have skipped other partitions.
+// onPartial handles a finished node in a worker's report. The result of a merge is dropped if it may lack
+// other partitions than those that this leader has skipped: an earlier leader assigned the merge, or a
+// skipped partition counts again.
 func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
 	node := FinishedNode{Node: p.Node, Ref: ref, Size: len(p.Data), Large: p.Blob != ""}
 	switch {
@@ -139,8 +140,12 @@ func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
 		w.share(j).openFailures = 0
 		j.builds.add(w.build())
 		j.executed += j.tree.Span(p.Node).Len()
+		if j.lacking(j.tree.Span(p.Node)) != 0 && j.forest.covers(p.Node) {
+			l.dropPartials(ref) // if the node were kept below a node that lacks skipped partitions, it could not replace that node
+			return
+		}
 		l.finish(j, node, true)
-	case p.MergedFor == l.cfg.Epoch:
+	case p.MergedFor == l.cfg.Epoch && (p.Lacking == 0 || p.Lacking == j.lacking(j.tree.Span(p.Node))):
 		j.builds.add(w.build())
 		l.finish(j, node, false)
 	default:

@@ -187,7 +187,7 @@ type Partial struct {
 	Holder string `cbor:"7,keyasint,omitempty"`
 
 	// Stored is true if the worker has written a node to storage that it holds and has reported
-	// before. Lacking has the same meaning as in [HeldNode].
+	// before. Lacking has the same meaning as in [HeldNode], also for the result of a merge.
 	Stored  bool   `cbor:"8,keyasint,omitempty"`
 	Lacking uint64 `cbor:"9,keyasint,omitempty"`
 }

@@ -152,7 +152,7 @@ func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.C
 		return wire.Item{}, err
 	}
 	partial := wire.NewPartial(call.Node, merged)
-	partial.MergedFor = epoch
+	partial.MergedFor, partial.Lacking = epoch, call.Lacking
 	return wire.Item{Partial: &partial}, nil
 }
 
