@@ -46,6 +46,9 @@ func (c *call) make() (item wire.Item, err error) {
 	s := p.sim
 	made := c.call.Call()
 	s.cover("seen: call of " + made.Function.String())
+	if made.Lacking != 0 {
+		s.cover("seen: merge without skipped partitions")
+	}
 	operands, err := c.operands()
 	if err != nil {
 		return item, err

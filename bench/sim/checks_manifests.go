@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -79,11 +81,17 @@ func (c *checks) sound(by string, j *job, m store.Manifest) {
 			c.sim.fail("%s wrote a manifest of job %s in which %v overlaps what is before it", by, j.spec.ID, span)
 		}
 		at = span.Hi
-		if n.Data == nil {
-			continue
+		data, err := n.Data, error(nil)
+		if n.Blob != "" {
+			blob := fmt.Sprint(n.Blob, n.Node, m.Skipped)
+			if c.readBlobs[blob] {
+				continue
+			}
+			c.readBlobs[blob] = true
+			data, err = c.sim.storage.store.Partial(context.Background(), j.spec.ID, n.Blob)
 		}
-		want, err := j.referenceNode(n.Node, m.Skipped)
-		if err != nil || string(n.Data) != string(want) {
+		want, wrong := j.referenceNode(n.Node, m.Skipped)
+		if err = cmp.Or(err, wrong); err != nil || string(data) != string(want) {
 			c.sim.fail("%s wrote a manifest of job %s in which %v has other bytes than a single process computes (%v)", by, j.spec.ID, span, err)
 		}
 	}

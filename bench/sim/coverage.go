@@ -54,6 +54,7 @@ fault: clock runs at another rate
 fault: fetch stopped half-way
 fault: fetched bytes damaged
 fault: held partial lost
+fault: holder of a partition that is skipped isolated
 fault: job not opened
 fault: message delayed
 fault: message duplicated
@@ -117,6 +118,7 @@ seen: call of Plan
 seen: held partial stored
 seen: held partial stored for want of memory
 seen: durable partial dropped
+seen: merge without skipped partitions
 seen: operand fetched
 seen: worker without usable slots
 seen: new leader told of held nodes

@@ -38,7 +38,9 @@
 // # Checks
 //
 //   - A result contains each partition once, and has the bytes that a single process computes. Each
-//     node of each manifest also has the bytes that a single process computes.
+//     node of each manifest also has the bytes that a single process computes, in the manifest or in
+//     its blob.
+//   - A worker whose memory is short begins no partition.
 //   - If a worker is told that an item is durable, a stored manifest contains the item.
 //   - Each new epoch is one higher than the last epoch, and only one process leads under an epoch.
 //     A worker that follows a leader's epoch never follows a lower epoch afterwards. A manifest of

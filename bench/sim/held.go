@@ -203,7 +203,7 @@ func (c *call) fetch(o wire.Partial) (data []byte, err error) {
 	if err == nil && p.sim.rng.chance(p.sim.rates.fetches/4) {
 		p.sim.cover("fault: fetched bytes damaged")
 		data = slices.Clone(data)
-		data[len(data)/2]++
+		data[16+16*int(data[8])+6]++ // a high byte of the sum: see leafCodec
 	}
 	if err == nil && (uint64(len(data)) != o.Size || wire.Checksum(data) != o.Sum) {
 		data, err = nil, errDigest
@@ -252,12 +252,12 @@ func (c *checks) has(p *process, job string, n jobs.Node, merged, stored bool) {
 // that was computed twice may be dropped too: another worker has had the node's partial, or a
 // partial that contains the node and was not merged from the dropped partial. A partial that the
 // worker has written to storage may also be dropped, because the worker reports the write until the
-// write is durable.
+// write is durable. A leader that has skipped a partition needs no partial that contains this partition.
 func (c *checks) drops(p *process, job string, n jobs.Node) {
 	j, m := c.sim.jobs[job], c.manifests[job]
 	held, found := p.worker.holdings[job][n]
 	span := j.tree.Span(n)
-	if !found || held.lacks || m.State.Final() || j.removing || covered(j.tree, m, span) {
+	if !found || held.lacks || m.State.Final() || j.removing || span.Lo <= j.sours && j.sours < span.Hi || covered(j.tree, m, span) {
 		return
 	}
 	redundant := func(o copied) bool {

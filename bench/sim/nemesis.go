@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -210,14 +211,38 @@ func (s *Sim) partition(both bool, how linkFault) {
 }
 
 func (s *Sim) disconnect(p *process) {
+	s.isolate(p, s.faultDuration())
+}
+
+// isolate cuts a process off from NATS for the given time.
+func (s *Sim) isolate(p *process, lasts time.Duration) {
 	s.trace.printf(p, "CUT OFF from NATS")
 	s.dropConnection(p)
 	life := p.life
-	s.after(s.faultDuration(), func() {
+	s.after(lasts, func() {
 		if p.life == life && s.network.up {
 			s.reconnect(p)
 		}
 	})
+}
+
+// isolateHolder waits until a worker holds a partial that contains the job's partition sours. Then isolateHolder
+// cuts the worker off for so long that the leader regards it as dead, and other workers run the partition again.
+func (s *Sim) isolateHolder(j *job) {
+	if s.healed {
+		return
+	}
+	for _, p := range s.workers() {
+		for _, n := range p.worker.nodes(j.spec.ID) {
+			if span := j.tree.Span(n); n.Level == 0 || !span.Contains(jobs.Span{Lo: j.sours, Hi: j.sours + 1}) {
+				continue
+			}
+			s.cover("fault: holder of a partition that is skipped isolated")
+			s.isolate(p, s.scenario.ledger.SilentAfter+s.rng.between(0, 4*time.Second))
+			return
+		}
+	}
+	s.after(20*time.Millisecond, func() { s.isolateHolder(j) })
 }
 
 func (s *Sim) cutFromStorage(p *process) {

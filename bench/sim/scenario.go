@@ -125,7 +125,7 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	case c.chance(0.05):
 		b.permanent = any()
 	case !sc.calm && b.pad > 256<<10 && c.chance(0.5): // a worker that was silent may hold a partition that the leader has skipped since then
-		b.sours = any()
+		b.sours, b.flaky = any(), map[uint64]int{} // a partition is skipped after one failure
 	case !sc.calm && c.chance(0.08):
 		b.killer, b.killsMost = any(), c.intBetween(1, 8)
 	case !sc.calm && c.chance(0.1):

@@ -81,6 +81,10 @@ func (s *Sim) populate() {
 			ID: id, Job: kind, Version: definition.Version(), Params: data,
 			Priority: s.rng.IntN(3), MaxAttempts: s.rng.intBetween(3, 5), MaxSkipped: uint64(s.rng.IntN(2)),
 		}
+		if b.sours != noPartition {
+			j.spec.MaxAttempts, j.spec.MaxSkipped = 1, 1
+			s.after(b.submitAt, func() { s.isolateHolder(j) })
+		}
 		s.jobs[id], s.list = j, append(s.list, j)
 		s.trace.printf(nil, "job %s: %+v", id, b)
 		s.after(b.submitAt, func() { s.submit(client, j) })

@@ -53,6 +53,9 @@ func (s *slot) goOn() {
 		s.deliver(s.next, nil, s.release)
 		return
 	}
+	if w.stuck {
+		sim.fail("%s begins %v of job %s although its memory is short", p.name, claim, s.task.job.spec.ID)
+	}
 	sim.checks.computes(p, s.task.job, claim)
 	takes, kills := s.task.job.cost(claim)
 	if kills {
