@@ -58,11 +58,11 @@ func ownCgroup(root string) string {
 	return ""
 }
 
-// limitMemory sets the memory limit of the Go runtime to 4/3 of its argument. The garbage collector
+// limitMemory sets the memory limit of the Go runtime to 5/4 of its argument. The garbage collector
 // runs more often when the heap approaches the runtime's memory limit.
 func limitMemory(memory int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memory + memory/3)
+		debug.SetMemoryLimit(memory + memory/4)
 	}
 }
 

@@ -14,7 +14,7 @@
 // The memory limit applies to the sum of four amounts: the held partials, the merge stacks of slots
 // (Use), the operands of merges (Reserve), and one more partial, so that a slot can begin. Work
 // that would exceed the limit waits. A slot may always begin if nothing is in memory, and one merge
-// may always run, so that a worker with little memory still makes progress. The memory limit is
+// may run when no more partials can be moved to files, so that a worker with little memory still makes progress. The memory limit is
 // therefore exceeded by at most one partial if partials are decoded in place.
 //
 // The memory of a dropped partial is kept for later partials if the job allows the reuse. Spare
@@ -391,8 +391,8 @@ func (h *Holdings) readFile(p *part, to []byte, offset int64) error {
 	return nil
 }
 
-// Reserve waits until n bytes of memory are free, or until there is no other reservation. Reserve
-// returns a function that ends the reservation.
+// Reserve waits until n bytes of memory are free, or until there is no other reservation and no partial is being
+// moved to a file. Reserve returns a function that ends the reservation.
 func (h *Holdings) Reserve(ctx context.Context, n int64) (release func(), err error) {
 	defer context.AfterFunc(ctx, func() {
 		h.mu.Lock()
@@ -401,7 +401,7 @@ func (h *Holdings) Reserve(ctx context.Context, n int64) (release func(), err er
 	})()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for h.reserves > 0 && h.used()+n > h.cfg.Limit {
+	for (h.reserves > 0 || h.spilling) && h.used()+n > h.cfg.Limit {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -482,7 +482,10 @@ const retrySpill = 10 * time.Second
 func (h *Holdings) spill() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	defer func() { h.spilling = false }()
+	defer func() {
+		h.spilling = false
+		h.freed.Broadcast()
+	}()
 	for h.short() && !h.closed && len(h.order) > 0 {
 		p := h.order[0]
 		data := p.data

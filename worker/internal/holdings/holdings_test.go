@@ -145,6 +145,23 @@ func TestReserve(t *testing.T) {
 	}
 }
 
+// TestReserveWaitsForSpills reserves memory while partials are moved to files.
+func TestReserveWaitsForSpills(t *testing.T) {
+	const size = 32 << 20
+	h, _ := start(t, holdings.Config{Limit: 3 * size, Dir: t.TempDir()})
+	for p := range 3 {
+		put(h, jobs.Leaf(uint64(p)), data(p, size), false)
+	}
+	release, err := h.Reserve(t.Context(), size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if used, _ := h.Bytes(); used > 3*size {
+		t.Errorf("%d bytes are used, want at most %d", used, 3*size)
+	}
+}
+
 // TestTake takes a partial that nobody reads, and reuses the memory of dropped partials.
 func TestTake(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 10_000, Spares: 2})
