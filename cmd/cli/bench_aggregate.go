@@ -36,8 +36,10 @@ The loop and the job in this process have a goroutine for each core. For each si
 there are as many vectors as make up the total.
 
 With --kill, the job runs once more in the cluster, and the process is killed when half of
-the vectors are done. LEADER MOVES is how many more bytes the leader's process read and wrote
-than the other workers' processes did on average, as a share of the bytes that were merged.
+the vectors are done. LOST WORK is the time that the cluster needs for the partitions that
+ran again. EXTRA should be at most 1 s longer: see MET. LEADER MOVES is how many more bytes
+the leader's process read and wrote than the other workers' processes did on average, as a
+share of the bytes that were merged.
 ANSWERS P99 is the time within which the leader gave 99 % of its answers while the job ran.`,
 		Example: "  " + a.name + " bench aggregate --sizes 8e6 --total 1e9 --kill leader",
 		Args:    cobra.NoArgs,
