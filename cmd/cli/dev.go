@@ -16,6 +16,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/exec"
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
@@ -41,7 +42,8 @@ func (a *app) devCommand() *cobra.Command {
 		Long: `Run a cluster on this machine: a NATS server with JetStream, which syncs every
 write to disk before it acknowledges it, and worker processes of this program. A
 worker process that dies is restarted, after a pause that grows if it keeps dying.
-The server listens on 127.0.0.1 only. With --storage azure, the cluster keeps its
+The server listens on 127.0.0.1 only. Unless --allow says otherwise, the workers run
+the restricted job exec, as 'run' does on your own machine. With --storage azure, the cluster keeps its
 state in the storage account that the environment or --azure-url names, or, if
 neither names one, in Azurite, an emulator that needs Node.js.
 
@@ -60,6 +62,7 @@ are computed again later.`,
 			if _, err := parseMemory(flags.memory); err != nil {
 				return err
 			}
+			flags.allow.setDefault(a, cmd, exec.Name)
 			return a.dev(cmd.Context(), flags)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -23,6 +23,14 @@ func (f *allowFlag) register(a *app, cmd *cobra.Command) {
 	completeWords(cmd, allowFlagName, restricted(a.jobs)...)
 }
 
+// setDefault allows the job name, if the program has this job, unless the command line or the
+// environment names the restricted jobs to run.
+func (f *allowFlag) setDefault(a *app, cmd *cobra.Command, name string) {
+	if !cmd.Flags().Changed(allowFlagName) && os.Getenv(envAllow) == "" && slices.Contains(restricted(a.jobs), name) {
+		f.names = []string{name}
+	}
+}
+
 // args returns the flag --allow with its value as arguments for a worker process.
 func (f allowFlag) args() []string {
 	if len(f.names) == 0 {
