@@ -34,14 +34,16 @@ var (
 
 // exact is the decimal arithmetic that computes the sums. The precision of exact is unlimited, so
 // sums are not rounded.
-var exact = apd.Context{MaxExponent: maxExponent, MinExponent: -maxExponent, Traps: apd.DefaultTraps}
+var exact = apd.Context{MaxExponent: maxMerged, MinExponent: -maxMerged, Traps: apd.DefaultTraps}
 
 const (
 	// maxExponent is the largest power of ten in a number, and -maxExponent is the smallest. The
 	// limit bounds the size of sums, because a sum has a digit for each power of ten between its
 	// largest and its smallest number. All values of a float64 are within the limit.
 	maxExponent = 400
-	maxTop      = 1_000_000
+	// maxMerged is the limit for merged numbers. A sum of 10^400 numbers is within this limit.
+	maxMerged = 2 * maxExponent
+	maxTop    = 1_000_000
 )
 
 // entry is one line of an output: a key and a number.
@@ -56,7 +58,7 @@ func numbers(name string, combine func(a, b *apd.Decimal) error) merge {
 	return merge{
 		name: name,
 		normalize: func(output []byte) ([]byte, error) {
-			list, err := parseEntries(output)
+			list, err := parseEntries(output, maxExponent)
 			if err != nil {
 				return nil, err
 			}
@@ -73,11 +75,11 @@ func numbers(name string, combine func(a, b *apd.Decimal) error) merge {
 			return formatEntries(list[:n]), nil
 		},
 		join: func(left, right []byte) ([]byte, error) {
-			a, err := parseEntries(left)
+			a, err := parseEntries(left, maxMerged)
 			if err != nil {
 				return nil, err
 			}
-			b, err := parseEntries(right)
+			b, err := parseEntries(right, maxMerged)
 			if err != nil {
 				return nil, err
 			}
@@ -110,22 +112,23 @@ func top(name string, n int) merge {
 	return merge{
 		name: name,
 		normalize: func(output []byte) ([]byte, error) {
-			list, err := parseEntries(output)
+			list, err := parseEntries(output, maxExponent)
 			return keep(list), err
 		},
 		join: func(left, right []byte) ([]byte, error) {
-			a, err := parseEntries(left)
+			a, err := parseEntries(left, maxMerged)
 			if err != nil {
 				return nil, err
 			}
-			b, err := parseEntries(right)
+			b, err := parseEntries(right, maxMerged)
 			return keep(append(a, b...)), err
 		},
 	}
 }
 
-// parseEntries parses lines of a key, a tab and a number. An error contains the number of the line.
-func parseEntries(text []byte) (list []entry, err error) {
+// parseEntries parses lines of a key, a tab and a number. The limit is maxExponent for the output of
+// a call, and maxMerged for a partial. An error contains the number of the line.
+func parseEntries(text []byte, limit int) (list []entry, err error) {
 	number := 0
 	for line := range lines(text) {
 		number++
@@ -140,17 +143,17 @@ func parseEntries(text []byte) (list []entry, err error) {
 		var value apd.Decimal
 		// Spaces are removed, because some versions of wc print spaces around numbers.
 		_, condition, err := value.SetString(string(bytes.Trim(digits, " ")))
-		if err != nil || condition.Any() || value.Form != apd.Finite || tooLarge(&value) {
-			return nil, fmt.Errorf("line %d, %.100q: want a key, a tab and a decimal number of at most %d digits", number, line, maxExponent)
+		if err != nil || condition.Any() || value.Form != apd.Finite || tooLarge(&value, limit) {
+			return nil, fmt.Errorf("line %d, %.100q: want a key, a tab and a decimal number of at most %d digits", number, line, limit)
 		}
 		list = append(list, entry{key, value})
 	}
 	return list, nil
 }
 
-// tooLarge reports whether a number has digits beyond the powers of ten that are allowed.
-func tooLarge(d *apd.Decimal) bool {
-	return d.Exponent < -maxExponent || int64(d.Exponent)+d.NumDigits() > maxExponent
+// tooLarge reports whether a number has digits beyond the power of ten limit or below -limit.
+func tooLarge(d *apd.Decimal, limit int) bool {
+	return int(d.Exponent) < -limit || int64(d.Exponent)+d.NumDigits() > int64(limit)
 }
 
 // formatEntries returns entries as lines that parseEntries can parse.

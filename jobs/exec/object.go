@@ -18,18 +18,18 @@ import (
 var object = merge{
 	name: "json",
 	normalize: func(output []byte) ([]byte, error) {
-		value, err := parseObject(output)
+		value, err := parseObject(output, maxExponent)
 		if err != nil {
 			return nil, err
 		}
 		return formatObject(value)
 	},
 	join: func(left, right []byte) ([]byte, error) {
-		a, err := parseObject(left)
+		a, err := parseObject(left, maxMerged)
 		if err != nil {
 			return nil, err
 		}
-		b, err := parseObject(right)
+		b, err := parseObject(right, maxMerged)
 		if err != nil {
 			return nil, err
 		}
@@ -41,8 +41,9 @@ var object = merge{
 	},
 }
 
-// parseObject decodes one JSON object. An empty text is decoded as the empty object.
-func parseObject(text []byte) (map[string]any, error) {
+// parseObject decodes one JSON object. An empty text is decoded as the empty object. The limit is
+// that of parseEntries.
+func parseObject(text []byte, limit int) (map[string]any, error) {
 	value := map[string]any{}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return value, nil
@@ -58,7 +59,7 @@ func parseObject(text []byte) (map[string]any, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("want one JSON object, got more after %d bytes", d.InputOffset())
 	}
-	return value, checkNumbers("", value)
+	return value, checkNumbers("", value, limit)
 }
 
 // cause returns err, or an error for the value null if err is nil.
@@ -71,23 +72,23 @@ func cause(err error) error {
 
 // checkNumbers replaces the numbers in an object or an array by decimals, and returns an error if a
 // number is too large.
-func checkNumbers(path string, value any) error {
+func checkNumbers(path string, value any, limit int) error {
 	replace := func(path string, item any) (any, error) {
 		number, isNumber := item.(json.Number)
 		if !isNumber {
-			return item, checkNumbers(path, item)
+			return item, checkNumbers(path, item, limit)
 		}
 		d, condition, err := apd.NewFromString(string(number))
-		if err != nil || condition.Any() || tooLarge(d) {
-			return nil, fmt.Errorf("%s: got the number %.100s, takes decimal numbers of at most %d digits", path, number, maxExponent)
+		if err != nil || condition.Any() || tooLarge(d, limit) {
+			return nil, fmt.Errorf("%s: got the number %.100s, takes decimal numbers of at most %d digits", path, number, limit)
 		}
 		return d, nil
 	}
 	var err error
 	switch v := value.(type) {
 	case map[string]any:
-		for key, item := range v {
-			if v[key], err = replace(path+"."+key, item); err != nil {
+		for _, key := range sortedKeys(v) { // in order, so that equal objects always give the same error
+			if v[key], err = replace(path+"."+key, v[key]); err != nil {
 				return err
 			}
 		}
