@@ -45,15 +45,16 @@
 // The start of a process takes a millisecond or more, and the start of an interpreter tens of
 // milliseconds. With the parameter keep, a process makes many calls, one at a time. A call and its
 // answer are frames on standard input and standard output. A frame is a line, followed by data. The
-// last word of the line is the number of bytes of the data:
+// last word of the line is the number of bytes of the data. The first word of a call is the number of
+// the call, which the answer repeats:
 //
-//	call     map PARTITION PARTITIONS LENGTH    the input
-//	         merge LEFT RIGHT LENGTH            two outputs, of LEFT and of RIGHT bytes
-//	         finish 0 0 LENGTH                  the merged outputs
-//	answer   ok LENGTH                          the output
-//	         fail LENGTH                        an error; the attempt has failed
-//	         permanent LENGTH                   an error; the job fails
-//	         again 0                            the call is made again after a pause
+//	call     NUMBER map PARTITION PARTITIONS LENGTH    the input
+//	         NUMBER merge LEFT RIGHT LENGTH            two outputs, of LEFT and of RIGHT bytes
+//	         NUMBER finish 0 0 LENGTH                  the merged outputs
+//	answer   NUMBER ok LENGTH                          the output
+//	         NUMBER fail LENGTH                        an error; the attempt has failed
+//	         NUMBER permanent LENGTH                   an error; the job fails
+//	         NUMBER again 0                            the call is made again after a pause
 //
 // Unless the parameter merge is program, a slot sends calls before the answers to earlier calls
 // have arrived. The unanswered calls are at most 4 KiB long, and the process should need about 10
@@ -99,8 +100,8 @@
 //     resident memory is measured every 100 ms, so a program may exceed the limit for 100 ms.
 //   - A call writes more than the parameter max-output allows: its processes are killed, and the
 //     job fails.
-//   - A kept process does not write exactly one answer for each call: the process is killed, and
-//     the job fails.
+//   - A kept process does not write exactly one answer for each call, in the order of the calls: the
+//     process is killed, and the job fails.
 //   - A program ends before the processes that it has started: these processes are killed, unless
 //     they have left the process group like daemons.
 //   - The worker dies: the kernel kills the program, and a guard process ([Guard]) kills the

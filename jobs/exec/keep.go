@@ -36,7 +36,8 @@ func (k *keeper) once(ctx context.Context, c call, input []byte) (output []byte,
 	if err != nil {
 		return nil, err
 	}
-	frame := appendHeader(make([]byte, 0, len(input)+100), c.phase, c.numbers[0], c.numbers[1], len(input))
+	one.sent++
+	frame := appendHeader(make([]byte, 0, len(input)+100), one.sent, c.phase, c.numbers, len(input))
 	status, output, err := one.call(ctx, append(frame, input...))
 	if err != nil {
 		return nil, one.fail(c.phase, err)
@@ -45,11 +46,13 @@ func (k *keeper) once(ctx context.Context, c call, input []byte) (output []byte,
 	return k.result(c.phase, status, output)
 }
 
-// appendHeader appends the line of a call to a batch.
-func appendHeader(batch []byte, phase string, first, second uint64, length int) []byte {
+// appendHeader appends the line of a call to a batch. The number counts the calls of the process.
+func appendHeader(batch []byte, number uint64, phase string, numbers [2]uint64, length int) []byte {
+	batch = append(strconv.AppendUint(batch, number, 10), ' ')
 	batch = append(append(batch, phase...), ' ')
-	batch = append(strconv.AppendUint(batch, first, 10), ' ')
-	batch = append(strconv.AppendUint(batch, second, 10), ' ')
+	for _, n := range numbers {
+		batch = append(strconv.AppendUint(batch, n, 10), ' ')
+	}
 	return append(strconv.AppendInt(batch, int64(length), 10), '\n')
 }
 
@@ -102,17 +105,8 @@ func (k *keeper) close() {
 	all.Wait()
 }
 
-// kept is a process that makes successive calls. A call is a frame on standard input, and the
-// answer to a call is a frame on standard output. A frame is a line, followed by data. The last
-// word of the line is the number of bytes of the data.
-//
-//	call     map PARTITION PARTITIONS LENGTH    the input
-//	         merge LEFT RIGHT LENGTH            the two outputs of LEFT and RIGHT bytes
-//	         finish 0 0 LENGTH                  the merged outputs
-//	answer   ok LENGTH                          the output
-//	         fail LENGTH                        an error; the attempt has failed
-//	         permanent LENGTH                   an error; the job fails
-//	         again 0                            the call is made again after a pause
+// kept is a process that makes successive calls. The documentation of this package describes the
+// frames of calls and answers.
 type kept struct {
 	process
 	program program
@@ -120,9 +114,12 @@ type kept struct {
 	output  *os.File // standard output
 	answers *bufio.Reader
 	ahead   uint64        // largest number of unanswered calls
+	sent    uint64        // number of the last call; the first call of a process has the number 1
+	got     uint64        // number of the last answer
 	late    *time.Timer   // timer of the method limit
 	ended   chan struct{} // channel that is closed after Wait has returned for the process
 	err     error         // result of Wait for the process
+	removed chan struct{} // channel that is closed after the working folder was removed, which follows ended
 
 	mu     sync.Mutex
 	gone   bool  // true if the process has ended, so that another process may get its number
@@ -135,7 +132,7 @@ func (k *keeper) start() (*kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	one := &kept{process: run, program: k.program, ahead: 1, ended: make(chan struct{})}
+	one := &kept{process: run, program: k.program, ahead: 1, ended: make(chan struct{}), removed: make(chan struct{})}
 	answers, stdout, err := os.Pipe()
 	if err == nil {
 		run.Stdout = stdout
@@ -164,6 +161,7 @@ func (k *keeper) start() (*kept, error) {
 		close(one.ended)
 		<-measured
 		_ = run.removeFolder()
+		close(one.removed)
 	}()
 	return one, nil
 }
@@ -209,10 +207,10 @@ func (k *kept) kill(reason error) {
 func (k *kept) close() {
 	_ = k.calls.Close()
 	select {
-	case <-k.ended:
+	case <-k.removed:
 	case <-time.After(grace):
 		k.kill(errors.New("it did not end after its standard input had ended"))
-		<-k.ended
+		<-k.removed
 	}
 	_ = k.output.Close()
 }
@@ -261,7 +259,7 @@ func (k *kept) quiet() error {
 // fail ends a process because of an error, and returns the error of the call that has failed.
 func (k *kept) fail(phase string, err error) error {
 	k.kill(err)
-	<-k.ended
+	<-k.removed
 	_ = k.output.Close()
 	p := k.program
 	p.phase = phase
@@ -313,19 +311,43 @@ func (k *kept) receive() (status string, data []byte, err error) {
 		}
 		return "", nil, err
 	}
-	word, digits, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
-	length, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || length < 0 || !slices.Contains(statuses, word) {
+	number, word, length, valid := parseAnswer(line)
+	if !valid {
 		return "", nil, errAnswer(line)
+	}
+	if k.got++; number != k.got {
+		return "", nil, jobs.Permanent(fmt.Errorf("it answered the call %d: want an answer to the call %d, which is the next one", number, k.got))
 	}
 	if length > k.program.output {
 		return "", nil, jobs.Permanent(fmt.Errorf("it announced an answer of %s: raise max-output from %s, or write less", humanize.IBytes(uint64(length)), humanize.IBytes(uint64(k.program.output))))
 	}
-	data = make([]byte, length)
-	_, err = io.ReadFull(k.answers, data)
-	return word, data, err
+	if length <= largeAnswer {
+		data = make([]byte, length)
+		_, err = io.ReadFull(k.answers, data)
+		return word, data, err
+	}
+	var buffer bytes.Buffer // grows with the data, because the process may announce more than it writes
+	_, err = io.CopyN(&buffer, k.answers, length)
+	return word, buffer.Bytes(), err
+}
+
+// largeAnswer is the number of bytes of an answer from which on its memory grows with the data.
+const largeAnswer = 64 << 10
+
+// parseAnswer parses the line of an answer.
+func parseAnswer(line []byte) (number uint64, status string, length int64, valid bool) {
+	words := strings.Split(strings.TrimSuffix(string(line), "\n"), " ")
+	if len(words) != 3 || !slices.Contains(statuses, words[1]) {
+		return 0, "", 0, false
+	}
+	number, err := strconv.ParseUint(words[0], 10, 64)
+	if err != nil {
+		return 0, "", 0, false
+	}
+	length, err = strconv.ParseInt(words[2], 10, 64)
+	return number, words[1], length, err == nil && length >= 0
 }
 
 func errAnswer(line []byte) error {
-	return jobs.Permanent(fmt.Errorf("it answered %.80q: want a line of ok, fail, permanent or again, a space and the number of bytes that follow", line))
+	return jobs.Permanent(fmt.Errorf("it answered %.80q: want a line of the number of the call, one of ok, fail, permanent and again, and the number of bytes that follow", line))
 }

@@ -120,27 +120,30 @@ bellwether.serve(lambda data, partition, partitions: b"%d/%d" % (partition, part
 // TestKeptProcess checks that calls share a process, and checks the errors of processes that
 // violate the protocol.
 func TestKeptProcess(t *testing.T) {
-	answer := func(line string) string { return "while read -r phase p n length; do " + line + "; done" }
+	answer := func(line string) string { return "while read -r number phase p n length; do " + line + "; done" }
 	for _, test := range []struct {
 		script string
 		pairs  []string
 		want   string
 		error  string
 	}{
-		{script: answer(`i=$((i+1)); printf 'ok 4\n%s/%s\n' $i $n`), want: "1/3\n2/3\n3/3\n"},
-		{script: answer(`[ $((i+=1)) = 2 ] && { echo "again 0"; continue; }; printf 'ok 1\n%s' $i`), want: "134"},
-		{script: answer(`printf 'fail 4\nlost'`), error: "sh: lost"},
-		{script: answer(`printf 'permanent 4\nlost'`), error: "sh: lost"},
+		{script: answer(`i=$((i+1)); printf '%s ok 4\n%s/%s\n' $number $i $n`), want: "1/3\n2/3\n3/3\n"},
+		{script: answer(`[ $((i+=1)) = 2 ] && { echo "$number again 0"; continue; }; printf '%s ok 1\n%s' $number $i`), want: "134"},
+		{script: answer(`printf '%s fail 4\nlost' $number`), error: "sh: lost"},
+		{script: answer(`printf '%s permanent 4\nlost' $number`), error: "sh: lost"},
 		{script: answer(`echo bye >&2; exit 7`), error: "sh: it ended during a call: exit status 7: bye"},
-		{script: answer(`printf 'ok 9\nlast call'; exit`), pairs: []string{"partitions=1"}, want: "last call"},
+		{script: answer(`printf '1 ok 9\nlast call'; exit`), pairs: []string{"partitions=1"}, want: "last call"},
 		{script: answer(`exit`), error: "sh: it ended during a call, with status 0"},
-		{script: answer(`printf 'ok 9\nshort'; exit`), error: "it ended during a call"},
-		{script: answer(`echo "ok 0
-ok 0"`), error: `it wrote "ok 0\n" after the answer: want one answer for each call`},
-		{script: answer(`echo hello`), error: `it answered "hello\n": want a line of ok, fail, permanent or again`},
-		{script: answer(`echo ok -1`), error: `it answered "ok -1\n"`},
+		{script: answer(`printf '1 ok 9\nshort'; exit`), error: "it ended during a call"},
+		{script: answer(`echo "1 ok 0
+1 ok 0"`), error: `it wrote "1 ok 0\n" after the answer: want one answer for each call`},
+		{script: answer(`echo "1 ok 0"`), error: "it answered the call 1: want an answer to the call 2, which is the next one"},
+		{script: answer(`echo hello`), error: `it answered "hello\n": want a line of the number of the call, one of ok, fail, permanent and again, and`},
+		{script: answer(`echo 1 ok -1`), error: `it answered "1 ok -1\n"`},
+		{script: answer(`echo ok 0`), error: `it answered "ok 0\n"`},
+		{script: answer(`echo 1 ok 1000000000000; exit`), pairs: []string{"max-output=1TB"}, error: "it ended during a call"},
 		{script: answer(`head -c 100000 /dev/zero`), error: "it answered"},
-		{script: answer(`echo ok 2000`), pairs: []string{"max-output=1KB"}, error: "it announced an answer of 2.0 KiB: raise max-output from 1000 B"},
+		{script: answer(`echo 1 ok 2000`), pairs: []string{"max-output=1KB"}, error: "it announced an answer of 2.0 KiB: raise max-output from 1000 B"},
 		{script: answer(`sleep 100`), pairs: []string{"timeout=50ms"}, error: "it took longer than 50ms"},
 		{script: answer(`x=$(yes | head -c 200000000); sleep 60`), pairs: []string{"memory=50MB"}, error: "of memory, and may use 48 MiB"},
 		{script: `sleep 100`, pairs: []string{"timeout=50ms"}, error: "it took longer than 50ms"},
@@ -179,7 +182,7 @@ def call(data, partition, partitions):
     return b"%%03d\n" %% partition
 bellwether.serve(call)
 `
-	const shell = `while read -r phase p n length; do if [ $p = 777 ]; then %s; fi; printf 'ok 4\n%%03d\n' $p; done`
+	const shell = `while read -r number phase p n length; do if [ $p = 777 ]; then %s; fi; printf '%%s ok 4\n%%03d\n' $number $p; done`
 	for _, test := range []struct {
 		name  string // name of the program
 		at    string
@@ -192,7 +195,7 @@ bellwether.serve(call)
 		{name: "sh", at: `exit 7`, error: "partition 777: map: sh: it ended during a call: exit status 7"},
 		{name: "sh", at: `kill -9 $$`, error: "partition 777: map: sh: it ended during a call: signal: killed"},
 		{name: "sh", at: `sleep 60`, pairs: []string{"timeout=2s"}, error: "partition 777: map: sh: it took longer than 2s"},
-		{name: "sh", at: `if ! [ -e mark ]; then touch mark; echo "again 0"; continue; fi`},
+		{name: "sh", at: `if ! [ -e mark ]; then touch mark; echo "$number again 0"; continue; fi`},
 		{name: "sh", at: `if ! [ -e "$0" ]; then touch "$0"; exit 7; fi`}, // only the first process ends
 	} {
 		t.Run(test.name+" "+test.at, func(t *testing.T) {
@@ -220,10 +223,10 @@ bellwether.serve(call)
 
 // TestStopsAhead stops a stream while the process has unanswered calls.
 func TestStopsAhead(t *testing.T) {
-	k := &keeper{program: program{args: []string{"sh", "-c", "while read -r phase p rest; do [ $p -lt 8 ] || sleep 60; echo ok 0; done"}, output: 1}}
+	k := &keeper{program: program{args: []string{"sh", "-c", "while read -r number phase p rest; do [ $p -lt 8 ] || sleep 60; echo $number ok 0; done"}, output: 1}}
 	defer k.close()
-	frame := func(_ context.Context, batch []byte, p uint64) ([]byte, error) {
-		return appendHeader(batch, "map", p, 0, 0), nil
+	frame := func(_ context.Context, batch []byte, number, p uint64) ([]byte, error) {
+		return appendHeader(batch, number, "map", [2]uint64{p}, 0), nil
 	}
 	one, err := k.take()
 	if err != nil {
@@ -253,10 +256,10 @@ func TestStopsAhead(t *testing.T) {
 
 // BenchmarkKeptCalls measures empty calls of a kept process that does no work.
 func BenchmarkKeptCalls(b *testing.B) {
-	k := &keeper{program: program{args: []string{"sh", "-c", "while read -r call; do echo ok 0; done"}, output: 1}}
+	k := &keeper{program: program{args: []string{"sh", "-c", "while read -r number call; do echo $number ok 0; done"}, output: 1}}
 	defer k.close()
-	frame := func(_ context.Context, batch []byte, p uint64) ([]byte, error) {
-		return appendHeader(batch, "map", p, 0, 0), nil
+	frame := func(_ context.Context, batch []byte, number, p uint64) ([]byte, error) {
+		return appendHeader(batch, number, "map", [2]uint64{p}, 0), nil
 	}
 	s := stream{ctx: b.Context(), keeper: k, frame: frame, hi: math.MaxUint64}
 	defer s.close()

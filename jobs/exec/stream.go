@@ -45,7 +45,7 @@ func (m streamer) Stream(ctx context.Context, span jobs.Span) iter.Seq2[[]byte, 
 }
 
 // frame appends the call of a partition to a batch.
-func (m mapper) frame(ctx context.Context, batch []byte, partition uint64) ([]byte, error) {
+func (m mapper) frame(ctx context.Context, batch []byte, number, partition uint64) ([]byte, error) {
 	var input []byte
 	if m.describe {
 		input = m.description(partition)
@@ -59,7 +59,7 @@ func (m mapper) frame(ctx context.Context, batch []byte, partition uint64) ([]by
 			return batch, fmt.Errorf("map: read input: %w", err)
 		}
 	}
-	return append(appendHeader(batch, "map", partition, m.partitions, len(input)), input...), nil
+	return append(appendHeader(batch, number, "map", [2]uint64{partition, m.partitions}, len(input)), input...), nil
 }
 
 // stream makes the calls of a span in a kept process, and sends calls before earlier calls are
@@ -68,7 +68,7 @@ func (m mapper) frame(ctx context.Context, batch []byte, partition uint64) ([]by
 type stream struct {
 	ctx    context.Context
 	keeper *keeper
-	frame  func(ctx context.Context, batch []byte, partition uint64) ([]byte, error)
+	frame  func(ctx context.Context, batch []byte, number, partition uint64) ([]byte, error)
 
 	one   *kept       // process of the stream; nil if the stream has no process
 	spare func() bool // prevents the end of ctx from killing the process
@@ -174,7 +174,7 @@ func (s *stream) fill() error {
 	for s.sent < s.hi && s.sent-s.lo < s.ahead() {
 		if len(s.read) == 0 {
 			var err error
-			if s.read, err = s.frame(s.ctx, s.read, s.sent); err != nil {
+			if s.read, err = s.frame(s.ctx, s.read, s.one.sent+1, s.sent); err != nil {
 				s.read = nil
 				if s.sent > s.lo {
 					break // the error is returned after earlier calls were answered
@@ -191,6 +191,7 @@ func (s *stream) fill() error {
 		s.sizes[s.sent%maxAhead] = size
 		s.bytes += size
 		s.sent++
+		s.one.sent++
 	}
 	if len(s.batch) == 0 {
 		return nil

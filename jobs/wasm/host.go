@@ -79,13 +79,14 @@ func (m *module) serve(ctx context.Context, calls *bufio.Reader, answers *bufio.
 				status = "permanent"
 			}
 		}
-		_, _ = fmt.Fprintf(answers, "%s %d\n", status, len(output)) // Flush returns an error of a write
+		_, _ = fmt.Fprintf(answers, "%d %s %d\n", f.number, status, len(output)) // Flush returns an error of a write
 		_, _ = answers.Write(output)
 	}
 }
 
 // frame is a call that the host process has received.
 type frame struct {
+	number  uint64 // of the call
 	phase   string
 	numbers [2]uint64
 	input   input // of a call of the phase map
@@ -107,7 +108,7 @@ func readFrame(r *bufio.Reader) (f frame, err error) {
 		return f, err
 	}
 	var length uint64
-	if _, err := fmt.Sscanf(line, "%s %d %d %d\n", &f.phase, &f.numbers[0], &f.numbers[1], &length); err != nil {
+	if _, err := fmt.Sscanf(line, "%d %s %d %d %d\n", &f.number, &f.phase, &f.numbers[0], &f.numbers[1], &length); err != nil {
 		return f, fmt.Errorf("a call begins with %.100q: %w", line, err)
 	}
 	if f.phase == "merge" && (f.numbers[0] > length || f.numbers[1] != length-f.numbers[0]) {

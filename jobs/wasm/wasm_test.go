@@ -329,11 +329,11 @@ func TestCacheIsBounded(t *testing.T) {
 // FuzzFrame reads frames of calls, and checks that the length of the data agrees with the line.
 func FuzzFrame(f *testing.F) {
 	watch := fuzztest.Watch(f)
-	f.Add([]byte("map 1 2 4\n\nabc"))
-	f.Add([]byte("map 1 2 12\n\"a\" 10 20\nabc"))
-	f.Add([]byte("merge 1 2 3\nabc"))
-	f.Add([]byte("finish 0 0 0\n"))
-	f.Add([]byte("merge 3 3 3\nabc"))
+	f.Add([]byte("7 map 1 2 4\n\nabc"))
+	f.Add([]byte("7 map 1 2 12\n\"a\" 10 20\nabc"))
+	f.Add([]byte("7 merge 1 2 3\nabc"))
+	f.Add([]byte("7 finish 0 0 0\n"))
+	f.Add([]byte("7 merge 3 3 3\nabc"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, err := readFrame(bufio.NewReader(bytes.NewReader(text)))
 		if err != nil {
@@ -348,8 +348,8 @@ func FuzzFrame(f *testing.F) {
 		case got.phase == "map":
 			data = fmt.Sprintf("%q %d %d\n%s", got.input.names, got.input.offset, got.input.length, data)
 		}
-		again, err := readFrame(bufio.NewReader(strings.NewReader(fmt.Sprintf("%s %d %d %d\n%s", got.phase, got.numbers[0], got.numbers[1], len(data), data))))
-		if err != nil || again.phase != got.phase || again.numbers != got.numbers || again.input != got.input || !bytes.Equal(again.data, got.data) {
+		again, err := readFrame(bufio.NewReader(strings.NewReader(fmt.Sprintf("%d %s %d %d %d\n%s", got.number, got.phase, got.numbers[0], got.numbers[1], len(data), data))))
+		if err != nil || again.number != got.number || again.phase != got.phase || again.numbers != got.numbers || again.input != got.input || !bytes.Equal(again.data, got.data) {
 			t.Errorf("read %v again as %v, %v", got, again, err)
 		}
 		if got.phase == "merge" {

@@ -25,7 +25,7 @@ def serve(function, merge=None, finish=None):
     sys.stdout = sys.stderr  # what the functions print is no answer
     calls = io.BufferedReader(Calls(0), 1 << 16)
     for line in calls:
-        phase, *numbers, length = line.split()
+        number, phase, *numbers, length = line.split()
         data = calls.read(int(length))
         try:
             status, answer = b"ok", phases[phase](data, *map(int, numbers))
@@ -34,7 +34,7 @@ def serve(function, merge=None, finish=None):
         except Exception as error:
             status = b"permanent" if isinstance(error, Permanent) else b"fail"
             answer = (str if status == b"permanent" else repr)(error).encode()
-        answers.write(b"%s %d\n%s" % (status, len(answer), answer))
+        answers.write(b"%s %s %d\n%s" % (number, status, len(answer), answer))
 
 
 answers = sys.stdout.buffer

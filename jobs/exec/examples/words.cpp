@@ -8,8 +8,8 @@ int main() {
   std::ios::sync_with_stdio(false);
   std::cin.tie(nullptr);
   std::string phase;
-  unsigned long long partition, partitions, length;
-  while (std::cin >> phase >> partition >> partitions >> length) {
+  unsigned long long number, partition, partitions, length;
+  while (std::cin >> number >> phase >> partition >> partitions >> length) {
     std::cin.get();  // the end of the line
     std::string data(length, '\0');
     std::cin.read(data.data(), length);
@@ -18,7 +18,7 @@ int main() {
     for (std::string word; words >> word;) count[word]++;
     std::ostringstream answer;
     for (const auto& [word, n] : count) answer << word << '\t' << n << '\n';
-    std::cout << "ok " << answer.str().size() << '\n' << answer.str();
+    std::cout << number << " ok " << answer.str().size() << '\n' << answer.str();
     if (std::cin.rdbuf()->in_avail() <= 0) std::cout << std::flush;  // before waiting for a call
   }
 }
