@@ -15,6 +15,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/local"
+	"github.com/bellwether-compute/bellwether/jobs/exec"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker"
 )
@@ -45,6 +46,8 @@ type workerFlags struct {
 	podCost     bool
 	metadataURL string
 	allow       allowFlag
+	programs    string
+	user        string
 	log         logFlags
 }
 
@@ -85,7 +88,8 @@ A large partial is written to storage when the work behind it is worth the write
 that depends on --mtbf, the time for which workers live on average.
 
 A restricted job lets its submitter harm the worker. The worker runs a restricted job
-only if --allow names it; 'catalog' shows which jobs are restricted.`,
+only if --allow names it; 'catalog' shows which jobs are restricted. --exec-programs
+limits which programs the job exec may start, and --exec-user runs them as another user.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if flags.slots < 1 || flags.slots > wire.MaxSlots {
@@ -102,6 +106,9 @@ only if --allow names it; 'catalog' shows which jobs are restricted.`,
 				return err
 			}
 			if err := flags.limitFiles(); err != nil {
+				return err
+			}
+			if err := flags.limitPrograms(); err != nil {
 				return err
 			}
 			if flags.mtbf < minMTBF {
@@ -130,6 +137,8 @@ only if --allow names it; 'catalog' shows which jobs are restricted.`,
 		}
 	}
 	flags.allow.register(a, cmd)
+	cmd.Flags().StringVar(&flags.programs, "exec-programs", "", "programs that the job exec may start, separated by commas, as they begin its command (env "+exec.EnvPrograms+"; default all)")
+	cmd.Flags().StringVar(&flags.user, "exec-user", "", "user as whom the job exec runs programs, as a name or UID:GID, which needs root (env "+exec.EnvUser+"; default the worker's)")
 	flags.log.register(cmd)
 	return cmd
 }
@@ -145,6 +154,22 @@ func (f workerFlags) limitFiles() error {
 		return nil
 	}
 	return os.Setenv(local.EnvFolders, folders)
+}
+
+// limitPrograms limits which programs the job exec can run, and as whom.
+func (f workerFlags) limitPrograms() error {
+	for name, value := range map[string]string{exec.EnvPrograms: f.programs, exec.EnvUser: f.user} {
+		if value == "" {
+			continue
+		}
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	if err := exec.CheckEnvironment(); err != nil {
+		return usagef("%v", err)
+	}
+	return nil
 }
 
 // parseMemory parses the value of --memory. parseMemory returns 0 for the default.

@@ -127,6 +127,8 @@ type job struct {
 	name  string // name of the program in errors
 	check string
 	cache bool
+
+	restricted bool
 	Params
 }
 
@@ -138,7 +140,7 @@ func (k Kind[P]) job(p P) job {
 		panic(err) // cannot happen, because parameters are strings, numbers and booleans
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s\n%s", k.Name, k.Version, text))
-	j := job{id: hex.EncodeToString(sum[:16]), cache: k.Cache, Params: k.Program(p)}
+	j := job{id: hex.EncodeToString(sum[:16]), cache: k.Cache, restricted: k.Restricted, Params: k.Program(p)}
 	if k.Title != nil {
 		j.name = k.Title(p)
 	}

@@ -106,12 +106,15 @@
 //     they have left the process group like daemons.
 //   - The worker dies: the kernel kills the program, and a guard process ([Guard]) kills the
 //     processes that the program has started and removes the folders.
-//   - The program is missing on a worker: the job fails.
+//   - The program is missing on a worker, or the worker's list of programs does not contain it: the
+//     job fails.
 //   - The input cannot be read, or has changed since it was listed: the program is stopped, and its
 //     output is ignored. The documentation of package dataset lists the errors after which the
 //     partition is retried.
 //
 // The job is restricted, because a client that may submit the job can run any program as the user
-// of the worker. Workers run the job only if they are started with --allow exec. The job needs
-// Linux.
+// of the worker. Workers run the job only if they are started with --allow exec. The environment
+// variable BELLWETHER_EXEC_PROGRAMS ([EnvPrograms]) of a worker limits the programs, and
+// BELLWETHER_EXEC_USER ([EnvUser]) sets another user. A list with an interpreter such as python3 limits
+// little, because submitters choose its arguments and files. The job needs Linux.
 package exec

@@ -63,6 +63,9 @@ func fetch(ctx context.Context, g *Guard, files []FileInfo) (f folder, err error
 	if f.dir, err = g.makeFolder("files-"); err != nil {
 		return folder{}, fmt.Errorf("make folder for files: %w", err)
 	}
+	if err := os.Chmod(f.dir, 0o755); err != nil { // another user may run the program
+		return folder{}, errors.Join(err, f.Close())
+	}
 	f.files = files
 	for _, info := range files {
 		if err := f.fetch(ctx, info); err != nil {

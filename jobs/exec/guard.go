@@ -65,6 +65,9 @@ func (g *Guard) run() error {
 	ownGroup(cmd)
 	pipe, err := cmd.StdinPipe()
 	if err == nil {
+		err = os.Chmod(folder, 0o711) // another user may run the programs
+	}
+	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {

@@ -12,10 +12,13 @@ import (
 // not reach cmd.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// setAttributes makes cmd start in a new process group. The kernel kills the program when
-// this process dies.
-func setAttributes(cmd *exec.Cmd) {
+// setAttributes makes cmd start in a new process group, as the user if the user is not nil. The
+// kernel kills the program when this process dies.
+func setAttributes(cmd *exec.Cmd, user *account) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if user != nil {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: user.uid, Gid: user.gid}
+	}
 }
 
 // awaitExit waits until a child process has ended. The child stays a zombie, so that the system

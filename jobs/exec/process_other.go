@@ -13,7 +13,7 @@ var errNeedsLinux = fmt.Errorf("run a program: %w: it needs Linux", errors.ErrUn
 func ownGroup(*exec.Cmd) {}
 
 // setAttributes makes the start of the program fail, because the job needs Linux.
-func setAttributes(cmd *exec.Cmd) { cmd.Err = errNeedsLinux }
+func setAttributes(cmd *exec.Cmd, _ *account) { cmd.Err = errNeedsLinux }
 
 func awaitExit(int) {}
 

@@ -42,6 +42,7 @@ type program struct {
 	memory  int64         // maximum memory of all processes of a call in bytes; 0 means no limit
 	output  int64         // maximum number of bytes of standard output
 	folder  folder        // files that each call finds in its working folder
+	user    *account      // user as whom the program runs; nil: the user of this process
 }
 
 // These constants are the exit statuses of sysexits.h that have a meaning.
@@ -103,9 +104,12 @@ func (p program) prepare(g *Guard, env []string, operands ...operand) (run proce
 	}
 	run = process{exec.Command(name, p.args[1:]...), &Tail{}}
 	run.Args[0] = p.args[0]
-	run.Dir, run.Env, run.Stderr = dir, slices.Concat(environment(dir), p.env, env), run.stderr
-	setAttributes(run.Cmd)
+	run.Dir, run.Env, run.Stderr = dir, slices.Concat(environment(dir, p.user), p.env, env), run.stderr
+	setAttributes(run.Cmd, p.user)
 	err = p.folder.link(dir)
+	if p.user != nil {
+		err = cmp.Or(err, os.Chown(dir, int(p.user.uid), int(p.user.gid)))
+	}
 	for _, o := range operands {
 		run.Args = append(run.Args, o.name)
 		err = cmp.Or(err, os.WriteFile(filepath.Join(dir, o.name), o.data, 0o444))
@@ -161,11 +165,16 @@ func (c call) feed(ctx context.Context, stop context.CancelCauseFunc, pipe io.Wr
 	return fed
 }
 
-// environment returns the environment variables that every call gets.
-func environment(dir string) []string {
+// environment returns the environment variables that every call gets. HOME is the home directory of
+// the user as whom the program runs, or the working folder if the user has none.
+func environment(dir string, user *account) []string {
 	env := []string{"TMPDIR=" + dir}
 	for _, name := range []string{"PATH", "HOME", "LANG"} {
-		if value, found := os.LookupEnv(name); found {
+		value, found := os.LookupEnv(name)
+		if name == "HOME" && user != nil {
+			value, found = cmp.Or(user.home, dir), true
+		}
+		if found {
 			env = append(env, name+"="+value)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -100,6 +101,14 @@ func newRunner(ctx context.Context, guard *Guard, j job) (r *runner, err error) 
 	r = &runner{guard: guard}
 	if r.program, err = j.program(); err != nil {
 		return nil, err
+	}
+	if j.restricted {
+		if err := allow(r.program.args[0]); err != nil {
+			return nil, err
+		}
+		if r.program.user, err = accountOf(os.Getenv(EnvUser)); err != nil {
+			return nil, err
+		}
 	}
 	r.program.name = cmp.Or(j.name, r.program.args[0])
 	r.program.env = []string{

@@ -1,0 +1,68 @@
+package exec
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+func TestAllowedPrograms(t *testing.T) {
+	t.Setenv(EnvPrograms, "sh,./count")
+	if r, err := run(t, shell("echo ran")); err != nil || r.Text != "ran\n" {
+		t.Errorf("%q, %v", r.Text, err)
+	}
+	_, err := run(t, []string{`command=["/bin/sh"]`})
+	if want := `program "/bin/sh": this worker runs only sh, ./count`; err == nil || !jobs.IsPermanent(err) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want the permanent error %s", err, want)
+	}
+	t.Setenv(EnvPrograms, "sh,,awk")
+	if err := CheckEnvironment(); err == nil {
+		t.Error("a name is empty, and there is no error")
+	}
+}
+
+func TestUser(t *testing.T) {
+	for value, valid := range map[string]bool{"": true, "no-such-user": false, "4000000000": false, "1:": false, ":1": false, "-1:1": false, "1:1:1": false} {
+		if _, err := accountOf(value); (err == nil) != valid {
+			t.Errorf("%q: %v", value, err)
+		}
+	}
+	if os.Geteuid() != 0 {
+		t.Setenv(EnvUser, "0")
+		if err := CheckEnvironment(); err == nil || !strings.Contains(err.Error(), "want a worker that runs as root") {
+			t.Error(err)
+		}
+		t.Skip("only root can run a program as another user")
+	}
+	t.Setenv(EnvUser, "4000000000:4000000001")
+	// Another user cannot reach the folders of t.TempDir.
+	guard := NewGuard(os.Args[0])
+	t.Setenv(roleVariable, "guard")
+	defer func() {
+		if err := guard.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	script := jobs.File("#!/bin/sh\nid -u; id -g; id -G; [ $HOME = $TMPDIR ] && touch made && cat data && rm data && echo $BELLWETHER_PHASE")
+	data := jobs.File("data\n")
+	infos, err := json.Marshal([]FileInfo{{"run.sh", script.SHA256(), int64(len(script))}, {"data", data.SHA256(), int64(len(data))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := jobs.MustNew(Define(guard))
+	params, err := job.Params(nil, `command=["./run.sh"]`, "files="+string(infos))
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := jobs.Local{Slots: 1, Attempts: 1}.Run(jobs.WithFiles(t.Context(), jobs.Files{script, data}), job, params)
+	if want := "4000000000\n4000000001\n4000000001\ndata\nmap\n"; err != nil || string(result.Attachment.Data()) != want {
+		t.Errorf("%q, %v; want %q", result.Attachment.Data(), err, want)
+	}
+	if left, err := filepath.Glob(filepath.Join(guard.folder, "*")); err != nil || len(left) > 0 {
+		t.Errorf("left are %q, %v", left, err)
+	}
+}
