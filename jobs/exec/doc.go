@@ -102,8 +102,9 @@
 //     job fails.
 //   - A kept process does not write exactly one answer for each call, in the order of the calls: the
 //     process is killed, and the job fails.
-//   - A program ends before the processes that it has started: these processes are killed, unless
-//     they have left the process group like daemons.
+//   - A program ends before the processes that it has started: these processes are killed, even if
+//     they have left the process group like daemons. A process escapes only if it also clears TMPDIR
+//     and changes its working folder.
 //   - The worker dies: the kernel kills the program, and a guard process ([Guard]) kills the
 //     processes that the program has started and removes the folders.
 //   - The program is missing on a worker, or the worker's list of programs does not contain it: the

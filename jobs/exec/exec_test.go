@@ -300,7 +300,9 @@ func TestTemporaryFailureIsNoAttempt(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	t.Setenv("SECRET", "1")
 	left := filepath.Join(t.TempDir(), "left")
-	r, err := run(t, shell("env | cut -d= -f1 | grep -v -e PWD -e SHLVL -e '^_$' -e OLDPWD | sort; pwd; ls -A; sleep 1000 & echo $! > "+left+"; touch file", "memory=1GB"))
+	r, err := run(t, shell("env | cut -d= -f1 | grep -v -e PWD -e SHLVL -e '^_$' -e OLDPWD | sort; pwd; ls -A; sleep 1000 & echo $! > "+left+"; touch file; "+
+		"for how in 'setsid env -i' 'setsid env --chdir=/' 'setsid setsid'; do $how sh -c 'sleep 1000 & echo $! $$ >> "+left+"; sleep 1000' & done; "+
+		"until [ $(wc -l < "+left+") = 4 ]; do sleep 0.01; done", "memory=1GB"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +324,9 @@ func TestEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitDeath(t, strings.TrimSpace(string(data)))
+	for _, pid := range strings.Fields(string(data)) {
+		awaitDeath(t, pid)
+	}
 }
 
 // awaitDeath waits until a process has ended.
@@ -355,10 +359,10 @@ func TestGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	var marks []string
-	for deadline := time.Now().Add(time.Minute); len(marks) < 2*callers; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(marks) < 3*callers; time.Sleep(time.Millisecond) {
 		marks, _ = filepath.Glob(filepath.Join(dir, "[0-9]*"))
 		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d processes have started", len(marks), 2*callers)
+			t.Fatalf("%d of %d processes have started", len(marks), 3*callers)
 		}
 	}
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
@@ -379,16 +383,16 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-const callers = 4
+const callers = 100
 
-// callUntilKilled makes calls until this process is killed. Each call has two processes. Each
-// process makes a file whose name is the number of the process.
+// callUntilKilled makes calls until this process is killed. Each call has three processes, and one of
+// them leaves the group of the call. Each process makes a file whose name is the number of the process.
 func callUntilKilled() {
 	if err := os.Setenv(roleVariable, "guard"); err != nil {
 		panic(err)
 	}
 	guard := NewGuard(os.Args[0])
-	script := fmt.Sprintf("cd %s; sh -c 'touch $$; sleep 1000' & touch $$; wait", os.Args[1])
+	script := fmt.Sprintf("cd %s; sh -c 'touch $$; sleep 1000' & setsid sh -c 'touch $$; sleep 1000' & touch $$; wait", os.Args[1])
 	p := program{args: []string{"sh", "-c", script}, output: 1}
 	for range callers {
 		go func() { _, _ = p.once(context.Background(), guard, call{}) }()

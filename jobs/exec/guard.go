@@ -21,7 +21,8 @@ import (
 // [GuardMain] and reads from a pipe to which this process writes. The guard process is started when
 // a job is opened. A nil Guard does nothing. If a process without a guard dies, the kernel kills
 // the programs of its calls. The processes that the killed programs have started continue to run,
-// and the folders remain.
+// and the folders remain. A Guard finds a process that has left its process group by the folder of
+// the call, which is its working folder or the value of TMPDIR.
 type Guard struct {
 	args []string
 
@@ -123,6 +124,9 @@ func (g *Guard) start(cmd *exec.Cmd) error {
 }
 
 func startProgram(cmd *exec.Cmd) error {
+	if err := adopt(); err != nil {
+		return fmt.Errorf("become the parent of processes that programs leave: %w", err)
+	}
 	if err := cmd.Start(); err != nil {
 		return jobs.Permanent(fmt.Errorf("start program: %w: each worker needs the program, in a folder of its PATH or by its absolute path", err))
 	}
@@ -146,8 +150,8 @@ func (g *Guard) ended(pid int) {
 func (g *Guard) tell(sign byte, pid int) { _, _ = fmt.Fprintf(g.pipe, "%c%d\n", sign, pid) }
 
 // GuardMain is the code of the guard process. GuardMain reads the lines of a Guard, usually from
-// standard input. When the input ends, GuardMain kills the process groups that have not ended, and
-// removes the folders of the calls.
+// standard input. When the input ends, GuardMain kills the process groups that have not ended and
+// the processes that have left them, and removes the folders of the calls.
 func GuardMain(from io.Reader) {
 	groups, folder := map[int]bool{}, ""
 	for s := bufio.NewScanner(from); s.Scan(); {
@@ -172,9 +176,9 @@ func GuardMain(from io.Reader) {
 	if folder == "" {
 		return
 	}
-	// Killed processes may make files until they have ended.
+	// Killed processes may start processes and make files until they have ended.
 	for range 100 {
-		if os.RemoveAll(folder) == nil {
+		if !killInside(folder) && os.RemoveAll(folder) == nil {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)

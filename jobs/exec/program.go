@@ -124,6 +124,7 @@ func (p program) prepare(g *Guard, env []string, operands ...operand) (run proce
 // program's end. The caller must have called awaitExit.
 func (r process) wait(g *Guard) error {
 	killGroup(r.Process.Pid)
+	killLeft(r.Process.Pid, r.Dir)
 	g.ended(r.Process.Pid)
 	return r.Cmd.Wait()
 }
