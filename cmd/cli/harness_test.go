@@ -133,7 +133,7 @@ func (c *testCluster) until(what string, holds func() bool) {
 func (c *testCluster) run(args ...string) (status int, out, errs string) {
 	var o, e bytes.Buffer
 	args = slices.Concat(args, []string{"--nats", c.url, "--cluster", c.cluster}, c.flags)
-	status = cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e}, jobs.MustNew(squares), jobs.MustNew(scan.Definition))
+	status = cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e}, jobs.MustNew(squares), jobs.MustNew(scan.Definition), programs)
 	return status, o.String(), e.String()
 }
 
