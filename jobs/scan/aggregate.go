@@ -75,3 +75,6 @@ func (a aggregate) numeric() bool {
 	}
 	return false
 }
+
+// extreme reports whether the aggregate is a minimum or a maximum.
+func (a aggregate) extreme() bool { return a.function == "min" || a.function == "max" }

@@ -28,3 +28,24 @@ func BenchmarkByKey(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkManyKeys measures the same query by a million keys, each of which is in two records.
+func BenchmarkManyKeys(b *testing.B) {
+	const keys = 1_000_000
+	data := []byte("key,t\n")
+	for i := range 2 * keys {
+		data = fmt.Appendf(data, "key%d,%.1f\n", 10*keys+i*7919%keys, float64(i%20000)/10)
+	}
+	job := jobs.MustNew(Definition)
+	params, err := job.Params(nil, "input="+write(b, "m.csv", string(data)), "by=key",
+		"aggregate=min(t),mean(t),max(t)", "limit=3", "block=4000000")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if _, err := (jobs.Local{Slots: 1}).Run(b.Context(), job, params); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
@@ -33,8 +34,10 @@ const (
 var null = cell{}
 
 func integer(n uint64) cell {
-	number, _ := exact.Parse(fmt.Append(nil, n))
-	return cell{kind: isInteger, number: number}
+	if n < 1e18 {
+		return cell{kind: isInteger, number: exact.New(int64(n), 0)}
+	}
+	return cell{kind: isInteger, number: exact.NewBig(new(big.Int).SetUint64(n), 0)}
 }
 
 func decimal(n exact.Number) cell { return cell{kind: isDecimal, number: n} }

@@ -34,7 +34,7 @@ type codeGroups struct {
 }
 
 // fold folds rows of the batch from the current row on, and returns the number of folded rows. fold
-// stops before the first unusual row.
+// stops before the first unusual row, and before a new group if the table is full.
 func (k *codeKernel) fold(t *table, rows *parquet.Rows) int {
 	codes, keys := rows.Codes(k.key)
 	if keys == nil {
@@ -51,6 +51,9 @@ func (k *codeKernel) fold(t *table, rows *parquet.Rows) int {
 			return i
 		}
 		if groups[code] == 0 {
+			if t.full() {
+				return i
+			}
 			groups[code] = uint32(t.group(keys.Text(code)) + 1)
 		}
 		if !t.plains[groups[code]-1].add(n.Mantissa, n.Scale) {

@@ -59,8 +59,14 @@
 // A row that is unusual for a kernel, such as a row with quotes, or a number of many digits, is
 // folded by the function of open, which computes all queries.
 //
-// The states of all groups are in memory, about 200 bytes for each group of a query such as min(x),
-// mean(x), max(x). A merge has two tables in memory.
+// # Memory
+//
+// Each slot adds records to a hash table of at most 131,072 groups. A full hash table becomes a run:
+// its groups, sorted by the bytes of their keys and encoded. A group of a query such as min(x),
+// mean(x), max(x) needs about 230 bytes in the hash table and 20 bytes more than its key in a run.
+// Merge reads two runs in order and writes one, so a merge needs the memory of both runs and of the
+// merged run. Finish sorts 24 bytes for each group and reads the groups from the run. A query with
+// 10,000,000 groups therefore runs on workers with the flag --memory 1GiB.
 //
 // # What can fail
 //
@@ -73,6 +79,7 @@
 //     parameter on-error, the job fails or the record is skipped.
 //   - The values of a column of min or max are partly numbers and partly other text: Finish fails,
 //     and the error contains an example of each.
-//   - A result without aggregates and without output has more than 100,000 rows: Finish fails.
+//   - A result without output has more than 100,000 rows, or with aggregates more than 1,000,000
+//     rows: Finish fails.
 //   - The folder of the parameter output contains the output of an earlier job: the plan fails.
 package scan

@@ -14,7 +14,7 @@ import (
 // kernel folds rows of delimited text for the most common queries. A query with a kernel has
 // aggregates of one column that need only a plain, groups by one other column, and has no parameter
 // where. A kernel finds the two fields eight bytes at a time, and folds them without a Record. At
-// every unusual row the kernel stops, and the Fold function of open folds the row. A kernel
+// every unusual row, and at a new group if the table is full, the kernel stops, and the Fold function of open folds the row. A kernel
 // therefore changes the speed of a query but not its result.
 type kernel struct {
 	simple
@@ -149,7 +149,7 @@ func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 			if field = text[key:at:at]; keyEnd == '\n' {
 				field = bytes.TrimSuffix(field, []byte{'\r'})
 			}
-			if bytes.IndexByte(field, '\n') >= 0 || bytes.IndexByte(field, k.delimiter) >= 0 || !utf8.Valid(field) {
+			if t.full() || bytes.IndexByte(field, '\n') >= 0 || bytes.IndexByte(field, k.delimiter) >= 0 || !utf8.Valid(field) {
 				return used, rows
 			}
 		}

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -232,13 +233,13 @@ func wellFormed(text []byte) bool {
 
 // finishOutput writes the rows in memory to objects, and commits the output. The result then
 // contains a description of the output, and no rows.
-func finishOutput(ctx context.Context, p Params, run string, t *table, result *Result) error {
+func finishOutput(ctx context.Context, p Params, run string, t *table, groups iter.Seq2[[]cell, error], result *Result) error {
 	to := p.folder(run)
 	columns := []output.Column{}
 	for _, c := range result.Columns {
 		columns = append(columns, output.Column{Name: c.Name, Type: c.Type})
 	}
-	parts, err := writeLeft(ctx, to, columns, t, result)
+	parts, err := writeLeft(ctx, to, columns, t, result.Rows, groups)
 	if err != nil {
 		return err
 	}
@@ -254,10 +255,13 @@ func finishOutput(ctx context.Context, p Params, run string, t *table, result *R
 // writesInFlight is the maximum number of objects that writeLeft writes at the same time.
 const writesInFlight = 4
 
-// writeLeft writes the rows that are in memory, and returns all parts of the output in the order of
+// noLines yields no rows.
+func noLines(func([]cell, error) bool) {}
+
+// writeLeft writes the rows that are in memory and the rows of the groups, and returns all parts of the output in the order of
 // the rows. The names of the objects sort in the order of the rows. After an error, writeLeft
 // removes the objects that it has written.
-func writeLeft(ctx context.Context, to output.Folder, columns []output.Column, t *table, result *Result) ([]output.Part, error) {
+func writeLeft(ctx context.Context, to output.Folder, columns []output.Column, t *table, lines [][]cell, groups iter.Seq2[[]cell, error]) ([]output.Part, error) {
 	var all, written []*output.Part
 	group, writing := errgroup.WithContext(ctx)
 	group.SetLimit(writesInFlight)
@@ -292,11 +296,18 @@ func writeLeft(ctx context.Context, to output.Folder, columns []output.Column, t
 	for _, r := range t.out.rows {
 		add(r)
 	}
-	for _, cells := range result.Rows {
+	for _, cells := range lines {
+		add(rowOf(cells))
+	}
+	var failed error
+	for cells, err := range groups {
+		if failed = cmp.Or(err, writing.Err()); failed != nil {
+			break
+		}
 		add(rowOf(cells))
 	}
 	flush(left.rows)
-	err := group.Wait()
+	err := cmp.Or(group.Wait(), failed)
 	parts := make([]output.Part, len(all))
 	for i, p := range all {
 		parts[i] = *p

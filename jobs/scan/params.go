@@ -67,7 +67,7 @@ func (p *Params) Validate() error {
 		return errors.New("parameters aggregate and columns exclude each other: the result has the columns of by and aggregate")
 	}
 	var names []string
-	for _, c := range q.resultColumns(nil) {
+	for _, c := range q.resultColumns() {
 		names = append(names, c.Name)
 	}
 	for _, o := range q.order {

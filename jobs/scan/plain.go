@@ -98,14 +98,7 @@ func plainColumn(all []aggregate, columns []int) (column int, ok bool) {
 	return column, column >= 0
 }
 
-// settle adds the plains of all groups to the states.
-func (t *table) settle() {
-	t.cache, t.codes = nil, codeGroups{}
-	for group := range t.plains {
-		t.settleGroup(group)
-	}
-}
-
+// settleGroup adds the plain of a group to the states.
 func (t *table) settleGroup(group int) {
 	p := &t.plains[group]
 	if p.count == 0 {

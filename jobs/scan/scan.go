@@ -1,9 +1,11 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -30,7 +32,7 @@ var Definition = func() jobs.Definition[Params, dataset.Partial[*table], Result]
 var storage = dataset.Open()
 
 var job = dataset.Job[Params, *table, Result]{
-	Name: "scan", Version: "3", Summary: "a table from files or blobs: filter, group, aggregate, sort",
+	Name: "scan", Version: "4", Summary: "a table from files or blobs: filter, group, aggregate, sort",
 	Defaults: func() Params {
 		in := dataset.Defaults()
 		return Params{Format: in.Format, Header: in.Header, Quote: in.Quote, OnError: in.OnError, Block: in.Block, OutputFormat: string(output.CSV)}
@@ -134,6 +136,11 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 		if !t.bound {
 			t.bind(q.aggregates, of)
 		}
+		if t.full() {
+			if err := t.flush(); err != nil {
+				return err
+			}
+		}
 		v.set(r)
 		if q.where != nil {
 			if ok, err := where(v); !ok || err != nil {
@@ -224,23 +231,15 @@ func appendFields(b []byte, v *values, columns []int) []byte {
 	return b
 }
 
-// resultColumns returns the columns of the result of a query with aggregates.
-func (q query) resultColumns(rows [][]cell) (columns []Column) {
+// resultColumns returns the columns of the result of a query with aggregates. The types of minima
+// and maxima are decimals.
+func (q query) resultColumns() (columns []Column) {
 	for _, name := range q.by {
 		columns = append(columns, Column{Name: name, Type: "text"})
 	}
-	for i, a := range q.aggregates {
+	for _, a := range q.aggregates {
 		f := functions[a.function]
-		c := Column{Name: a.text, Type: f.typ, Note: f.note}
-		if c.Type == "" {
-			c.Type = "decimal"
-			for _, r := range rows {
-				if r[len(q.by)+i].kind == isString {
-					c.Type = "text"
-				}
-			}
-		}
-		columns = append(columns, c)
+		columns = append(columns, Column{Name: a.text, Type: cmp.Or(f.typ, "decimal"), Note: f.note})
 	}
 	return columns
 }
@@ -254,76 +253,21 @@ func finish(ctx context.Context, p Params, t *table, totals dataset.Totals) (res
 	for _, s := range totals.Samples {
 		result.Skipped = append(result.Skipped, Skipped{s.Object, s.Offset, s.Text})
 	}
+	lines := iter.Seq2[[]cell, error](noLines)
 	if len(q.aggregates) == 0 {
 		err = t.finishRows(&result)
 	} else {
-		err = q.finishGroups(t, &result)
+		var g *groups
+		if g, result.Columns, err = q.newGroups(t); err == nil && p.Output == "" {
+			result.Rows, err = g.finish()
+		} else if err == nil {
+			lines = g.lines()
+		}
 	}
 	if err == nil && p.Output != "" {
-		err = finishOutput(ctx, p, totals.Run, t, &result)
+		err = finishOutput(ctx, p, totals.Run, t, lines, &result)
 	}
 	return result, err
-}
-
-// finishGroups computes the rows of the result from the states of the groups.
-func (q query) finishGroups(t *table, result *Result) error {
-	t.settle()
-	t.bind(q.aggregates, make([]int, len(q.aggregates)))
-	if len(q.by) == 0 && len(t.hashes) == 0 {
-		t.group(nil) // without records, the result is one row with the aggregates of an empty group
-	}
-	for g := range t.hashes {
-		line := make([]cell, 0, len(q.by)+len(q.aggregates))
-		if len(q.by) == 1 {
-			line = append(line, text(string(t.key(g))))
-		} else {
-			for _, field := range row(t.key(g)).fields() {
-				line = append(line, text(string(field)))
-			}
-		}
-		for i, a := range q.aggregates {
-			c, err := t.states[i].result(g, a)
-			if err != nil {
-				return jobs.Permanent(err)
-			}
-			line = append(line, c)
-		}
-		result.Rows = append(result.Rows, line)
-	}
-	result.Columns = q.resultColumns(result.Rows)
-	q.sort(result)
-	return nil
-}
-
-// sort sorts the rows of the result by the columns of the parameter order and then by the groups,
-// and drops the rows above the limit.
-func (q query) sort(result *Result) {
-	var order []rowOrder
-	for _, o := range q.order {
-		at := slices.IndexFunc(result.Columns, func(c Column) bool { return c.Name == o.name })
-		order = append(order, rowOrder{at, o.descending})
-	}
-	for i := range q.by {
-		order = append(order, rowOrder{i, false})
-	}
-	slices.SortStableFunc(result.Rows, func(a, b []cell) int {
-		for _, o := range order {
-			c := compareCells(a[o.Column], b[o.Column])
-			if o.Column < len(q.by) {
-				c = compareFields([]byte(a[o.Column].text), []byte(b[o.Column].text))
-			}
-			if o.Descending {
-				c = -c
-			}
-			if c != 0 {
-				return c
-			}
-		}
-		return 0
-	})
-	if q.limit > 0 && q.limit < uint64(len(result.Rows)) {
-		result.Rows = result.Rows[:q.limit]
-	}
 }
 
 func (t *table) finishRows(result *Result) error {

@@ -333,3 +333,69 @@ func FuzzTable(f *testing.F) {
 	}
 	fuzztest.Recode(f, recode, []error{errStates}, seeds...)
 }
+
+// More groups than the hash table contains are sorted and merged like few groups.
+func TestManyGroups(t *testing.T) {
+	const keys = maxGroups + 1000
+	var content strings.Builder
+	content.WriteString("key,x\n")
+	for i := range 3 * keys { // each key is in three records, with the values 0, 1 and 2
+		fmt.Fprintf(&content, "%d,%d\n", i*7919%keys, i/keys)
+	}
+	name, folder := write(t, "m.csv", content.String()), t.TempDir()+"/out"
+	for query, want := range map[string]string{
+		"by=key;order=-sum(x),-key;limit=2;aggregate=count,sum(x),mean(x)": fmt.Sprintf(`[["%d",3,"3",1],["%d",3,"3",1]]`, keys-1, keys-2),
+		"by=key;limit=3;aggregate=count,max(x);block=1000000":              `[["0",3,"2"],["1",3,"2"],["2",3,"2"]]`,
+		"by=key;aggregate=min(x),max(x);output=" + folder:                  `[]`,
+	} {
+		got, err := scan(t, append(strings.Split(query, ";"), "input="+name)...)
+		if err != nil || !strings.Contains(got, `"rows":`+want+`,`) {
+			t.Errorf("%s: got %.300s, %v, want %s", query, got, err, want)
+		}
+	}
+	rows, _ := rowsOf(t, folder)
+	for i, row := range rows {
+		if want := fmt.Sprintf("%d,0,2\n", i); row != want {
+			t.Fatalf("row %d of %d is %q, want %q", i, len(rows), row, want)
+		}
+	}
+	if len(rows) != keys {
+		t.Errorf("got %d rows, want %d", len(rows), keys)
+	}
+}
+
+// A prefix of a cell contradicts no comparison of cells.
+func TestPrefix(t *testing.T) {
+	texts := []string{"", "0", "-0", "-1", "1.5", "1.50", "-1.25", "1e3", "1000", "4503599627370497", "4503599627370496", "1e40", "a", "a\x00", "ab", "abcdefg", "abcdefgh", "abcdefgi", "é", "\xff"}
+	floats := []cell{null, float(0), float(-1.5), float(1.5), float(1e300), float(math.Inf(-1))}
+	integers := []cell{integer(0), integer(7), integer(1 << 53), integer(1<<53 + 1), integer(math.MaxUint64)}
+	decimals := []cell{null}
+	for _, s := range texts {
+		if n, ok := exact.Parse([]byte(s)); ok {
+			decimals = append(decimals, decimal(n))
+		}
+	}
+	check := func(a, b cell, field bool, order int) {
+		x, y := a.prefix(field), b.prefix(field)
+		if x < y && order >= 0 || x > y && order <= 0 || x == y && x&prefixExact != 0 && order != 0 {
+			t.Errorf("%v has the prefix %x, and %v has %x: want %d", a, x, b, y, order)
+		}
+	}
+	for _, list := range [][]cell{floats, integers, decimals} {
+		for _, s := range texts {
+			if _, ok := exact.Parse([]byte(s)); !ok && s != "" {
+				list = append(list, text(s))
+			}
+		}
+		for _, a := range list {
+			for _, b := range list {
+				check(a, b, false, compareCells(a, b))
+			}
+		}
+	}
+	for _, a := range texts {
+		for _, b := range texts {
+			check(text(a), text(b), true, compareFields([]byte(a), []byte(b)))
+		}
+	}
+}

@@ -18,6 +18,7 @@ type histograms struct {
 
 func (h *histograms) bind(column int) { h.column = column }
 func (h *histograms) grow()           { h.list = append(h.list, nil) }
+func (h *histograms) reset()          { h.list = h.list[:0] }
 
 func (h *histograms) add(group int, v *values) {
 	if n, ok := v.number(h.column); ok {
@@ -67,6 +68,7 @@ type distincts struct {
 
 func (d *distincts) bind(column int) { d.column = column }
 func (d *distincts) grow()           { d.list = append(d.list, sketch.Distinct{}) }
+func (d *distincts) reset()          { d.list = d.list[:0] }
 
 func (d *distincts) add(group int, v *values) {
 	if field := v.field(d.column); len(field) > 0 {

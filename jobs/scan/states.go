@@ -13,6 +13,7 @@ import (
 type states interface {
 	bind(column int)                         // bind sets the index of the column
 	grow()                                   // grow appends the state of a new group
+	reset()                                  // reset removes all groups, but keeps the memory
 	add(group int, v *values)                // add adds a record to the state of a group
 	merge(group int, from states, other int) // merge adds the state of the group other in from, which must have the same type
 	append(b []byte, group int) []byte       // append appends the encoded state of a group
@@ -45,6 +46,7 @@ type counts struct {
 
 func (c *counts) bind(column int) { c.column = column }
 func (c *counts) grow()           { c.list = append(c.list, 0) }
+func (c *counts) reset()          { c.list = c.list[:0] }
 
 func (c *counts) add(group int, v *values) {
 	if c.column < 0 || len(v.field(c.column)) > 0 {
@@ -83,6 +85,7 @@ type sum struct {
 }
 
 func (s *sums) bind(column int) { s.column = column }
+func (s *sums) reset()          { s.list, s.square = s.list[:0], s.square[:0] }
 func (s *sums) grow() {
 	s.list = append(s.list, sum{})
 	if s.squares {
@@ -145,7 +148,6 @@ func (s *sums) read(b []byte) (_ []byte, err error) {
 // standard deviation is rounded twice, because both the variance and its square root are rounded.
 func (s *sums) result(group int, a aggregate) (cell, error) {
 	at := &s.list[group]
-	count := new(big.Rat).SetInt(new(big.Int).SetUint64(at.count))
 	switch {
 	case a.function == "sum":
 		if at.count == 0 {
@@ -155,10 +157,10 @@ func (s *sums) result(group int, a aggregate) (cell, error) {
 	case at.count == 0, a.function != "mean" && at.count == 1:
 		return null, nil
 	case a.function == "mean":
-		mean, _ := new(big.Rat).Quo(at.sum.Rat(), count).Float64()
-		return float(mean), nil
+		return float(at.sum.Quotient(at.count)), nil
 	}
 	// The sample variance is (Σx² - (Σx)²/n) / (n-1).
+	count := new(big.Rat).SetInt(new(big.Int).SetUint64(at.count))
 	total := at.sum.Rat()
 	total.Quo(total.Mul(total, total), count)
 	v := total.Sub(s.square[group].Rat(), total)
@@ -185,6 +187,7 @@ type extreme struct {
 
 func (e *extremes) bind(column int) { e.column = column }
 func (e *extremes) grow()           { e.list = append(e.list, extreme{}) }
+func (e *extremes) reset()          { e.list = e.list[:0] }
 
 func (e *extremes) add(group int, v *values) {
 	at := &e.list[group]
@@ -269,7 +272,7 @@ func (e *extremes) result(group int, a aggregate) (cell, error) {
 	return null, nil
 }
 
-func appendText(b []byte, text string) []byte {
+func appendText[T string | []byte | row](b []byte, text T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 

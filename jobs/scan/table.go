@@ -3,6 +3,8 @@ package scan
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -10,12 +12,14 @@ import (
 )
 
 // table is the accumulator of the job. A table contains either groups with the states of their
-// aggregates, or rows. The zero value of table is empty.
+// aggregates, or rows. Records are added to a small hash table. When the hash table is full, its
+// groups become a run, which needs less memory. The zero value of table is empty.
 type table struct {
-	functions []aggregate // aggregate of each element of states
-	states    []states
-	plains    []plain // plain of each group, which is not yet added to states; empty if plain is false
-	plain     bool    // true if plains are used
+	functions []aggregate // aggregate of each element of states, and of each state in runs
+	runs      []run       // each run is at least twice as large as the next run
+	states    []states    // states of the groups of the hash table
+	plains    []plain     // plain of each group, which is not yet added to states; empty if plain is false
+	plain     bool        // true if plains are used
 	bound     bool
 	cache     *groupCache // cache of the kernel that folds records into the table
 	codes     codeGroups  // groups of the codeKernel that folds records into the table
@@ -30,22 +34,64 @@ type table struct {
 	out     pending
 }
 
-// bind prepares the table for adding records. If the table has no states, bind creates the states.
-// bind also sets the column indices of the states, which encoded tables do not contain.
+// maxGroups is the number of groups above which the hash table becomes a run. The groups of most
+// queries need at most 50 MB.
+const maxGroups = 1 << 17
+
+// full reports whether the hash table must become a run before a group is added.
+func (t *table) full() bool { return len(t.hashes) >= maxGroups }
+
+// bind prepares the table for adding records.
 func (t *table) bind(all []aggregate, columns []int) {
-	if len(t.states) == 0 {
-		t.functions = all
-		for _, a := range all {
-			t.states = append(t.states, newStates(a))
-		}
-	}
-	for i, s := range t.states {
+	t.functions, t.states = all, nil
+	for i, a := range all {
+		s := newStates(a)
 		s.bind(columns[i])
+		t.states = append(t.states, s)
 	}
-	if _, t.plain = plainColumn(all, columns); t.plain {
-		t.plains = append(t.plains, make([]plain, len(t.hashes)-len(t.plains))...)
-	}
+	_, t.plain = plainColumn(all, columns)
 	t.bound = true
+}
+
+// flush makes the groups of the hash table a run, and empties the hash table.
+func (t *table) flush() error {
+	t.cache, t.codes = nil, codeGroups{}
+	if len(t.hashes) == 0 {
+		return nil
+	}
+	for group := range t.plains {
+		t.settleGroup(group)
+	}
+	t.runs = append(t.runs, t.encodeRun())
+	for _, s := range t.states {
+		s.reset()
+	}
+	t.plains, t.hashes, t.ends, t.keys = t.plains[:0], t.hashes[:0], t.ends[:0], t.keys[:0]
+	clear(t.index)
+	return t.mergeRuns(2)
+}
+
+// mergeRuns merges the last two runs, as long as the last run multiplied by the factor is at least
+// as large as the run before.
+func (t *table) mergeRuns(factor int) (err error) {
+	for n := len(t.runs); n > 1 && len(t.runs[n-2])/factor <= len(t.runs[n-1]); n = len(t.runs) {
+		t.runs[n-2], err = newScratch(t.functions).merge(t.runs[n-2], t.runs[n-1])
+		if err != nil {
+			return err
+		}
+		t.runs[n-1] = nil
+		t.runs = t.runs[:n-1]
+	}
+	return nil
+}
+
+// settle moves all groups to one run, and frees the memory of the hash table.
+func (t *table) settle() error {
+	if err := t.flush(); err != nil {
+		return err
+	}
+	*t = table{functions: t.functions, runs: t.runs, columns: t.columns, rows: t.rows, out: t.out}
+	return t.mergeRuns(math.MaxInt)
 }
 
 func (t *table) key(group int) []byte {
@@ -119,27 +165,19 @@ func (t *table) enlarge() {
 
 // merge merges the tables of two neighbouring ranges of records.
 func merge(left, right *table) (*table, error) {
-	left.settle()
-	right.settle()
+	if err := errors.Join(left.settle(), right.settle()); err != nil {
+		return nil, err
+	}
 	left.rows.merge(right.rows)
 	left.out.merge(right.out)
 	if left.columns == nil {
 		left.columns = right.columns
 	}
-	if len(right.states) == 0 {
-		return left, nil
+	if left.functions == nil {
+		left.functions = right.functions
 	}
-	if len(left.states) == 0 {
-		right.rows, right.out, right.columns = left.rows, left.out, left.columns
-		return right, nil
-	}
-	for other := range right.hashes {
-		group := left.group(right.key(other))
-		for i, s := range left.states {
-			s.merge(group, right.states[i], other)
-		}
-	}
-	return left, nil
+	left.runs = append(left.runs, right.runs...)
+	return left, left.mergeRuns(math.MaxInt)
 }
 
 // functionCodes lists the names of the functions. Encoded tables contain the indices of functions
@@ -148,81 +186,67 @@ var functionCodes = []string{"count", "sum", "min", "max", "mean", "var", "stdde
 
 // MarshalBinary encodes the table.
 func (t *table) MarshalBinary() ([]byte, error) {
-	t.settle()
+	groups, rest, err := t.split()
+	return append(rest, groups...), err
+}
+
+// UnmarshalBinary decodes a table.
+func (t *table) UnmarshalBinary(data []byte) error {
+	rest, err := t.read(data)
+	if err == nil && len(rest) > 0 {
+		t.runs = []run{slices.Clone(rest)}
+	}
+	return err
+}
+
+// split returns the encoding of a table in two parts: the groups, and the other data.
+func (t *table) split() (groups run, other []byte, err error) {
+	if err := t.settle(); err != nil {
+		return nil, nil, err
+	}
 	b := binary.AppendUvarint(nil, uint64(len(t.functions)))
 	for _, a := range t.functions {
 		b = append(b, byte(slices.Index(functionCodes, a.function)))
-	}
-	b = binary.AppendUvarint(b, uint64(len(t.hashes)))
-	for g := range t.hashes {
-		b = appendText(b, string(t.key(g)))
-		for _, s := range t.states {
-			b = s.append(b, g)
-		}
 	}
 	b = binary.AppendUvarint(b, uint64(len(t.columns)))
 	for _, name := range t.columns {
 		b = appendText(b, name)
 	}
-	return t.out.append(t.rows.append(b)), nil
+	if len(t.runs) > 0 {
+		groups = t.runs[0]
+	}
+	return groups, t.out.append(t.rows.append(b)), nil
 }
 
-// UnmarshalBinary decodes a table.
-func (t *table) UnmarshalBinary(data []byte) error {
+// read decodes the part of a table that precedes the groups, and returns the groups.
+func (t *table) read(data []byte) (groups run, err error) {
 	*t = table{}
 	count, size := binary.Uvarint(data)
 	if size <= 0 || count > uint64(len(data)-size) {
-		return errStates
+		return nil, errStates
 	}
 	b := data[size:]
 	for _, code := range b[:count] {
 		if int(code) >= len(functionCodes) {
-			return errStates
+			return nil, errStates
 		}
 		t.functions = append(t.functions, aggregate{function: functionCodes[code]})
 	}
 	b = b[count:]
-	for _, a := range t.functions {
-		t.states = append(t.states, newStates(a))
-	}
-	groups, size := binary.Uvarint(b)
-	if size <= 0 || groups > uint64(len(b)) {
-		return errStates
-	}
-	b = b[size:]
-	var key []byte
-	var err error
-	for range groups {
-		if key, b, err = readText(b); err != nil {
-			return err
-		}
-		t.hashes = append(t.hashes, hash(key))
-		t.keys = append(t.keys, key...)
-		t.ends = append(t.ends, len(t.keys))
-		for _, s := range t.states {
-			if b, err = s.read(b); err != nil {
-				return err
-			}
-		}
-	}
-	t.enlarge()
 	columns, size := binary.Uvarint(b)
 	if size <= 0 || columns > uint64(len(b)) {
-		return errStates
+		return nil, errStates
 	}
 	b = b[size:]
 	for range columns {
 		var name []byte
 		if name, b, err = readText(b); err != nil {
-			return err
+			return nil, err
 		}
 		t.columns = append(t.columns, string(name))
 	}
-	if b, err = t.rows.read(b); err == nil {
-		b, err = t.out.read(b)
+	if b, err = t.rows.read(b); err != nil {
+		return nil, err
 	}
-	if err == nil && len(b) > 0 {
-		err = errStates
-	}
-	return err
+	return t.out.read(b)
 }

@@ -79,6 +79,9 @@ func (n *Number) Parse(text []byte) bool {
 // parseSlowly parses any number. Parse calls parseSlowly for numbers that the fast code of Parse
 // cannot handle.
 func (n *Number) parseSlowly(text []byte) bool {
+	if len(text) == 0 || text[0] > '9' { // true for most texts
+		return false
+	}
 	s := string(text)
 	negative := strings.HasPrefix(s, "-")
 	if negative || strings.HasPrefix(s, "+") {
@@ -157,7 +160,12 @@ func (n Number) Rat() *big.Rat { return new(big.Rat).SetFrac(n.mantissa(n.Scale)
 
 // String returns the number without an exponent, with Scale digits after the point.
 func (n Number) String() string {
-	text := n.mantissa(n.Scale).String()
+	text := ""
+	if n.Big == nil {
+		text = strconv.FormatInt(n.Mantissa, 10)
+	} else {
+		text = n.Big.String()
+	}
 	if n.Scale == 0 {
 		return text
 	}
@@ -173,6 +181,12 @@ func (n Number) String() string {
 
 // Short returns the number with the smallest scale: 1.5 for 1.50.
 func (n Number) Short() Number {
+	if n.Big == nil {
+		for ; n.Scale > 0 && n.Mantissa%10 == 0; n.Scale-- {
+			n.Mantissa /= 10
+		}
+		return n
+	}
 	m, scale := n.mantissa(n.Scale), n.Scale
 	ten, rest := big.NewInt(10), new(big.Int)
 	for scale > 0 {

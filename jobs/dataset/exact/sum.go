@@ -50,6 +50,10 @@ func (s *Sum) add(high int64, low uint64) {
 
 // addScaled adds a number of any scale and size.
 func (s *Sum) addScaled(n *Number) {
+	if n.Big == nil && s.big == nil && s.high == 0 && s.low == 0 && n.Scale > s.scale {
+		s.high, s.low, s.scale = n.Mantissa>>63, uint64(n.Mantissa), n.Scale
+		return
+	}
 	if n.Big == nil && s.big == nil && n.Scale < s.scale && s.scale-n.Scale <= fastDigits {
 		w := scaled(n.Mantissa, s.scale-n.Scale)
 		s.add(w.high, w.low)
@@ -155,8 +159,25 @@ func wide(high int64, low uint64) *big.Int {
 	return m.Add(m.Lsh(m, 64), new(big.Int).SetUint64(low))
 }
 
+// Quotient returns the sum divided by an integer, rounded once.
+func (s *Sum) Quotient(n uint64) float64 {
+	const exactly = 1 << 53 // a float64 represents all integers up to this one
+	if s.big == nil && s.high == int64(s.low)>>63 && s.scale < len(floats) && int64(s.low) > -exactly && int64(s.low) < exactly {
+		if divisor := float64(n) * floats[s.scale]; n < exactly && divisor < exactly {
+			return float64(int64(s.low)) / divisor // both operands are exact, so only the division rounds
+		}
+	}
+	f, _ := new(big.Rat).Quo(s.Rat(), new(big.Rat).SetInt(new(big.Int).SetUint64(n))).Float64()
+	return f
+}
+
 // Number returns the sum.
-func (s *Sum) Number() Number { return normal(s.mantissa(), s.scale) }
+func (s *Sum) Number() Number {
+	if s.big == nil && s.high == int64(s.low)>>63 {
+		return New(int64(s.low), s.scale)
+	}
+	return normal(s.mantissa(), s.scale)
+}
 
 // Rat returns the sum as a fraction.
 func (s *Sum) Rat() *big.Rat { return new(big.Rat).SetFrac(s.mantissa(), power(s.scale)) }

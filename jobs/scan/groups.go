@@ -1,0 +1,255 @@
+package scan
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+)
+
+// maxResultGroups is the maximum number of groups in a result without output.
+const maxResultGroups = 1_000_000
+
+// groups computes the rows of the result from the groups of a table.
+type groups struct {
+	query
+	run     run
+	scratch *scratch
+	order   []placed // groups in the order of the result
+}
+
+// placed is the position of a group in the run and in the order of the result.
+type placed struct {
+	prefix uint64 // first bits of the value by which groups are sorted
+	rank   int    // place of the group before it is sorted by this value
+	at     int    // offset of the group in the run
+}
+
+// newGroups sorts the groups of a table. newGroups also returns the columns of the result.
+func (q query) newGroups(t *table) (g *groups, columns []Column, err error) {
+	if err := t.settle(); err != nil {
+		return nil, nil, err
+	}
+	t.bind(q.aggregates, make([]int, len(q.aggregates)))
+	if len(q.by) == 0 && len(t.runs) == 0 {
+		t.group(nil) // without records, the result is one row with the aggregates of an empty group
+		if err := t.settle(); err != nil {
+			return nil, nil, err
+		}
+	}
+	g = &groups{query: q, scratch: newScratch(q.aggregates)}
+	if len(t.runs) > 0 {
+		g.run = t.runs[0]
+	}
+	columns = q.resultColumns()
+	for c := (cursor{rest: g.run}); ; {
+		at := len(g.run) - len(c.rest)
+		if err := c.next(); err != nil {
+			return nil, nil, err
+		}
+		if c.group == nil {
+			break
+		}
+		g.order = append(g.order, placed{at: at})
+		if err := g.setTypes(columns[len(q.by):], c.states); err != nil {
+			return nil, nil, err
+		}
+	}
+	return g, columns, g.sort(columns)
+}
+
+// setTypes sets the types of columns of minima and maxima to text if the extremes of a group are
+// texts.
+func (g *groups) setTypes(columns []Column, states []byte) error {
+	if !slices.ContainsFunc(g.aggregates, aggregate.extreme) {
+		return nil
+	}
+	g.scratch.reset()
+	if err := g.scratch.read(states); err != nil {
+		return err
+	}
+	for i, a := range g.aggregates {
+		if a.extreme() {
+			c, err := g.scratch.states[i].result(0, a)
+			if err != nil {
+				return jobs.Permanent(err)
+			}
+			if c.kind == isString {
+				columns[i].Type = "text"
+			}
+		}
+	}
+	return nil
+}
+
+// cell returns a value of the group at an offset of the run.
+func (g *groups) cell(at, column int) (cell, error) {
+	c := cursor{rest: g.run[at:]}
+	if err := c.next(); err != nil {
+		return null, err
+	}
+	switch {
+	case column < len(g.by) && len(g.by) == 1:
+		return text(string(c.key)), nil
+	case column < len(g.by):
+		return text(string(row(c.key).fields()[column])), nil
+	}
+	g.scratch.reset()
+	if err := g.scratch.read(c.states); err != nil {
+		return null, err
+	}
+	return g.scratch.states[column-len(g.by)].result(0, g.aggregates[column-len(g.by)])
+}
+
+// sort sorts the groups by the columns of the parameter order and then by the groups, and drops the
+// groups above the limit. sort begins with the last column by which groups are sorted. Groups whose
+// values of a column are equal stay in their order.
+func (g *groups) sort(columns []Column) (err error) {
+	var orders []rowOrder
+	for _, o := range g.query.order {
+		at := slices.IndexFunc(columns, func(c Column) bool { return c.Name == o.name })
+		orders = append(orders, rowOrder{at, o.descending})
+	}
+	for i := range g.by {
+		orders = append(orders, rowOrder{i, false})
+	}
+	for _, o := range slices.Backward(orders) {
+		for i := range g.order {
+			c, failed := g.cell(g.order[i].at, o.Column)
+			if failed != nil {
+				return failed
+			}
+			g.order[i].rank, g.order[i].prefix = i, c.prefix(o.Column < len(g.by))
+		}
+		slices.SortFunc(g.order, func(a, b placed) int {
+			order := cmp.Compare(a.prefix, b.prefix)
+			if order == 0 && a.prefix&prefixExact == 0 {
+				x, xErr := g.cell(a.at, o.Column)
+				y, yErr := g.cell(b.at, o.Column)
+				err = cmp.Or(err, xErr, yErr)
+				if o.Column < len(g.by) {
+					order = compareFields([]byte(x.text), []byte(y.text))
+				} else {
+					order = compareCells(x, y)
+				}
+			}
+			if o.Descending {
+				order = -order
+			}
+			return cmp.Or(order, cmp.Compare(a.rank, b.rank))
+		})
+	}
+	if g.limit > 0 && g.limit < uint64(len(g.order)) {
+		g.order = g.order[:g.limit]
+	}
+	return err
+}
+
+// lines yields the rows of the result.
+func (g *groups) lines() iter.Seq2[[]cell, error] {
+	return func(yield func([]cell, error) bool) {
+		for _, p := range g.order {
+			if !yield(g.line(p.at)) {
+				return
+			}
+		}
+	}
+}
+
+// line returns the row of the group at an offset of the run.
+func (g *groups) line(at int) ([]cell, error) {
+	c := cursor{rest: g.run[at:]}
+	if err := c.next(); err != nil {
+		return nil, err
+	}
+	line := make([]cell, 0, len(g.by)+len(g.aggregates))
+	if len(g.by) == 1 {
+		line = append(line, text(string(c.key)))
+	} else {
+		for _, field := range row(c.key).fields() {
+			line = append(line, text(string(field)))
+		}
+	}
+	g.scratch.reset()
+	if err := g.scratch.read(c.states); err != nil {
+		return nil, err
+	}
+	for i, a := range g.aggregates {
+		one, err := g.scratch.states[i].result(0, a)
+		if err != nil {
+			return nil, jobs.Permanent(err)
+		}
+		line = append(line, one)
+	}
+	return line, nil
+}
+
+// finish returns the rows of the result.
+func (g *groups) finish() ([][]cell, error) {
+	if len(g.order) > maxResultGroups {
+		return nil, jobs.Permanent(fmt.Errorf("the result has %d rows, more than %d: give the parameter limit, or output to write the rows to objects", len(g.order), maxResultGroups))
+	}
+	rows := make([][]cell, 0, len(g.order))
+	for line, err := range g.lines() {
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, line)
+	}
+	return rows, nil
+}
+
+// A prefix has 2 bits for the kind of the value, then 57 bits of the value, 4 bits for the length
+// of a text, and prefixExact.
+const (
+	prefixExact = 1 // set if only equal values have this prefix
+	prefixText  = 7 // number of bytes of a text that a prefix contains
+)
+
+// prefix returns an integer that is smaller for a cell that sorts before another cell. Cells with the
+// same prefix may differ if the bit prefixExact is not set. The parameter field is true for fields of
+// records, which are sorted as numbers if they are numbers.
+func (c cell) prefix(field bool) uint64 {
+	number, exactly := c.number, !field
+	kind := c.kind
+	if field {
+		if n, ok := exact.Parse([]byte(c.text)); ok {
+			number, kind = n, isDecimal
+		} else if c.text == "" {
+			kind = isNull
+		}
+	}
+	switch kind {
+	case isNull:
+		return prefixExact
+	case isString:
+		var word [8]byte
+		copy(word[1:], c.text)
+		p := 2<<62 | binary.BigEndian.Uint64(word[:])<<6
+		if len(c.text) <= prefixText {
+			return p | uint64(len(c.text))<<1 | prefixExact
+		}
+		return p | 15<<1
+	}
+	f := c.float
+	if kind != isFloat {
+		f = number.Float()
+		exactly = exactly && number.Big == nil && number.Scale == 0 && number.Mantissa>>40 == number.Mantissa>>63
+	}
+	bits := math.Float64bits(f + 0) // -0 becomes 0
+	if bits>>63 == 1 {
+		bits = ^bits
+	} else {
+		bits |= 1 << 63
+	}
+	p := 1<<62 | bits>>7<<5
+	if exactly && bits<<57 == 0 {
+		p |= prefixExact
+	}
+	return p
+}
