@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"github.com/tetratelabs/wazero/sys"
 
@@ -82,7 +84,7 @@ func (m *module) compile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	compiled, err := m.runtime.CompileModule(ctx, binary)
+	compiled, err := m.runtime.CompileModule(experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0)), binary)
 	if err != nil {
 		return jobs.Permanent(fmt.Errorf("compile module: %w", err))
 	}
