@@ -13,9 +13,9 @@ const MaxAudit = 1_000_000
 
 // Audit selects the partitions that a job computes twice. If the two values of a partition differ,
 // the partition fails permanently. The second computation takes place right after the first one, in
-// the same process. An audit finds results that depend on the time, on random numbers, on the
-// iteration order of a map, or on earlier calls. An audit does not find results that depend on the
-// machine or the build.
+// the same process, with a time limit of its own. An audit finds results that depend on the time, on
+// random numbers, on the iteration order of a map, or on earlier calls. An audit does not find
+// results that depend on the machine or the build.
 type Audit struct {
 	Share uint32 // share of the partitions that are audited, in millionths; if not 0, at least one partition
 	Seed  string // seed of the random choice of partitions

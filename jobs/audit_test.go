@@ -42,6 +42,29 @@ func TestAuditFindsJobsThatAreNotDeterministic(t *testing.T) {
 	}
 }
 
+// TestAuditProgress checks that the second computation of a partition counts as another function, for
+// which a time limit begins again.
+func TestAuditProgress(t *testing.T) {
+	var progress Progress
+	var seen []string
+	job := auditJob(func(p uint64) uint64 {
+		partition, function := progress.At()
+		seen = append(seen, fmt.Sprint(partition, " ", function))
+		return p
+	})
+	params := must(job.Params(nil))
+	task := must(job.Open(t.Context(), params, Plan{Partitions: 1000}))
+	task.Audit(Audit{Share: MaxAudit})
+	stack := task.NewStack()
+	stack.Watch(&progress)
+	if _, err := stack.Run(t.Context(), Span{7, 9}, new(atomic.Bool)); err != nil {
+		t.Fatal(err)
+	}
+	if want := "7 Map, 7 Map for the audit, 8 Map, 8 Map for the audit"; strings.Join(seen, ", ") != want {
+		t.Errorf("got %q, want %q", seen, want)
+	}
+}
+
 func TestAuditOfDeterministicJob(t *testing.T) {
 	var calls atomic.Uint64
 	job := auditJob(func(p uint64) uint64 { calls.Add(1); return p })

@@ -86,22 +86,26 @@ type Stack interface {
 // Progress says which partition a [Stack] is running. Other goroutines may read it while the stack runs.
 type Progress struct{ at atomic.Uint64 }
 
-// At returns the running partition. The result merging is true if Map has returned and the partition's value is
-// being merged.
-func (p *Progress) At() (partition uint64, merging bool) {
+// functions contains the names of the functions that a stack runs for a partition.
+var functions = [...]string{running: "Map", auditing: "Map for the audit", merging: "Merge"}
+
+const (
+	running uint64 = iota
+	auditing
+	merging
+)
+
+// At returns the running partition, and the name of the function that runs for the partition.
+func (p *Progress) At() (partition uint64, function string) {
 	at := p.at.Load()
-	return at >> 1, at&1 == 1
+	return at >> 2, functions[at&3]
 }
 
-func (p *Progress) set(partition uint64, merging bool) {
+func (p *Progress) set(partition, function uint64) {
 	if p == nil {
 		return
 	}
-	at := partition << 1 // the shift loses no bit, because MaxPartitions is 2^62
-	if merging {
-		at |= 1
-	}
-	p.at.Store(at)
+	p.at.Store(partition<<2 | function) // the shift loses no bit, because MaxPartitions is 2^62
 }
 
 // Partial is the encoded result of one node. Data must not be changed.
@@ -188,7 +192,7 @@ func (s *stack[T]) run(ctx context.Context, hi uint64, stop *atomic.Bool) error 
 		}
 	}
 	for ; s.next < hi && !stop.Load(); s.next++ {
-		s.progress.set(s.next, false)
+		s.progress.set(s.next, running)
 		value, err := s.mapOne(ctx, s.next)
 		if err != nil {
 			return err
@@ -205,7 +209,7 @@ func (s *stack[T]) stream(ctx context.Context, m Streamer[T], hi uint64, stop *a
 	if s.next >= hi || stop.Load() {
 		return nil
 	}
-	s.progress.set(s.next, false)
+	s.progress.set(s.next, running)
 	for value, err := range m.Stream(ctx, Span{s.next, hi}) {
 		if err != nil {
 			return err
@@ -216,7 +220,7 @@ func (s *stack[T]) stream(ctx context.Context, m Streamer[T], hi uint64, stop *a
 		if s.next++; s.next == hi || stop.Load() {
 			return nil
 		}
-		s.progress.set(s.next, false)
+		s.progress.set(s.next, running)
 	}
 	return Permanent(fmt.Errorf("the sequence of Stream ended before partition %d", s.next))
 }
@@ -224,6 +228,7 @@ func (s *stack[T]) stream(ctx context.Context, m Streamer[T], hi uint64, stop *a
 // take audits the value of the partition s.next, and adds it to the stack.
 func (s *stack[T]) take(ctx context.Context, value T) error {
 	if s.audit != nil && s.audit.chooses(s.next, s.tree.Partitions()) {
+		s.progress.set(s.next, auditing)
 		if err := s.audit.check(ctx, s.next, value); err != nil {
 			return err
 		}
@@ -272,7 +277,7 @@ func (s *stack[T]) push(ctx context.Context, n Node, value T) error {
 	top := len(s.nodes)
 	for n = s.tree.Lift(n); n.IsRight() && top > 0 && s.nodes[top-1] == n.Sibling(); n = s.tree.Lift(n.Parent()) {
 		s.merging = true
-		s.progress.set(s.next, true)
+		s.progress.set(s.next, merging)
 		left, right := s.values[top-1], value
 		var err error
 		if value, err = s.merge.call(ctx, left, right); err != nil {

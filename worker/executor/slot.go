@@ -159,11 +159,12 @@ func (s *slot) runClaim(span *session.HeldSpan, t *task, claim jobs.Span) (next 
 	var progress jobs.Progress
 	if g.limit > 0 {
 		stack.Watch(&progress)
-		partition, merging := claim.Lo, false
+		partition := claim.Lo
+		_, function := progress.At()
 		g.late = func() bool {
-			p, m := progress.At()
-			same := p == partition && m == merging
-			partition, merging = p, m
+			p, f := progress.At()
+			same := p == partition && f == function
+			partition, function = p, f
 			return same
 		}
 	}
@@ -176,10 +177,7 @@ func (s *slot) runClaim(span *session.HeldSpan, t *task, claim jobs.Span) (next 
 	}
 	var limit *limitError
 	if errors.As(failed, &limit) {
-		limit.what = "Map"
-		if _, merging := progress.At(); merging {
-			limit.what = "Merge"
-		}
+		_, limit.what = progress.At()
 	}
 	if gone != nil {
 		partition, _ := progress.At()
