@@ -174,7 +174,7 @@ func (m mapper) Map(ctx context.Context, partition uint64) ([]byte, error) {
 func (m mapper) partial(output []byte) ([]byte, error) {
 	body, err := m.merge.normalize(output)
 	if err != nil {
-		return nil, jobs.Permanent(fmt.Errorf("output of %s for merge %s: %w", m.runner.program.name, m.merge.name, err))
+		return nil, jobs.Permanent(fmt.Errorf("map: output of %s for merge %s: %w", m.runner.program.name, m.merge.name, err))
 	}
 	return newPartial(m.merge, body), nil
 }

@@ -34,7 +34,7 @@ type keeper struct {
 func (k *keeper) once(ctx context.Context, c call, input []byte) (output []byte, err error) {
 	one, err := k.take()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", c.phase, err)
 	}
 	one.sent++
 	frame := appendHeader(make([]byte, 0, len(input)+100), one.sent, c.phase, c.numbers, len(input))

@@ -50,7 +50,7 @@ func allow(name string) error {
 	if err != nil || list == nil || slices.Contains(list, name) {
 		return err
 	}
-	return jobs.Permanent(fmt.Errorf("program %q: this worker runs only %s", name, strings.Join(list, ", ")))
+	return jobs.Permanent(fmt.Errorf("program %q: this worker runs only %s (--exec-programs)", name, strings.Join(list, ", ")))
 }
 
 // account is the user as whom a program runs.

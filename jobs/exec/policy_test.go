@@ -16,7 +16,7 @@ func TestAllowedPrograms(t *testing.T) {
 		t.Errorf("%q, %v", r.Text, err)
 	}
 	_, err := run(t, []string{`command=["/bin/sh"]`})
-	if want := `program "/bin/sh": this worker runs only sh, ./count`; err == nil || !jobs.IsPermanent(err) || !strings.Contains(err.Error(), want) {
+	if want := `program "/bin/sh": this worker runs only sh, ./count (--exec-programs)`; err == nil || !jobs.IsPermanent(err) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want the permanent error %s", err, want)
 	}
 	t.Setenv(EnvPrograms, "sh,,awk")

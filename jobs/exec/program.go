@@ -73,7 +73,7 @@ func (p program) once(ctx context.Context, g *Guard, c call) (output []byte, err
 		}
 	}
 	if err := g.start(run.Cmd); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", p.phase, err)
 	}
 	feeding, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -301,18 +301,28 @@ type Tail struct {
 	data []byte
 }
 
-// Explain returns an error that contains err and the bytes in the tail. The last line comes first,
-// because tables show only the first line of an error.
+// Explain returns an error that contains err and the bytes in the tail. The most important line comes
+// first, because tables show only the first line of an error.
 func (t *Tail) Explain(err error) error {
 	text := strings.TrimSpace(strings.ToValidUTF8(t.String(), "\uFFFD"))
-	last := strings.LastIndexByte(text, '\n')
 	switch {
 	case text == "":
 		return err
-	case last < 0:
+	case !strings.Contains(text, "\n"):
 		return fmt.Errorf("%w: %s", err, text)
 	}
-	return fmt.Errorf("%w: %s\nstandard error:\n%s", err, text[last+1:], text)
+	return fmt.Errorf("%w: %s\nstandard error:\n%s", err, headline(text), text)
+}
+
+// headline returns the line of a text that names an error: the beginning of a panic in Go, or
+// otherwise the last line, as in Python.
+func headline(text string) (line string) {
+	for line = range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			break
+		}
+	}
+	return line
 }
 
 func (t *Tail) String() string {

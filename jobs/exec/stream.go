@@ -159,7 +159,7 @@ func (s *stream) fill() error {
 	if s.one == nil {
 		one, err := s.keeper.take()
 		if err != nil {
-			return err
+			return fmt.Errorf("map: %w", err)
 		}
 		s.one = one
 		s.spare = context.AfterFunc(s.ctx, func() { one.kill(context.Cause(s.ctx)) })

@@ -157,7 +157,7 @@ func (m *module) call(ctx context.Context, f frame) ([]byte, error) {
 	output, err := m.run(ctx, f, config)
 	switch {
 	case stdout.full || int64(len(output)) > m.output:
-		return nil, jobs.Permanent(fmt.Errorf("it wrote more than %s: raise max-output, or write less", humanize.IBytes(uint64(m.output))))
+		return nil, jobs.Permanent(stderr.Explain(fmt.Errorf("it wrote more than %s: raise max-output, or write less", humanize.IBytes(uint64(m.output)))))
 	case err != nil:
 		return nil, outcome(err, stderr)
 	case m.command:
