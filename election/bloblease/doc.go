@@ -16,7 +16,7 @@
 // Acquire takes two or three requests, and one more if the record is not known:
 //
 //  1. Change Lease from the replaced ID to the claim's ID. This is a compare-and-swap on the
-//     holder. It does not make the lease's duration begin again.
+//     holder. Change Lease does not restart the lease's duration.
 //  2. Acquire Lease under the claim's ID. This request decides whether the claim succeeds: the
 //     lease must have the claim's ID or be free. If the request succeeds, the duration begins
 //     again.

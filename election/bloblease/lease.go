@@ -93,8 +93,8 @@ func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, er
 		case !isCode(err, notHolder):
 			return "", err
 		}
-		// The lease is free, or Change Lease has also failed with this code for an earlier claim,
-		// so try Acquire Lease.
+		// If the lease is free, AcquireLease succeeds. The lease is probably free if two claims in a
+		// row could not replace the same ID.
 	}
 	answer, err := own.AcquireLease(ctx, int32(l.cfg.Duration/time.Second), nil)
 	switch {

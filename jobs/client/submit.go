@@ -66,8 +66,8 @@ type SubmitOptions struct {
 	// Unchecked, if not nil, is called with the reason if this process could not compare the
 	// parameters with the job's input, because the process cannot read the input.
 	Unchecked func(reason error)
-	// NoCheck disables the comparison of the parameters with the job's input. Set it if a file name
-	// means other files on this machine than on the workers' machines.
+	// NoCheck disables the comparison of the parameters with the job's input. Set NoCheck if
+	// this machine and the workers' machines have different files of the same name.
 	NoCheck bool
 }
 

@@ -37,8 +37,8 @@ type Storage struct {
 	account *account.Account // Azure storage account; nil if the storage is on JetStream
 }
 
-// OpenStorage opens the cluster's storage. On JetStream it creates missing streams, and fails with
-// [ErrUnavailable] if JetStream does not answer. On Azure, OpenStorage sends no request, so
+// OpenStorage opens the cluster's storage. On JetStream, OpenStorage creates missing streams, and fails
+// with [ErrUnavailable] if JetStream does not answer. On Azure, OpenStorage sends no request, so
 // [Storage.Check] or later calls report errors. The caller must close the connection nc.
 func (c Config) OpenStorage(ctx context.Context, nc *nats.Conn) (*Storage, error) {
 	c, err := c.Resolve()

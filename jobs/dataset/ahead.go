@@ -72,8 +72,8 @@ func (a *ahead) put(data []byte) {
 	}
 }
 
-// read sends the pieces of an object to the channel full. After an error it sends the error and
-// returns.
+// read sends the pieces of an object to the channel full. After an error, read sends the error
+// and returns.
 func (a *ahead) read(ctx context.Context, o source.Object, from, to int64, full chan<- piece) {
 	c, err := a.reader.content(ctx, o, from, to)
 	if err != nil {

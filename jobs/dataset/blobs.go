@@ -14,8 +14,8 @@ import (
 )
 
 // blobURLs is the driver for blobs of any account whose names are https URLs. For the account of
-// the cluster, the driver uses the cluster's credentials. For other accounts it uses the Azure
-// identity of the process.
+// the cluster, the driver uses the cluster's credentials. For other accounts, the driver uses the
+// Azure identity of the process.
 type blobURLs struct {
 	own func() (*account.Account, error) // returns the account of the cluster, which is opened once
 

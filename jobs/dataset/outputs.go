@@ -60,7 +60,7 @@ func (d jobOutputs) manifest(ctx context.Context, id string) (m output.Manifest,
 	return output.Read(ctx, d.set, name)
 }
 
-// Read returns an error, because no object has a name of this driver.
+// Read returns ErrUnsupported: List expands a name of this driver to objects of other drivers.
 func (d jobOutputs) Read(_ context.Context, o source.Object, _, _ int64) (io.ReadCloser, error) {
 	return nil, fmt.Errorf("read %s: %w", o.Name, source.ErrUnsupported)
 }

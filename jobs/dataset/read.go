@@ -31,7 +31,7 @@ func (r reader) open(ctx context.Context, o source.Object, from, to int64) *retr
 	return &retrier{reader: r, ctx: ctx, object: o, at: from, to: to}
 }
 
-// retrier reads a range of an object. After an error it requests the rest of the range.
+// retrier reads a range of an object. After an error, the retrier requests the rest of the range.
 type retrier struct {
 	reader
 	ctx    context.Context
@@ -152,7 +152,7 @@ func (r reader) content(ctx context.Context, o source.Object, from, to int64) (*
 	return c, nil
 }
 
-// fill reads until the buffer is full or the content ends. At the end it returns io.EOF.
+// fill reads until the buffer is full or the content ends. At the end, fill returns io.EOF.
 func (c *content) fill(buffer []byte) (n int, err error) {
 	for n < len(buffer) && err == nil {
 		var read int

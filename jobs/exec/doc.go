@@ -58,8 +58,8 @@
 //
 // Unless the parameter merge is program, a slot sends calls before the answers to earlier calls
 // have arrived. The unanswered calls are at most 4 KiB long, and the process should need about 10
-// ms for them. A program should therefore read its input through a buffer. Before it waits for more
-// input, it should write its answers. If the process dies, the unanswered calls are retried one at
+// ms for them. A program should therefore read its input through a buffer. The
+// program should write its answers before it waits for more input. If the process dies, the unanswered calls are retried one at
 // a time. The error then names the call during which the process dies again.
 //
 // The answer to a call must not depend on earlier calls. A kept process should end when its

@@ -33,7 +33,7 @@ func killLeft(program int, folder string) {
 				_ = unix.Kill(pid, unix.SIGKILL)
 				_, _ = unix.Wait4(pid, nil, 0, nil)
 			} else if session, err := unix.Getsid(pid); err == nil && session != ownSession() {
-				// A process of an unknown call has left the session. If it has ended, nobody else waits for it.
+				// A process of an unknown call has left the session. If the process has ended, no other code waits for the process.
 				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
 			}
 		}

@@ -28,8 +28,8 @@ var concat = merge{
 	join:      func(left, right []byte) ([]byte, error) { return append(left, right...), nil },
 }
 
-// byProgram is the merge that calls the program. The method runners.merge is used instead of its
-// join function.
+// byProgram is the merge that calls the program. Merges call the method runners.merge, and never
+// the function join of byProgram.
 var byProgram = merge{
 	name:      "program",
 	normalize: func(output []byte) ([]byte, error) { return output, nil },

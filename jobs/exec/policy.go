@@ -59,8 +59,8 @@ type account struct {
 	home     string // home directory of the user; empty if it is not known
 }
 
-// accountOf returns the account that a value of EnvUser names. It returns nil if programs run as the
-// user of this process.
+// accountOf returns the account that a value of EnvUser names. accountOf returns nil if programs
+// run as the user of this process.
 func accountOf(name string) (*account, error) {
 	if name == "" {
 		return nil, nil

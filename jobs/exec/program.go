@@ -136,8 +136,8 @@ func (r process) removeFolder() error {
 	return nil
 }
 
-// feed writes standard input to the program. At the end it sends nil to the channel, or an error if
-// the input could not be read. After a read error feed stops the program, because the program
+// feed writes standard input to the program. At the end feed sends nil to the channel, or an error
+// if the input could not be read. After a read error feed stops the program, because the program
 // cannot know that its input is incomplete.
 func (c call) feed(ctx context.Context, stop context.CancelCauseFunc, pipe io.WriteCloser) <-chan error {
 	fed := make(chan error, 1)

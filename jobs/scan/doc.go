@@ -22,8 +22,8 @@
 // # Values
 //
 // A field is text. If a number is needed, the text is parsed as an exact decimal number. Empty
-// fields, null and missing JSON members do not count as values. Aggregates ignore them, and
-// comparing one of them with a number gives false.
+// fields, null and missing JSON members are missing values. Aggregates ignore missing values, and
+// a comparison of a missing value with a number gives false.
 //
 //	count          rows                             integer
 //	count(x)       values                           integer

@@ -23,7 +23,7 @@ type rowOrder struct {
 	Descending bool
 }
 
-// row is the encoded fields of a row. Before each field is its length.
+// row contains the encoded fields of a row. The length of each field precedes the field.
 type row []byte
 
 // fields returns the fields of a row.

@@ -71,7 +71,7 @@ func (c *counts) read(b []byte) ([]byte, error) {
 
 func (c *counts) result(group int, _ aggregate) (cell, error) { return integer(c.list[group]), nil }
 
-// sums contains exact sums of values. For variances it also contains the sums of the squares.
+// sums contains exact sums of values. For variances, sums also contains the sums of the squares.
 type sums struct {
 	column  int
 	squares bool

@@ -291,7 +291,7 @@ func (s *Store) Retract(ctx context.Context, id string) error {
 	return nil
 }
 
-// Remove deletes all records of a job that has ended. If Remove fails, it can be called again.
+// Remove deletes all records of a job that has ended. The caller can repeat a Remove that failed.
 // During a removal the method Jobs lists the job until the spec is deleted; after that, HalfRemoved
 // lists it. The manifest is deleted after the spec. A leader that finds no manifest therefore finds
 // no spec either, and does not start the job again.

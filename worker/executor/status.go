@@ -8,7 +8,7 @@ type Status struct {
 	Answered  bool   `json:"answered"`  // the leader has accepted the last report that it answered
 	Draining  bool   `json:"draining"`
 	Slots     int    `json:"slots"`
-	Usable    int    `json:"usable"` // number of slots that are not lost to code that does not return
+	Usable    int    `json:"usable"` // number of slots that are not blocked by user code that does not return
 	Busy      int    `json:"busy"`   // number of slots that run a span
 	Queued    int    `json:"queued"` // number of spans that wait for a slot
 	Items     int    `json:"items"`  // number of finished nodes and failures that are not durable yet

@@ -5,8 +5,8 @@
 //	DuckDB      its Node.js package, which the benchmark installs from npm in its temporary folder
 //
 // Each system reads the same CSV file, and a Parquet file with half of its rows, which DuckDB has
-// written with its defaults. Each system has a thread for each core. The time of DuckDB is the time
-// of the query, which gives the types of the CSV columns. The time of Bellwether is the time of its
-// whole process. All minima and maxima must be equal. Means may differ in their last digits,
+// written with its defaults. Each system has a thread for each core. For DuckDB, the
+// benchmark measures the query, which gives the types of the CSV columns. For Bellwether, the
+// benchmark measures the whole process. All minima and maxima must be equal. Means may differ in their last digits,
 // because the means of DuckDB depend on the order in which it adds floats.
 package scan

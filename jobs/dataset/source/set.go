@@ -94,7 +94,7 @@ func (s *Set) creator(name string) (Creator, error) {
 	return creator, nil
 }
 
-// CheckCreate returns ErrUnsupported if no driver creates objects with a name.
+// CheckCreate returns ErrUnsupported if no driver can create the named object.
 func (s *Set) CheckCreate(name string) error {
 	_, err := s.creator(name)
 	return err
