@@ -50,6 +50,16 @@ func newCBORCodec[T any]() (cborCodec[T], error) {
 	return cborCodec[T]{shape}, err
 }
 
+// CBOR returns the default codec, for a codec that encodes a part of a partial itself. CBOR panics
+// if the default codec cannot encode a value of type T.
+func CBOR[T any]() Codec[T] {
+	codec, err := newCBORCodec[T]()
+	if err != nil {
+		panic(fmt.Sprintf("jobs.CBOR: %v", err))
+	}
+	return codec
+}
+
 func (c cborCodec[T]) Encode(value T) ([]byte, error) {
 	if c.shape.recursive {
 		if err := c.shape.checkAcyclic(reflect.ValueOf(value), 0); err != nil {

@@ -14,7 +14,8 @@ import (
 
 // Job is the code of a kind of job that reads records. P is the type of the parameters, A the type
 // of an accumulator and R the type of the result, as in jobs.Definition. Accumulators are parts of
-// partials, so encoding and decoding must not change a value of type A.
+// partials, so encoding and decoding must not change a value of type A. An accumulator may be a
+// [Splitter].
 type Job[P, A, R any] struct {
 	Name, Version, Summary string // fields of jobs.Definition
 	Defaults               P
@@ -104,7 +105,7 @@ func define[P, A, R any](j Job[P, A, R], from source.Driver) jobs.Definition[P, 
 	e.merger = merger[A]{folders: &folders[A]{make: e.folder}, merge: j.Merge}
 	d := jobs.Definition[P, Partial[A], R]{
 		Name: j.Name, Version: j.Version, Summary: j.Summary, Defaults: j.Defaults,
-		Plan: e.plan, Preview: e.preview, Open: e.open, Merge: e.merger.Merge, Finish: e.finish,
+		Plan: e.plan, Preview: e.preview, Open: e.open, Merge: e.merger.Merge, Finish: e.finish, Codec: newCodec[A](),
 		Limits: j.Limits, Restricted: j.Restricted,
 	}
 	if (j.Fold == nil) == (j.Open == nil) || j.Merge == nil || j.Finish == nil || j.Store != nil && (j.Prepare == nil || j.Discard == nil) {

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
 )
 
 // table is the accumulator of the job. A table contains either groups with the states of their
@@ -33,6 +35,8 @@ type table struct {
 	rows    rows
 	out     pending
 }
+
+var _ dataset.Splitter[*table] = (*table)(nil)
 
 // maxGroups is the number of groups above which the hash table becomes a run. The groups of most
 // queries need at most 50 MB.
@@ -184,26 +188,27 @@ func merge(left, right *table) (*table, error) {
 // in this list.
 var functionCodes = []string{"count", "sum", "min", "max", "mean", "var", "stddev", "distinct", "quantile"}
 
-// MarshalBinary encodes the table.
-func (t *table) MarshalBinary() ([]byte, error) {
-	groups, rest, err := t.split()
-	return append(rest, groups...), err
-}
-
-// UnmarshalBinary decodes a table.
-func (t *table) UnmarshalBinary(data []byte) error {
-	rest, err := t.read(data)
-	if err == nil && len(rest) > 0 {
-		t.runs = []run{slices.Clone(rest)}
-	}
-	return err
-}
-
-// split returns the encoding of a table in two parts: the groups, and the other data.
-func (t *table) split() (groups run, other []byte, err error) {
+// Split implements [dataset.Splitter]. The large slice contains the groups.
+func (t *table) Split() (rest *table, groups []byte, err error) {
 	if err := t.settle(); err != nil {
 		return nil, nil, err
 	}
+	other := *t
+	if other.runs = nil; len(t.runs) > 0 {
+		groups = t.runs[0]
+	}
+	return &other, groups, nil
+}
+
+// Join implements [dataset.Splitter].
+func (t *table) Join(groups []byte) {
+	if len(groups) > 0 {
+		t.runs = []run{groups}
+	}
+}
+
+// MarshalBinary encodes a table that Split has returned.
+func (t *table) MarshalBinary() ([]byte, error) {
 	b := binary.AppendUvarint(nil, uint64(len(t.functions)))
 	for _, a := range t.functions {
 		b = append(b, byte(slices.Index(functionCodes, a.function)))
@@ -212,41 +217,41 @@ func (t *table) split() (groups run, other []byte, err error) {
 	for _, name := range t.columns {
 		b = appendText(b, name)
 	}
-	if len(t.runs) > 0 {
-		groups = t.runs[0]
-	}
-	return groups, t.out.append(t.rows.append(b)), nil
+	return t.out.append(t.rows.append(b)), nil
 }
 
-// read decodes the part of a table that precedes the groups, and returns the groups.
-func (t *table) read(data []byte) (groups run, err error) {
+// UnmarshalBinary decodes a table without groups.
+func (t *table) UnmarshalBinary(data []byte) (err error) {
 	*t = table{}
 	count, size := binary.Uvarint(data)
 	if size <= 0 || count > uint64(len(data)-size) {
-		return nil, errStates
+		return errStates
 	}
 	b := data[size:]
 	for _, code := range b[:count] {
 		if int(code) >= len(functionCodes) {
-			return nil, errStates
+			return errStates
 		}
 		t.functions = append(t.functions, aggregate{function: functionCodes[code]})
 	}
 	b = b[count:]
 	columns, size := binary.Uvarint(b)
 	if size <= 0 || columns > uint64(len(b)) {
-		return nil, errStates
+		return errStates
 	}
 	b = b[size:]
 	for range columns {
 		var name []byte
 		if name, b, err = readText(b); err != nil {
-			return nil, err
+			return err
 		}
 		t.columns = append(t.columns, string(name))
 	}
 	if b, err = t.rows.read(b); err != nil {
-		return nil, err
+		return err
 	}
-	return t.out.read(b)
+	if b, err = t.out.read(b); err == nil && len(b) > 0 {
+		err = errStates
+	}
+	return err
 }
