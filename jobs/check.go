@@ -17,7 +17,7 @@ import (
 // and the results byte by byte. One run encodes and decodes the partial of each node, and another
 // run only the partial of the root, because runs in a cluster differ in which partials are encoded.
 //
-// A check takes about the time of four runs. A check finds results that depend on the order of
+// A job that cannot be audited ([Definition].NoAudit) cannot be checked. A check takes about the time of four runs. A check finds results that depend on the order of
 // calls, the time, random numbers or the iteration order of a map, and data that the codec loses. A
 // check does not find results that depend on the machine or the build.
 type Check struct {
@@ -69,6 +69,9 @@ const piecesPerSlot = 16
 // Run runs the job several times. If the runs differ, the error is a *[DifferenceError]. Any other
 // error comes from the job. The params are in the stored form.
 func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, error) {
+	if err := job.CheckAudit(params); err != nil {
+		return CheckResult{}, err
+	}
 	plan, err := job.Plan(ctx, params)
 	if err != nil {
 		return CheckResult{}, err

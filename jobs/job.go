@@ -423,7 +423,7 @@ func (b binding[P, T, R]) checkAudit(params Params) error {
 		return err
 	}
 	if reason := b.def.NoAudit(p); reason != "" {
-		return fmt.Errorf("job %s cannot be audited: %s", b.def.Name, reason)
+		return fmt.Errorf("job %s cannot be audited or checked: %s", b.def.Name, reason)
 	}
 	return nil
 }

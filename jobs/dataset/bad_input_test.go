@@ -70,6 +70,7 @@ func TestBadInput(t *testing.T) {
 		"no format":             {[]string{"a.dat", "x"}, nil, []string{"mem://a.dat", ".ndjson", "parameter format"}},
 		"two formats":           {[]string{"a.csv", "x", "b.tsv", "x"}, nil, []string{"a.csv is csv", "b.tsv is tsv"}},
 		"empty listing":         {nil, nil, []string{"no object matches", "mem://*"}},
+		"one empty listing":     {[]string{"a.csv", "x\n"}, func(in *Input) { in.Source = "mem://*,mem://none*" }, []string{"no object matches", `"mem://none*"`}},
 		"no input":              {nil, func(in *Input) { in.Source = " , " }, []string{"parameter input is empty"}},
 		"missing object":        {nil, func(in *Input) { in.Source = "mem://missing.csv" }, []string{"mem://missing.csv", "not found"}},
 		"secret":                {nil, func(in *Input) { in.Source = "https://h/a.csv?sig=abc" }, []string{"parameter input", "sig", "environment"}},

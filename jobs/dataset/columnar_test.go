@@ -143,7 +143,7 @@ func TestBadParquet(t *testing.T) {
 		"no Parquet": {"mem://a.parquet", []byte("id,text\n1,a\n"), "id", "a.parquet: byte 0: the object is not Parquet or is damaged"},
 		"truncated":  {"mem://a.parquet", content[:len(content)-10], "id", "is damaged"},
 		"no column":  {"mem://a.parquet", content, "other", `there is no column "other": the columns are id, text, float`},
-		"list":       {"mem://a.parquet", content, "list.element", "there is no column"},
+		"list":       {"mem://a.parquet", content, "list.element", `there is no column "list.element": the columns are id, text, float, maybe, money, day, at, small, yes; these columns cannot be read, because of their types: list`},
 		"compressed": {"mem://a.parquet.gz", content, "id", "decompress the object"},
 		"damaged":    {"mem://a.parquet", append(bytes.Repeat([]byte{0xff}, 2000), content[2000:]...), "id", "is damaged"},
 	} {

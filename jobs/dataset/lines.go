@@ -3,7 +3,6 @@ package dataset
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -83,10 +82,7 @@ func (l *Lines) Each(ctx context.Context, partition uint64, do func(data []byte)
 		}
 		return nil
 	}()
-	if errors.Is(err, source.ErrChanged) {
-		return jobs.Permanent(err)
-	}
-	return err
+	return permanent(err)
 }
 
 // eachOfRange calls do with consecutive pieces of the lines that begin in a range of one object.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
 )
 
@@ -86,5 +87,24 @@ func TestLinesBeginInTheirPartition(t *testing.T) {
 	want := []string{`0+4 "one\n"`, `4+4 "two three four five\n"`, `8+4 ""`, `12+4 ""`, `16+4 ""`, `20+4 ""`, `24+4 "six\n"`}
 	if strings.Join(got, ", ") != strings.Join(want, ", ") {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A fault in the content of an object is permanent, because the content is the same for each retry.
+func TestFaultOfLines(t *testing.T) {
+	var driver memory.Driver
+	driver.Put("mem://a.gz", []byte("no gzip"))
+	in := Defaults()
+	in.Source = "mem://a.gz"
+	plan, err := planLines(t.Context(), in, &driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := openLines(in, plan, &driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lines.Each(t.Context(), 0, func([]byte) error { return nil }); !jobs.IsPermanent(err) {
+		t.Errorf("got %v, want a permanent error", err)
 	}
 }

@@ -24,18 +24,19 @@ type listing []source.Object
 // the list.
 func list(ctx context.Context, from source.Lister, in Input) (l listing, err error) {
 	for _, pattern := range in.patterns() {
+		before := len(l)
 		for o, err := range from.List(ctx, pattern) {
 			if err != nil {
 				return nil, fmt.Errorf("list %s: %w", pattern, err)
 			}
 			l = append(l, o)
 		}
+		if len(l) == before {
+			return nil, fmt.Errorf("no object matches %q: check the parameter input, and that the workers see the same files", pattern)
+		}
 	}
 	slices.SortFunc(l, func(a, b source.Object) int { return cmp.Compare(a.Name, b.Name) })
 	l = slices.CompactFunc(l, func(a, b source.Object) bool { return a.Name == b.Name })
-	if len(l) == 0 {
-		return nil, fmt.Errorf("no object matches %q: check the parameter input, and that the workers see the same files", in.Source)
-	}
 	return l, l.checkSchemes()
 }
 

@@ -41,6 +41,9 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 		return jobs.Plan{}, err
 	}
 	if _, _, err := e.prepare(p, data); err != nil {
+		if omitted := e.reader.omitted(ctx, data.Format, l); len(omitted) > 0 {
+			err = fmt.Errorf("%w; these columns cannot be read, because of their types: %s", err, strings.Join(omitted, ", "))
+		}
 		return jobs.Plan{}, jobs.Permanent(err)
 	}
 	if e.job.Prepare != nil {
@@ -154,6 +157,18 @@ func (r reader) parquetColumns(ctx context.Context, l listing) ([]string, error)
 		return nil, err
 	}
 	return f.Columns(), nil
+}
+
+// omitted returns descriptions of the columns of the first Parquet object that cannot be read.
+func (r reader) omitted(ctx context.Context, f format, l listing) []string {
+	if f != parquetFormat {
+		return nil
+	}
+	file, _, err := r.openParquet(ctx, l[0])
+	if err != nil {
+		return nil // the error is ignored here, because the caller reports another error
+	}
+	return file.Omitted()
 }
 
 // firstRecord returns the first record of an object. If the objects have no header, it skips empty

@@ -42,6 +42,9 @@ func (e *engine[P, A, R]) preview(ctx context.Context, p P, plan jobs.Plan) (v j
 		for i, name := range f.Columns() {
 			v.Columns = append(v.Columns, jobs.PreviewColumn{Name: name, Type: types[i]})
 		}
+		for _, name := range f.Omitted() {
+			v.Columns = append(v.Columns, jobs.PreviewColumn{Name: name, Type: "cannot be read"})
+		}
 		return v, nil
 	}
 	names := data.Columns

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/big"
 	"strings"
 
@@ -45,7 +46,7 @@ func float(f float64) cell        { return cell{kind: isFloat, float: f} }
 func text(s string) cell          { return cell{kind: isString, text: s} }
 
 // MarshalJSON encodes a cell. Decimals are encoded as strings, because many JSON readers round
-// numbers.
+// numbers. Infinities are encoded as "+Inf" and "-Inf", because JSON has no such numbers.
 func (c cell) MarshalJSON() ([]byte, error) {
 	switch c.kind {
 	case isInteger:
@@ -53,6 +54,9 @@ func (c cell) MarshalJSON() ([]byte, error) {
 	case isDecimal:
 		return json.Marshal(c.number.String())
 	case isFloat:
+		if math.IsInf(c.float, 0) { // a variance can be larger than all floats
+			return json.Marshal(c.String())
+		}
 		return json.Marshal(c.float)
 	case isString:
 		return json.Marshal(c.text)

@@ -206,6 +206,9 @@ func TestOutputOfLostAttempts(t *testing.T) {
 	if _, err := (jobs.Local{Audit: jobs.Audit{Share: 1}}).Run(t.Context(), job, params); err == nil || !strings.Contains(err.Error(), "job scan cannot be audited") {
 		t.Errorf("audit: got %v, want a refusal", err)
 	}
+	if _, err := (jobs.Check{Attempts: 1}).Run(t.Context(), job, params); err == nil || !strings.Contains(err.Error(), "leave out the parameter output") {
+		t.Errorf("check: got %v, want a refusal", err)
+	}
 	rows, m := rowsOf(t, folder)
 	slices.Sort(rows)
 	if len(slices.Compact(rows)) != 3000 || m.Rows != 3000 || results[0] != results[1] {

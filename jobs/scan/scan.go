@@ -21,7 +21,7 @@ var Definition = func() jobs.Definition[Params, dataset.Partial[*table], Result]
 	d := dataset.Define(job)
 	d.NoAudit = func(p Params) string {
 		if p.Output != "" {
-			return "each computation of a partition writes its rows to another object; leave out the parameter output or the audit"
+			return "each computation of a partition writes its rows to another object; leave out the parameter output"
 		}
 		return ""
 	}

@@ -13,6 +13,8 @@ import (
 type File struct {
 	file   *library.File
 	leaves []leaf // columns that are not in lists or maps
+
+	omitted []string // names of the other columns
 }
 
 // Range is the range of bytes [From, To) of an object.
@@ -32,12 +34,14 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	schema := file.Schema()
 	for _, path := range schema.Columns() {
 		column, ok := schema.Lookup(path...)
-		if !ok || column.MaxRepetitionLevel > 0 {
-			continue
+		name := strings.Join(path, ".")
+		if ok && column.MaxRepetitionLevel == 0 {
+			if l, ok := newLeaf(name, column); ok {
+				f.leaves = append(f.leaves, l)
+				continue
+			}
 		}
-		if l, ok := newLeaf(strings.Join(path, "."), column); ok {
-			f.leaves = append(f.leaves, l)
-		}
+		f.omitted = append(f.omitted, name)
 	}
 	return f, nil
 }
@@ -57,6 +61,10 @@ func (f *File) Columns() (names []string) {
 	}
 	return names
 }
+
+// Omitted returns the names of the columns that this package does not read: columns in lists and
+// maps, and columns of unusual types such as float16.
+func (f *File) Omitted() []string { return f.omitted }
 
 // Types returns the types of the columns: text, integer, decimal or float.
 func (f *File) Types() (types []string) {

@@ -47,6 +47,12 @@ func middle(bin uint32) float64 {
 		return 0 // the bins on both sides of 0 have the middle 0
 	}
 	a, b := edge(low), edge(high)
+	switch { // the bins of the infinities also contain NaNs
+	case math.IsNaN(a):
+		return b
+	case math.IsNaN(b):
+		return a
+	}
 	return a + (b-a)/2
 }
 
