@@ -96,8 +96,11 @@
 //
 //   - A call takes longer than the parameter timeout, or its job is cancelled: all processes of the
 //     call's process group get SIGTERM, and after 5 s SIGKILL.
-//   - A call uses more memory than the parameter memory allows: its processes are killed. The
-//     resident memory is measured every 100 ms, so a program may exceed the limit for 100 ms.
+//   - A call uses more memory than the parameter memory allows: its processes are killed. If the
+//     parent of the worker's control group (version 2) is delegated to the worker and limits memory, as
+//     with Delegate=memory and DelegateSubgroup=worker in a unit of systemd 254 or later, each call has
+//     a control group of its own. Otherwise the resident memory is measured every 100 ms, so a program
+//     may exceed the limit for 100 ms.
 //   - A call writes more than the parameter max-output allows: its processes are killed, and the
 //     job fails.
 //   - A kept process does not write exactly one answer for each call, in the order of the calls: the

@@ -145,7 +145,7 @@ func (k *keeper) start() (*kept, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, run.removeFolder())
+		return nil, errors.Join(err, run.remove())
 	}
 	one.output, one.answers = answers, bufio.NewReaderSize(answers, 64<<10)
 	measured := one.measure()
@@ -160,7 +160,7 @@ func (k *keeper) start() (*kept, error) {
 		_ = answers.SetReadDeadline(time.Now().Add(drainOutput))
 		close(one.ended)
 		<-measured
-		_ = run.removeFolder()
+		_ = run.remove()
 		close(one.removed)
 	}()
 	return one, nil
@@ -172,7 +172,7 @@ func (k *kept) measure() <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		if k.program.memory == 0 {
+		if k.program.memory == 0 || k.group != nil {
 			<-k.ended
 			return
 		}

@@ -28,3 +28,15 @@ func adopt() error { return nil }
 func killLeft(int, string) {}
 
 func killInside(string) bool { return false }
+
+type cgroup struct{}
+
+func delegated() string { return "" }
+
+func newCgroup(string, int64) (*cgroup, error) { return nil, errNeedsLinux }
+
+func (*cgroup) contain(*exec.Cmd) {}
+
+func (*cgroup) exceeded() bool { return false }
+
+func (*cgroup) close() {}

@@ -64,7 +64,7 @@ func (p program) once(ctx context.Context, g *Guard, c call) (output []byte, err
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = cmp.Or(err, run.removeFolder()) }()
+	defer func() { err = cmp.Or(err, run.remove()) }()
 	run.Stdout, run.WaitDelay = stdout, drainOutput
 	var pipe io.WriteCloser
 	if c.each != nil {
@@ -78,6 +78,9 @@ func (p program) once(ctx context.Context, g *Guard, c call) (output []byte, err
 	feeding, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	fed := c.feed(feeding, cancel, pipe)
+	if run.group != nil {
+		p.memory = 0 // the kernel enforces the limit
+	}
 	stopped := p.watch(feeding, run.Process.Pid, stdout.full)
 	awaitExit(run.Process.Pid)
 	reason := cmp.Or(stopped(), context.Cause(ctx)) // checked first, because a program with incomplete input may still end with status 0
@@ -90,6 +93,8 @@ func (p program) once(ctx context.Context, g *Guard, c call) (output []byte, err
 type process struct {
 	*exec.Cmd
 	stderr *Tail
+	memory int64
+	group  *cgroup // control group of the processes; nil if their memory is unlimited or measured
 }
 
 // prepare makes a process and its working folder, and does not start it.
@@ -102,11 +107,15 @@ func (p program) prepare(g *Guard, env []string, operands ...operand) (run proce
 	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
 	}
-	run = process{exec.Command(name, p.args[1:]...), &Tail{}}
+	run = process{Cmd: exec.Command(name, p.args[1:]...), stderr: &Tail{}, memory: p.memory}
 	run.Args[0] = p.args[0]
 	run.Dir, run.Env, run.Stderr = dir, slices.Concat(environment(dir, p.user), p.env, env), run.stderr
 	setAttributes(run.Cmd, p.user)
-	err = p.folder.link(dir)
+	if parent := delegated(); parent != "" && p.memory > 0 {
+		run.group, err = newCgroup(parent, p.memory)
+		run.group.contain(run.Cmd)
+	}
+	err = cmp.Or(err, p.folder.link(dir))
 	if p.user != nil {
 		err = cmp.Or(err, os.Chown(dir, int(p.user.uid), int(p.user.gid)))
 	}
@@ -115,7 +124,7 @@ func (p program) prepare(g *Guard, env []string, operands ...operand) (run proce
 		err = cmp.Or(err, os.WriteFile(filepath.Join(dir, o.name), o.data, 0o444))
 	}
 	if err != nil {
-		return run, errors.Join(fmt.Errorf("prepare working folder: %w", err), run.removeFolder())
+		return run, errors.Join(fmt.Errorf("prepare working folder: %w", err), run.remove())
 	}
 	return run, nil
 }
@@ -126,10 +135,16 @@ func (r process) wait(g *Guard) error {
 	killGroup(r.Process.Pid)
 	killLeft(r.Process.Pid, r.Dir)
 	g.ended(r.Process.Pid)
-	return r.Cmd.Wait()
+	err := r.Cmd.Wait()
+	if r.group.exceeded() {
+		return fmt.Errorf("its processes used more than %s of memory", humanize.IBytes(uint64(r.memory)))
+	}
+	return err
 }
 
-func (r process) removeFolder() error {
+// remove removes the working folder and the control group.
+func (r process) remove() error {
+	r.group.close()
 	if err := os.RemoveAll(r.Dir); err != nil {
 		return fmt.Errorf("remove working folder: %w", err)
 	}
