@@ -45,7 +45,7 @@ type auditor[T any] struct {
 func (a *auditor[T]) check(ctx context.Context, partition uint64, value T) error {
 	mapOne := a.mapOne
 	if mapOne == nil {
-		mapOne = mapFunc(a.mapper, func() (spare T) { return spare })
+		mapOne = mapFunc(a.mapper, func() (spare T) { return spare }, nil)
 	}
 	a.mapOne = nil // a Map function that failed or panicked is not called again
 	first, err := a.codec.Encode(value)

@@ -331,12 +331,12 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 		forest: func() forest {
 			return &valueForest[T]{tree: tree, merge: m, codec: b.def.Codec, pool: pool, waiting: make(map[Node]T)}
 		},
-		spares: func(get func() []byte, put func([]byte)) bool {
+		spares: func(get func(size int) []byte, put func([]byte)) bool {
 			if pool.share == nil || !b.aliases() {
 				return false
 			}
 			pool.more = func() (value T, ok bool) {
-				if data := get(); data != nil {
+				if data := get(int(pool.size.Load())); data != nil {
 					value, err := decodeInPlace(b.def.Codec, data)
 					return value, err == nil
 				}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -13,8 +14,8 @@ import (
 // memory avoids most allocations: allocating the memory of a vector takes about as much time as
 // adding a vector to it.
 //
-// The parameter spare is a value that Merge no longer needs, or the zero value of T if Merge has
-// freed no value. The old content of spare must not affect the result. A value is freed if it was
+// The parameter spare is a value that Merge no longer needs, a value in new memory, or the zero value
+// of T. The old content of spare must not affect the result. A value is freed if it was
 // an operand of Merge and shares no memory with the value that Merge returned. Merge should
 // therefore change left and return it:
 //
@@ -141,6 +142,10 @@ type spares[T any] struct {
 	more  func() (T, bool)  // returns spare memory; set by Task.Spares, nil if the caller has no spare memory
 	give  func(T)           // takes a freed value; set if and only if more is set
 
+	// size is the size in bytes of the memory that the next value needs, as far as known. size is 0
+	// before the first value, and if Fill did not use its spare value. Only Task.Spares uses size.
+	size atomic.Int64
+
 	mu   sync.Mutex
 	list []T
 }
@@ -167,6 +172,19 @@ func (s *spares[T]) put(value T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = append(s.list, value)
+}
+
+// filled notes whether Fill used its spare value, and how much memory the value takes that Fill has
+// returned.
+func (s *spares[T]) filled(spare, value T) {
+	if s.more == nil {
+		return
+	}
+	size := int64(0)
+	if v := reflect.ValueOf(value); reflect.ValueOf(spare).Len() == 0 || s.share(spare, value) {
+		size = int64(v.Len()) * int64(v.Type().Elem().Size())
+	}
+	s.size.Store(size)
 }
 
 // get removes a freed value from the pool. If the pool is empty, get returns the zero value.

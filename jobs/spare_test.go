@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -245,7 +246,7 @@ func TestTaskSpares(t *testing.T) {
 		return must(job.Open(context.Background(), must(job.Params(nil)), Plan{Partitions: 2}))
 	}
 	spare := make([]byte, 4*8)
-	get := func() []byte { return spare }
+	get := func(int) []byte { return spare }
 	task := open(vectorJob(filler{length: 4}, addVectors))
 	var given [][]byte
 	put := func(data []byte) { given = append(given, data) }
@@ -261,12 +262,31 @@ func TestTaskSpares(t *testing.T) {
 	}
 	job := vectorJob(filler{length: 4}, addVectors)
 	task = must(job.Open(context.Background(), must(job.Params(nil)), Plan{Partitions: 4}))
-	task.Spares(func() []byte { return nil }, put)
+	var sizes []int
+	task.Spares(func(size int) []byte {
+		sizes = append(sizes, size)
+		return nil
+	}, put)
 	if _, err := task.NewStack().Run(context.Background(), Span{Lo: 0, Hi: 4}, new(atomic.Bool)); err != nil {
 		t.Fatal(err)
 	}
 	if len(given) != 1 || len(given[0]) != 4*8 { // the last partition frees two values
 		t.Errorf("%d values were given away, want one", len(given))
+	}
+	if !slices.Equal(sizes, []int{0, 4 * 8, 4 * 8}) { // the third partition uses the memory that the first merge has freed
+		t.Errorf("memory of %v bytes was requested", sizes)
+	}
+	sizes = nil
+	task = must(job.Open(context.Background(), must(job.Params(nil)), Plan{Partitions: 4}))
+	task.Spares(func(size int) []byte {
+		sizes = append(sizes, size)
+		return make([]byte, 8) // too small for Fill
+	}, put)
+	if _, err := task.NewStack().Run(context.Background(), Span{Lo: 0, Hi: 2}, new(atomic.Bool)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(sizes, []int{0, 0}) {
+		t.Errorf("memory of %v bytes was requested, but Fill does not use it", sizes)
 	}
 	if open(vectorJob(struct{ Mapper[[]float64] }{filler{length: 4}}, addVectors)).Spares(get, put) {
 		t.Error("a mapper that is no Filler takes memory")

@@ -14,17 +14,18 @@ type Task struct {
 	stack  func(Audit) Stack
 	audit  Audit
 	forest func() forest
-	spares func(get func() []byte, put func([]byte)) bool
+	spares func(get func(size int) []byte, put func([]byte)) bool
 }
 
 // Spares lets a [Filler] reuse memory that the caller no longer needs. The function get returns the
-// memory of an encoded partial of the job, or nil if the caller has no spare memory. The function
+// memory of an encoded partial of the job, or nil if the caller has no spare memory. If size is not
+// 0, the next partition probably needs size bytes, and get may also return new memory. The function
 // put takes memory that the job's stacks no longer need: a stack keeps one spare value at most.
 // Several goroutines may call get and put at the same time. Spares must be called before a stack
 // runs. Spares returns false, and neither function is ever called, unless the mapper is a Filler and the
 // codec decodes partials without copying them. Only if Spares returns true may the caller reuse the
 // memory of a partial after a call of Merge.
-func (t *Task) Spares(get func() []byte, put func([]byte)) bool { return t.spares(get, put) }
+func (t *Task) Spares(get func(size int) []byte, put func([]byte)) bool { return t.spares(get, put) }
 
 // NewStack returns an empty stack. Each slot needs a separate stack. A slot should keep its stack
 // for as long as the slot works on the job, because the stack holds the Map function that the
@@ -187,7 +188,7 @@ func (s *stack[T]) run(ctx context.Context, hi uint64, stop *atomic.Bool) error 
 		return s.stream(ctx, m, hi, stop)
 	}
 	if s.mapOne == nil {
-		if s.mapOne = mapFunc(s.mapper, s.spare); s.mapOne == nil {
+		if s.mapOne = mapFunc(s.mapper, s.spare, s.pool.filled); s.mapOne == nil {
 			return Permanent(errors.New("want a function from Fork, got nil"))
 		}
 	}
@@ -241,11 +242,18 @@ func (s *stack[T]) Interrupted() error { return s.interrupted }
 func (s *stack[T]) Watch(p *Progress) { s.progress = p }
 
 // mapFunc returns a Map function for one slot. The function spare returns a value that a Filler may
-// reuse.
-func mapFunc[T any](mapper Mapper[T], spare func() T) func(ctx context.Context, partition uint64) (T, error) {
+// reuse. If note is not nil, it is called with this value and with the value that Fill has returned.
+func mapFunc[T any](mapper Mapper[T], spare func() T, note func(spare, filled T)) func(ctx context.Context, partition uint64) (T, error) {
 	switch m := mapper.(type) {
 	case Filler[T]:
-		return func(ctx context.Context, partition uint64) (T, error) { return m.Fill(ctx, partition, spare()) }
+		return func(ctx context.Context, partition uint64) (T, error) {
+			value := spare()
+			filled, err := m.Fill(ctx, partition, value)
+			if err == nil && note != nil {
+				note(value, filled)
+			}
+			return filled, err
+		}
 	case Forker[T]:
 		return m.Fork()
 	}

@@ -158,9 +158,18 @@ func (t *task) open() (*jobs.Task, error) {
 	}
 	opened.Audit(jobs.Audit{Share: o.Audit, Seed: o.Job})
 	if t.w.held != nil {
-		t.reuses = opened.Spares(func() []byte { return t.w.held.Spare(t.partialSize.Load()) }, t.w.held.Reuse)
+		t.reuses = opened.Spares(t.spare, t.w.held.Reuse)
 	}
 	return opened, t.fork(opened)
+}
+
+// spare returns memory for the value of a partition. The parameter size is the probable size in
+// bytes of the value, or 0 if it is unknown.
+func (t *task) spare(size int) []byte {
+	if size == 0 {
+		return t.w.held.Spare(t.partialSize.Load())
+	}
+	return t.w.held.Buffer(int64(size))
 }
 
 // fork creates the first merge stack and calls the job's Fork for it. Fork is called before any

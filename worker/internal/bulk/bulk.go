@@ -231,5 +231,6 @@ func (f *fetch) take(m *nats.Msg) (took bool, err error) {
 	}
 	copy(place, m.Data[1:])
 	delete(f.asked, chunk)
+	garbage.add(len(m.Data))
 	return true, nil
 }

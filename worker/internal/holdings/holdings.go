@@ -309,8 +309,16 @@ func (h *Holdings) Buffer(n int64) []byte {
 	if data := h.Spare(n); data != nil {
 		return data
 	}
-	return make([]byte, n)
+	data := make([]byte, n)
+	if n >= hugeFrom {
+		useHugePages(data)
+	}
+	return data
 }
+
+// hugeFrom is the size in bytes from which new memory is made of huge pages. The first write to a
+// partial of small pages takes about as long as two merges.
+const hugeFrom = 4 << 20
 
 // Read verifies the checksum of a partial and returns the partial's bytes. If own is true, the
 // caller may change the returned bytes, because nothing else uses them. If own is false, the caller

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package holdings
+
+func useHugePages([]byte) {}
