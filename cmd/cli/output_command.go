@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -125,13 +126,13 @@ func (a *app) copyOutput(ctx context.Context, from source.Driver, m output.Manif
 // file with the same content, and fails if the content differs. If the process is killed,
 // createFile may leave a file .copy-* behind.
 func createFile(name string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".copy-*")
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(name), ".copy-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(content)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	err = os.Link(f.Name(), name)

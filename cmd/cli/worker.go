@@ -158,11 +158,11 @@ func (f workerFlags) limitFiles() error {
 
 // limitPrograms limits which programs the job exec can run, and as whom.
 func (f workerFlags) limitPrograms() error {
-	for name, value := range map[string]string{exec.EnvPrograms: f.programs, exec.EnvUser: f.user} {
-		if value == "" {
+	for _, limit := range []struct{ variable, value string }{{exec.EnvPrograms, f.programs}, {exec.EnvUser, f.user}} {
+		if limit.value == "" {
 			continue
 		}
-		if err := os.Setenv(name, value); err != nil {
+		if err := os.Setenv(limit.variable, limit.value); err != nil {
 			return err
 		}
 	}
