@@ -12,6 +12,7 @@ type aggregate struct {
 	function string // name of the function, which is a key of functions
 	column   string // column of the aggregate; empty for the number of rows
 	quantile float64
+	top      int // number of values of the function top
 }
 
 // functions contains the aggregate functions, with the type of the result and a note about the
@@ -26,9 +27,10 @@ var functions = map[string]struct{ typ, note string }{
 	"stddev":   {"float", ""},
 	"distinct": {"integer", distinctNote},
 	"quantile": {"float", quantileNote},
+	"top":      {"text", topNote},
 }
 
-const wantAggregate = "want count, count(x), sum(x), min(x), max(x), mean(x), var(x), stddev(x), distinct(x) or a quantile such as p50(x) and p99.9(x)"
+const wantAggregate = "want count, count(x), sum(x), min(x), max(x), mean(x), var(x), stddev(x), distinct(x), top(x,n) or a quantile such as p50(x) and p99.9(x)"
 
 func parseAggregates(text string) (all []aggregate, err error) {
 	for _, part := range splitOutside(text) {
@@ -49,6 +51,14 @@ func parseAggregate(text string) (a aggregate, err error) {
 		if a.column = strings.TrimSpace(column); !ok || a.column == "" {
 			return a, fmt.Errorf("%q: want a column in parentheses", text)
 		}
+	}
+	if a.function == "top" {
+		column, number, _ := strings.Cut(a.column, ",")
+		n, err := strconv.Atoi(strings.TrimSpace(number))
+		if a.column, a.top = strings.TrimSpace(column), n; err != nil || n < 1 || n > maxTop || a.column == "" {
+			return a, fmt.Errorf("%q: want a column and a number of values from 1 to %d, such as top(x,10)", text, maxTop)
+		}
+		return a, nil
 	}
 	if percent, ok := strings.CutPrefix(a.function, "p"); ok && strings.Trim(percent, "0123456789.") == "" {
 		// The division is a part of the text, because the quotient of floats may be another decimal.

@@ -33,6 +33,9 @@
 //	var(x)         of a sample, of exact sums       float
 //	stddev(x)      square root of var(x)            float
 //	distinct(x)    HyperLogLog above 4096 values    integer; the column's note has the error
+//	top(x,n)       the n most frequent values,      text: JSON pairs of value and count
+//	               exact; at most 65536 distinct
+//	               values in a group
 //	p50(x) …       from a histogram of relative     float; the column's note has the error
 //	               bins; the value of rank ⌈qn⌉
 //
@@ -79,6 +82,8 @@
 //     parameter on-error, the job fails or the record is skipped.
 //   - The values of a column of min or max are partly numbers and partly other text: Finish fails,
 //     and the error contains an example of each.
+//   - A group of top(x,n) has more than 65,536 distinct values: Finish fails. The result is never
+//     an approximation, because approximate results would depend on the split.
 //   - A result without output has more than 100,000 rows, or with aggregates more than 1,000,000
 //     rows: Finish fails.
 //   - The folder of the parameter output contains the output of an earlier job: the plan fails.

@@ -19,7 +19,7 @@ type Params struct {
 	Quote     string `json:"quote" help:"the character around fields with delimiters or line ends; empty: none (csv, tsv)"`
 	Where     string `json:"where" help:"which rows count, such as: status >= 500 and host != 'a'"`
 	By        string `json:"by" help:"columns whose values form the groups, separated by commas"`
-	Aggregate string `json:"aggregate" help:"what to compute for each group: count, count(x), sum(x), min(x), max(x), mean(x), var(x), stddev(x), distinct(x), p50(x) to p99.9(x)"`
+	Aggregate string `json:"aggregate" help:"what to compute for each group: count, count(x), sum(x), min(x), max(x), mean(x), var(x), stddev(x), distinct(x), top(x,n), p50(x) to p99.9(x)"`
 	Columns   string `json:"columns" help:"without aggregate: the columns of the rows to return, separated by commas; empty: all"`
 	Order     string `json:"order" help:"columns of the result to sort by, separated by commas; - before a name: descending"`
 	Limit     uint64 `json:"limit" help:"the number of rows to return; 0: all"`

@@ -58,6 +58,7 @@ func TestQueries(t *testing.T) {
 		"aggregate=min(city),max(city),distinct(city)":                                                       `[["Lima, Peru","Rome",3]]`,
 		"aggregate=var(fare),stddev(fare);where=city == 'Rome'":                                              `[[4336.1328125,65.84931899799724]]`,
 		"aggregate=var(fare),mean(fare),sum(fare),min(fare),p50(fare);where=city == 'nobody'":                `[[null,null,null,null,null]]`,
+		"aggregate=top(city,2),top(vendor, 9);where=vendor != 'C'":                                           `[["[[\"Oslo\",2],[\"Rome\",2]]","[[\"A\",3],[\"B\",2]]"]]`,
 		"columns=city,fare;where=vendor == 'B'":                                                              `[["Lima, Peru","3"],["Rome","100.25"]]`,
 		"where=vendor == 'B'":                                                                                `[["B","3","Lima, Peru"],["B","100.25","Rome"]]`,
 		"columns=fare;order=-fare;limit=3":                                                                   `[["x"],["100.25"],["10.50"]]`,
@@ -327,7 +328,7 @@ func FuzzTable(f *testing.F) {
 }
 
 func FuzzRun(f *testing.F) {
-	all, err := parseAggregates("count,sum(x),min(x),max(x),mean(x),var(x),distinct(x),p50(x)")
+	all, err := parseAggregates("count,sum(x),min(x),max(x),mean(x),var(x),distinct(x),p50(x),top(x,3)")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -359,6 +360,26 @@ func TestInfinities(t *testing.T) {
 	got, err := scan(t, "input="+name, "aggregate=mean(x),var(x),p90(x),p10(x)")
 	if err != nil || !strings.Contains(got, `"rows":[["+Inf","+Inf","+Inf",1`) {
 		t.Errorf("got %.300s, %v", got, err)
+	}
+}
+
+// top fails for the same data whatever the split.
+func TestTopOfManyValues(t *testing.T) {
+	var content strings.Builder
+	for i := range maxTopValues + 1 {
+		fmt.Fprintln(&content, i)
+	}
+	for _, block := range []string{"60000", "100000000"} {
+		query := []string{"header=false", "block=" + block, "aggregate=top(c1,2)", "input="}
+		for name, want := range map[string]string{
+			write(t, "a.csv", content.String()):                                "top(c1,2): a group has more than 65536 distinct values",
+			write(t, "b.csv", strings.Replace(content.String(), "0\n", "", 1)): "",
+		} {
+			query[3] = "input=" + name
+			if _, err := scan(t, query...); fmt.Sprint(err) != "<nil>" != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("blocks of %s bytes: got %v, want %q", block, err, want)
+			}
+		}
 	}
 }
 

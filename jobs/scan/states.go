@@ -32,6 +32,8 @@ func newStates(a aggregate) states {
 		return new(distincts)
 	case "quantile":
 		return new(histograms)
+	case "top":
+		return new(tops)
 	}
 	return &sums{squares: a.function == "var" || a.function == "stddev"}
 }

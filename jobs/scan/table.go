@@ -186,7 +186,7 @@ func merge(left, right *table) (*table, error) {
 
 // functionCodes lists the names of the functions. Encoded tables contain the indices of functions
 // in this list.
-var functionCodes = []string{"count", "sum", "min", "max", "mean", "var", "stddev", "distinct", "quantile"}
+var functionCodes = []string{"count", "sum", "min", "max", "mean", "var", "stddev", "distinct", "quantile", "top"}
 
 // Split implements [dataset.Splitter]. The large slice contains the groups.
 func (t *table) Split() (rest *table, groups []byte, err error) {
