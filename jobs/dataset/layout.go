@@ -69,6 +69,8 @@ func (l *layout) want() ([]int, error) {
 	for _, name := range l.wanted {
 		i := slices.Index(all, name)
 		switch {
+		case len(all) == 0:
+			return nil, fmt.Errorf("there is no column %q, because all objects are empty: give the parameter names, or other objects", name)
 		case i < 0:
 			return nil, fmt.Errorf("there is no column %q: the columns are %s", name, strings.Join(all, ", "))
 		case slices.Contains(all[i+1:], name) && l.delimited():

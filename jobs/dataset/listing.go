@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	zstdlib "github.com/klauspost/compress/zstd"
 
@@ -24,20 +25,43 @@ type listing []source.Object
 // the list.
 func list(ctx context.Context, from source.Lister, in Input) (l listing, err error) {
 	for _, pattern := range in.patterns() {
-		before := len(l)
-		for o, err := range from.List(ctx, pattern) {
-			if err != nil {
-				return nil, fmt.Errorf("list %s: %w", pattern, err)
-			}
-			l = append(l, o)
+		matches, err := listPattern(ctx, from, pattern)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", pattern, err)
 		}
-		if len(l) == before {
+		if l = append(l, matches...); len(matches) == 0 {
 			return nil, fmt.Errorf("no object matches %q: check the parameter input, and that the workers see the same files", pattern)
 		}
 	}
 	slices.SortFunc(l, func(a, b source.Object) int { return cmp.Compare(a.Name, b.Name) })
 	l = slices.CompactFunc(l, func(a, b source.Object) bool { return a.Name == b.Name })
 	return l, l.checkSchemes()
+}
+
+// listRetries is the maximum number of retries of a listing. It is small, because a plan that fails
+// is retried too.
+const listRetries = 3
+
+// listPattern lists the objects that match a pattern. If the storage is unavailable or throttles
+// requests, listPattern retries.
+func listPattern(ctx context.Context, from source.Lister, pattern string) (l listing, err error) {
+	for failed := 0; ; failed++ {
+		l, err = nil, nil
+		for o, listErr := range from.List(ctx, pattern) {
+			if err = listErr; err != nil {
+				break
+			}
+			l = append(l, o)
+		}
+		if failed == listRetries || !errors.Is(err, source.ErrUnavailable) {
+			return l, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(firstPause << failed):
+		}
+	}
 }
 
 // checkSchemes returns an error if a blob is in the listing twice, by its azblob:// name and by its

@@ -1,6 +1,9 @@
 package dataset
 
 import (
+	"context"
+	"errors"
+	"iter"
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
@@ -16,6 +19,40 @@ func TestBlobNamedTwice(t *testing.T) {
 		}
 		if err := (listing{blob, {Name: name, Size: 1, Tag: "u"}}).checkSchemes(); err != nil {
 			t.Errorf("%s with another tag: %v", name, err)
+		}
+	}
+}
+
+// throttled is a lister that fails a number of times in the middle of the listing.
+type throttled struct {
+	failures int
+	err      error
+}
+
+func (t *throttled) List(context.Context, string) iter.Seq2[source.Object, error] {
+	return func(yield func(source.Object, error) bool) {
+		if !yield(source.Object{Name: "a"}, nil) {
+			return
+		}
+		if t.failures--; t.failures >= 0 {
+			yield(source.Object{}, t.err)
+		}
+	}
+}
+
+func TestListingIsRetried(t *testing.T) {
+	for _, test := range []struct {
+		throttled
+		ok bool
+	}{
+		{throttled{1, source.ErrUnavailable}, true},
+		{throttled{listRetries + 1, source.ErrUnavailable}, false},
+		{throttled{1, source.ErrDenied}, false},
+	} {
+		want := test.err
+		l, err := listPattern(t.Context(), &test.throttled, "*")
+		if test.ok && (err != nil || len(l) != 1) || !test.ok && !errors.Is(err, want) {
+			t.Errorf("%v: got %v, %v", test, l, err)
 		}
 	}
 }

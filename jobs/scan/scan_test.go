@@ -354,6 +354,12 @@ func FuzzRun(f *testing.F) {
 	fuzztest.Recode(f, recode, []error{errStates}, seed)
 }
 
+func TestEmptyObject(t *testing.T) {
+	if _, err := scan(t, "input="+write(t, "a.csv", ""), "aggregate=mean(x)"); err == nil || !strings.Contains(err.Error(), `there is no column "x", because all objects are empty`) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Numbers above all floats have infinite means, variances and quantiles.
 func TestInfinities(t *testing.T) {
 	name := write(t, "a.csv", "x\n"+strings.Repeat("9", 400)+"\n"+strings.Repeat("9", 400)+"\n1\n")
