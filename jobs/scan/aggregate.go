@@ -88,3 +88,6 @@ func (a aggregate) numeric() bool {
 
 // extreme reports whether the aggregate is a minimum or a maximum.
 func (a aggregate) extreme() bool { return a.function == "min" || a.function == "max" }
+
+// approximate reports whether the results are not always exact.
+func (a aggregate) approximate() bool { return a.function == "distinct" || a.function == "quantile" }

@@ -36,8 +36,9 @@
 //	top(x,n)       the n most frequent values,      text: JSON pairs of value and count
 //	               exact; at most 65536 distinct
 //	               values in a group
-//	p50(x) …       from a histogram of relative     float; the column's note has the error
-//	               bins; the value of rank ⌈qn⌉
+//	p50(x) …       the value of rank ⌈qn⌉; above    float; the column's note has the error
+//	               1024 values from a histogram of
+//	               relative bins
 //
 // No aggregate depends on the order of the records, so the result has the same bytes for every
 // block size, number of workers and type of processor. The result is sorted by the columns in the

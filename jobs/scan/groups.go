@@ -56,17 +56,17 @@ func (q query) newGroups(t *table) (g *groups, columns []Column, err error) {
 			break
 		}
 		g.order = append(g.order, placed{at: at})
-		if err := g.setTypes(columns[len(q.by):], c.states); err != nil {
+		if err := g.describe(columns[len(q.by):], c.states); err != nil {
 			return nil, nil, err
 		}
 	}
 	return g, columns, g.sort(columns)
 }
 
-// setTypes sets the types of columns of minima and maxima to text if the extremes of a group are
-// texts.
-func (g *groups) setTypes(columns []Column, states []byte) error {
-	if !slices.ContainsFunc(g.aggregates, aggregate.extreme) {
+// describe sets the types of columns of minima and maxima to text if the extremes of a group are
+// texts, and sets the notes of columns with a group whose result is not exact.
+func (g *groups) describe(columns []Column, states []byte) error {
+	if !slices.ContainsFunc(g.aggregates, func(a aggregate) bool { return a.extreme() || a.approximate() }) {
 		return nil
 	}
 	g.scratch.reset()
@@ -74,14 +74,18 @@ func (g *groups) setTypes(columns []Column, states []byte) error {
 		return err
 	}
 	for i, a := range g.aggregates {
+		s := g.scratch.states[i]
 		if a.extreme() {
-			c, err := g.scratch.states[i].result(0, a)
+			c, err := s.result(0, a)
 			if err != nil {
 				return jobs.Permanent(err)
 			}
 			if c.kind == isString {
 				columns[i].Type = "text"
 			}
+		}
+		if about, ok := s.(approximate); ok && !about.exact(0) {
+			columns[i].Note = functions[a.function].note
 		}
 	}
 	return nil

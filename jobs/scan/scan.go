@@ -32,7 +32,7 @@ var Definition = func() jobs.Definition[Params, dataset.Partial[*table], Result]
 var storage = dataset.Open()
 
 var job = dataset.Job[Params, *table, Result]{
-	Name: "scan", Version: "5", Summary: "a table from files or blobs: filter, group, aggregate, sort",
+	Name: "scan", Version: "6", Summary: "a table from files or blobs: filter, group, aggregate, sort",
 	Defaults: func() Params {
 		in := dataset.Defaults()
 		return Params{Format: in.Format, Header: in.Header, Quote: in.Quote, OnError: in.OnError, Block: in.Block, OutputFormat: string(output.CSV)}
@@ -232,14 +232,18 @@ func appendFields(b []byte, v *values, columns []int) []byte {
 }
 
 // resultColumns returns the columns of the result of a query with aggregates. The types of minima
-// and maxima are decimals.
+// and maxima are decimals, and all results are exact.
 func (q query) resultColumns() (columns []Column) {
 	for _, name := range q.by {
 		columns = append(columns, Column{Name: name, Type: "text"})
 	}
 	for _, a := range q.aggregates {
 		f := functions[a.function]
-		columns = append(columns, Column{Name: a.text, Type: cmp.Or(f.typ, "decimal"), Note: f.note})
+		c := Column{Name: a.text, Type: cmp.Or(f.typ, "decimal"), Note: f.note}
+		if a.approximate() {
+			c.Note = exactNote
+		}
+		columns = append(columns, c)
 	}
 	return columns
 }

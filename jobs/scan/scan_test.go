@@ -71,7 +71,7 @@ func TestQueries(t *testing.T) {
 		"aggregate=count;where=city contains 'm' and len(vendor) == 1":                                       `[[3]]`,
 		"aggregate=count;where=vendor in ['B', 'C']":                                                         `[[3]]`,
 		"aggregate=count;where=vendor in ['B', 'C'] and (city startsWith 'O' or city endsWith 'u')":          `[[2]]`,
-		"aggregate=p0(fare),median(fare),p100(fare);where=vendor != 'C'":                                     `[[3.0078,7.1406,100.25]]`,
+		"aggregate=p0(fare),median(fare),p100(fare);where=vendor != 'C'":                                     `[[3,7.125,100.25]]`,
 	} {
 		for _, block := range []string{"1", "7", "1000"} {
 			got, err := scan(t, append(strings.Split(query, ";"), "input="+name, "block="+block)...)
@@ -154,7 +154,7 @@ func TestClausesOfConditions(t *testing.T) {
 
 func TestColumnsOfTheResult(t *testing.T) {
 	got, err := scan(t, "input="+write(t, "trips.csv", trips), "by=vendor", "aggregate=count,min(fare),max(city),mean(fare),distinct(city)", "where=vendor != 'C'")
-	want := `{"columns":[{"name":"vendor","type":"text"},{"name":"count","type":"integer"},{"name":"min(fare)","type":"decimal"},{"name":"max(city)","type":"text"},{"name":"mean(fare)","type":"float"},{"name":"distinct(city)","type":"integer","note":"` + distinctNote + `"}]`
+	want := `{"columns":[{"name":"vendor","type":"text"},{"name":"count","type":"integer"},{"name":"min(fare)","type":"decimal"},{"name":"max(city)","type":"text"},{"name":"mean(fare)","type":"float"},{"name":"distinct(city)","type":"integer","note":"exact"}]`
 	if err != nil || !strings.HasPrefix(got, want) {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
@@ -357,6 +357,18 @@ func FuzzRun(f *testing.F) {
 func TestEmptyObject(t *testing.T) {
 	if _, err := scan(t, "input="+write(t, "a.csv", ""), "aggregate=mean(x)"); err == nil || !strings.Contains(err.Error(), `there is no column "x", because all objects are empty`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The note of a column says whether its results are exact.
+func TestNotes(t *testing.T) {
+	for count, want := range map[int]string{maxExactValues: exactNote, maxExactValues + 1: quantileNote} {
+		name := write(t, "a.csv", "x\n"+strings.Repeat("7.77\n", count))
+		for _, block := range []string{"1000", "1000000"} {
+			if got, err := scan(t, "input="+name, "aggregate=p50(x)", "block="+block); err != nil || !strings.Contains(got, `"note":"`+want+`"`) || strings.Contains(got, `"rows":[[7.77]]`) != (want == exactNote) {
+				t.Errorf("%d values, blocks of %s bytes: got %s, %v, want the note %q", count, block, got, err, want)
+			}
+		}
 	}
 }
 

@@ -1,59 +1,132 @@
 package scan
 
 import (
+	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs/internal/sketch"
 )
 
-// quantileNote describes the largest error of a quantile. The width of a bin is 1/128 of its lower
-// bound, and the result is the middle of a bin.
-const quantileNote = "within 0.4 % of a value"
+// approximate is an optional interface of states whose results are not always exact.
+type approximate interface {
+	exact(group int) bool // reports whether the result of a group is exact
+}
+
+const (
+	// exactNote is the note of a column whose results are all exact.
+	exactNote = "exact"
+	// quantileNote describes the largest error of a quantile. The width of a bin is 1/128 of its
+	// lower bound, and the result is the middle of a bin.
+	quantileNote = "exact up to 1024 values, above that within 0.4 % of a value"
+	// maxExactValues is the number of values of a group above which values are counted in bins.
+	maxExactValues = 1024
+)
 
 // histograms contains the states of an aggregate of quantiles.
 type histograms struct {
 	column int
-	list   []sketch.Histogram // histogram of each group; nil before the first value
+	list   []histogram
 }
 
-func (h *histograms) bind(column int) { h.column = column }
-func (h *histograms) grow()           { h.list = append(h.list, nil) }
-func (h *histograms) reset()          { h.list = h.list[:0] }
+// histogram contains the values of a group, or the number of values in each bin if the group has more
+// than maxExactValues values.
+type histogram struct {
+	values []float64
+	bins   sketch.Histogram // nil if values is used
+}
+
+func (h *histograms) bind(column int)      { h.column = column }
+func (h *histograms) grow()                { h.list = append(h.list, histogram{}) }
+func (h *histograms) reset()               { h.list = h.list[:0] }
+func (h *histograms) exact(group int) bool { return h.list[group].bins == nil }
 
 func (h *histograms) add(group int, v *values) {
 	if n, ok := v.number(h.column); ok {
-		h.of(group).Add(n.Float())
+		h.list[group].add(n.Float() + 0) // -0 becomes 0
 	}
 }
 
-func (h *histograms) of(group int) sketch.Histogram {
-	if h.list[group] == nil {
-		h.list[group] = sketch.Histogram{}
+func (h *histogram) add(f float64) {
+	if h.bins == nil && len(h.values) == maxExactValues {
+		h.count()
 	}
-	return h.list[group]
+	if h.bins != nil {
+		h.bins.Add(f)
+		return
+	}
+	h.values = append(h.values, f)
+}
+
+// count replaces the values by their numbers in bins.
+func (h *histogram) count() {
+	h.bins = sketch.Histogram{}
+	for _, f := range h.values {
+		h.bins.Add(f)
+	}
+	h.values = nil
 }
 
 func (h *histograms) merge(group int, from states, other int) {
-	h.of(group).Merge(from.(*histograms).list[other])
+	at, with := &h.list[group], &from.(*histograms).list[other]
+	for _, f := range with.values {
+		at.add(f)
+	}
+	if with.bins != nil {
+		if at.bins == nil {
+			at.count()
+		}
+		at.bins.Merge(with.bins)
+	}
 }
 
-func (h *histograms) append(b []byte, group int) []byte { return h.list[group].Append(b) }
+// append encodes the sorted values, preceded by their number, or the bins, preceded by
+// maxExactValues+1.
+func (h *histograms) append(b []byte, group int) []byte {
+	at := &h.list[group]
+	if at.bins != nil {
+		return at.bins.Append(binary.AppendUvarint(b, maxExactValues+1))
+	}
+	slices.Sort(at.values)
+	b = binary.AppendUvarint(b, uint64(len(at.values)))
+	for _, f := range at.values {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(f))
+	}
+	return b
+}
 
 func (h *histograms) read(b []byte) ([]byte, error) {
-	one, rest, err := sketch.ReadHistogram(b)
-	if err != nil {
+	var one histogram
+	count, size := binary.Uvarint(b)
+	if size <= 0 || count > maxExactValues+1 || count <= maxExactValues && count*8 > uint64(len(b)-size) {
 		return nil, errStates
 	}
+	b = b[size:]
+	if count > maxExactValues {
+		var err error
+		if one.bins, b, err = sketch.ReadHistogram(b); err != nil {
+			return nil, errStates
+		}
+	} else if count > 0 {
+		one.values = make([]float64, count)
+		for i := range one.values {
+			one.values[i], b = math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
+		}
+	}
 	h.list = append(h.list, one)
-	return rest, nil
+	return b, nil
 }
 
 func (h *histograms) result(group int, a aggregate) (cell, error) {
-	f := h.list[group].Quantile(a.quantile)
-	if math.IsNaN(f) {
+	at := &h.list[group]
+	if at.bins != nil {
+		return float(at.bins.Quantile(a.quantile)), nil
+	}
+	if len(at.values) == 0 {
 		return null, nil
 	}
-	return float(f), nil
+	slices.Sort(at.values)
+	return float(at.values[sketch.Rank(a.quantile, uint64(len(at.values)))-1]), nil
 }
 
 // distinctNote describes the error of a distinct count. With 2^14 registers the relative standard
@@ -69,6 +142,8 @@ type distincts struct {
 func (d *distincts) bind(column int) { d.column = column }
 func (d *distincts) grow()           { d.list = append(d.list, sketch.Distinct{}) }
 func (d *distincts) reset()          { d.list = d.list[:0] }
+
+func (d *distincts) exact(group int) bool { return d.list[group].Exact() }
 
 func (d *distincts) add(group int, v *values) {
 	if field := v.field(d.column); len(field) > 0 {

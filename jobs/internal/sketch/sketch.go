@@ -116,7 +116,7 @@ func (h Histogram) Count() (total uint64) {
 // Quantile returns the middle of the bin that contains the value of rank ceil(q·n). Quantile
 // returns NaN if the histogram is empty.
 func (h Histogram) Quantile(q float64) float64 {
-	rank := max(1, rankOf(q, h.Count()))
+	rank := Rank(q, h.Count())
 	for _, bin := range slices.Sorted(maps.Keys(h)) {
 		n := h[bin]
 		if n >= rank {
@@ -127,21 +127,24 @@ func (h Histogram) Quantile(q float64) float64 {
 	return math.NaN()
 }
 
-// rankOf returns ceil(q·n), where q is exactly the shortest decimal of the float64. The product of
+// Rank returns the rank ceil(q·n) of a quantile, at least 1, where q is exactly the shortest decimal of the float64. The product of
 // floats would be above 7 for 0.07·100.
-func rankOf(q float64, n uint64) uint64 {
+func Rank(q float64, n uint64) uint64 {
 	product, _ := new(big.Rat).SetString(strconv.FormatFloat(q, 'f', -1, 64))
 	product.Mul(product, new(big.Rat).SetInt(new(big.Int).SetUint64(n)))
 	rank, rest := new(big.Int).DivMod(product.Num(), product.Denom(), new(big.Int))
 	if rest.Sign() > 0 {
 		rank.Add(rank, big.NewInt(1))
 	}
-	return rank.Uint64()
+	return max(1, rank.Uint64())
 }
 
 // maxExact is the maximum number of hashes that are kept. If more distinct values are added, the
 // sketch uses registers instead.
 const maxExact = 4096
+
+// Exact reports whether the count is exact.
+func (d *Distinct) Exact() bool { return d.registers == nil }
 
 // registerBits is the number of bits of a hash that determine its register.
 const registerBits = 14

@@ -106,8 +106,8 @@ func FuzzHistogram(f *testing.F) {
 }
 
 func TestRanks(t *testing.T) {
-	for q, want := range map[float64]uint64{0: 0, 0.07: 7, 0.14: 14, 0.55: 55, 0.999: 100, 1: 100} {
-		if got := rankOf(q, 100); got != want {
+	for q, want := range map[float64]uint64{0: 1, 0.07: 7, 0.14: 14, 0.55: 55, 0.999: 100, 1: 100} {
+		if got := Rank(q, 100); got != want {
 			t.Errorf("the rank of %v of 100 is %d, want %d", q, got, want)
 		}
 	}
