@@ -119,7 +119,10 @@ func (l *Ledger) release(a *assignment) {
 	switch {
 	case a.call != nil:
 		a.worker.countCall(a.call, -1)
-		a.call.assignment, a.call.queuedAt = nil, l.now
+		a.call.assignment = nil
+		if a.state == stateRunning {
+			a.call.queuedAt = l.now
+		}
 	case a.quarantined:
 		a.job.trial.isolated--
 	}

@@ -15,6 +15,10 @@ const (
 	// maxCalls is the maximum number of calls that are assigned to a worker. A worker with maxCalls
 	// calls and maxPerWorker spans holds at most session.MaxHeld assignments.
 	maxCalls = 48
+	// maxAhead is the maximum number of calls of Plan and Finish per call slot, while these calls take at
+	// most shortCall each.
+	maxAhead  = 8
+	shortCall = 100 * time.Millisecond
 	// maxMerges is the maximum number of merges among the calls of a worker, so that other calls do not wait
 	// for many merges.
 	maxMerges = 40
@@ -145,7 +149,7 @@ func (l *Ledger) anotherCanBegin(w *worker, j *job, c *call) bool {
 }
 
 // canCall reports whether a queued call can be assigned to a worker now. Calls of Plan and Finish
-// may take long, so a worker gets only as many of these calls as it can run at once. The leader's
+// may take long, so a worker gets more of these calls than it can run at once only while they are short. The leader's
 // own worker gets a call only if other workers cannot make it, or have not begun it for some time,
 // because a call may kill its process.
 func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
@@ -154,7 +158,9 @@ func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
 	}
 	free := w.callSlots - w.longCalls // merges must not wait for slow calls of Plan or Finish
 	switch {
-	case free <= 0 || c.function == wire.Merge && w.calls >= min(free*maxPerSlot, maxMerges):
+	case c.function == wire.Merge && (free <= 0 || w.calls >= min(free*maxPerSlot, maxMerges)):
+		return false
+	case c.function != wire.Merge && free <= 0 && !l.takesAhead(w):
 		return false
 	case c.avoidWorker == w.id && l.now < c.due+l.cfg.RetryAtMost && l.anotherTakesCalls(w, j, c):
 		return false
@@ -168,6 +174,15 @@ func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
 		return false
 	}
 	return w.id != l.cfg.Self || !l.anotherTakesCalls(w, j, c) || l.now >= c.queuedAt+leaderMakesAfter && !l.anotherCanBegin(w, j, c)
+}
+
+// takesAhead reports whether a worker gets another call of Plan or Finish although all of its call
+// slots are taken, so that it begins one short call after another without a report in between. A
+// call that is not short holds up no further calls. The calls that it already holds up are stolen.
+func (l *Ledger) takesAhead(w *worker) bool {
+	return w.longCalls < maxAhead*w.callSlots && !slices.ContainsFunc(w.assignments, func(a *assignment) bool {
+		return a.call != nil && a.call.function != wire.Merge && l.now-a.progressAt > shortCall
+	})
 }
 
 // countCall adds n to the worker's counts of calls.
@@ -238,18 +253,24 @@ func (l *Ledger) mayAssign(c *call) bool {
 func (l *Ledger) stealCalls(w *worker) {
 	free := w.callSlots - w.calls
 	for _, j := range l.jobs {
-		if free <= 0 || !l.takesCalls(w, j) || l.sparesLeader(w, j) {
+		if free <= 0 || !l.takesCalls(w, j) {
 			continue
 		}
 		for _, c := range j.calls.list {
 			a := c.assignment
-			if free > 0 && a != nil && a.worker != w && l.mayMove(j, c, w) && a.state == stateConfirmed && a.cut == nil && a.worker.calls > a.worker.callSlots {
+			if free > 0 && a != nil && a.worker != w && l.mayMove(j, c, w) && l.maySteal(w, j, c) && a.state == stateConfirmed && a.cut == nil && a.worker.calls > a.worker.callSlots {
 				a.cutAt(0, nil)
 				l.nudge(a.worker)
 				free--
 			}
 		}
 	}
+}
+
+// maySteal reports whether w may take a call from another worker. The leader's own worker takes
+// only a call that no other worker has begun for some time.
+func (l *Ledger) maySteal(w *worker, j *job, c *call) bool {
+	return !l.sparesLeader(w, j) || l.now >= c.queuedAt+leaderMakesAfter && !l.anotherCanBegin(w, j, c)
 }
 
 // mayMove reports whether a call may be moved to another worker. A call with held operands may be
