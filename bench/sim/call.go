@@ -46,7 +46,7 @@ func (c *call) make() (item wire.Item, err error) {
 	s := p.sim
 	made := c.call.Call()
 	s.cover("seen: call of " + made.Function.String())
-	if made.Lacking != 0 {
+	if made.Function == wire.Merge && made.Lacking != 0 {
 		s.cover("seen: merge without skipped partitions")
 	}
 	operands, err := c.operands()
@@ -142,7 +142,7 @@ func (c *call) store(item wire.Item) (wire.Item, error) {
 		c.held = item.Partial.Data
 		return wire.Item{}, nil
 	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline:
-		partial := wire.Partial{Node: item.Partial.Node, MergedFor: item.Partial.MergedFor}
+		partial := wire.Partial{Node: item.Partial.Node, MergedFor: item.Partial.MergedFor, Lacking: item.Partial.Lacking}
 		err := c.write(partial.Node, item.Partial.Data)
 		partial.Blob = c.blob
 		return wire.Item{Partial: &partial}, err

@@ -326,8 +326,10 @@ func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 // onOutput handles the output of a call of Plan or Finish.
 func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	c := j.calls.find(o.Function, jobs.Node{})
-	if c == nil || o.Function == wire.Finish && o.Epoch != l.cfg.Epoch {
-		l.dropPartials(ref) // another worker has already returned the output, or an earlier leader has chosen the result
+	if c == nil || o.Function == wire.Finish && (o.Epoch != l.cfg.Epoch || o.Lacking != j.lacking(j.tree.Span(j.tree.Root()))) {
+		// Another worker has already returned the output, or an earlier leader has chosen the result, or
+		// the result was computed before a partition was skipped or counted again.
+		l.dropPartials(ref)
 		return
 	}
 	j.callDone(c)

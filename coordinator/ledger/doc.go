@@ -149,7 +149,8 @@
 //
 // The ledger accepts a plan from a call that any leader assigned. A merge or a result that was
 // computed for an earlier leader is dropped and computed again, because the earlier leader may have
-// skipped other partitions.
+// skipped other partitions. For the same reason it is dropped if a partition was skipped, or a
+// skipped partition counts again, after this leader had assigned the call.
 //
 // # Assignments
 //

@@ -129,8 +129,8 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 }
 
 // onPartial handles a finished node in a worker's report. The result of a merge is dropped if it may lack
-// other partitions than those that this leader has skipped: an earlier leader assigned the merge, or a
-// skipped partition counts again.
+// other partitions than those that this leader has skipped: an earlier leader assigned the merge, or since
+// the assignment a partition was skipped or a skipped partition counts again.
 func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
 	node := FinishedNode{Node: p.Node, Ref: ref, Size: len(p.Data), Large: p.Blob != ""}
 	switch {
@@ -145,7 +145,7 @@ func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
 			return
 		}
 		l.finish(j, node, true)
-	case p.MergedFor == l.cfg.Epoch && (p.Lacking == 0 || p.Lacking == j.lacking(j.tree.Span(p.Node))):
+	case p.MergedFor == l.cfg.Epoch && p.Lacking == j.lacking(j.tree.Span(p.Node)):
 		j.builds.add(w.build())
 		l.finish(j, node, false)
 	default:
@@ -237,8 +237,11 @@ func (l *Ledger) sendAssignments(w *worker) {
 // that workers hold.
 func (l *Ledger) wireCall(w *worker, a *assignment, operands []*treeNode) *wire.Call {
 	made := &wire.Call{Function: a.call.function, Node: a.call.node, Operands: make([]wire.Partial, len(operands)), Failed: a.call.failed}
-	if a.call.function == wire.Merge {
+	switch a.call.function {
+	case wire.Merge:
 		made.Lacking = a.job.lacking(a.job.tree.Span(a.call.node))
+	case wire.Finish:
+		made.Lacking = a.job.lacking(a.job.tree.Span(a.job.tree.Root()))
 	}
 	for i, o := range operands {
 		if h := o.held; h != nil && !(a.call.fromStorage && o.ref != NoRef) {

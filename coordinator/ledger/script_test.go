@@ -336,9 +336,12 @@ func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
 			}
 			text, stored := strings.CutSuffix(text, "+stored")
 			text, after, hasEpoch := strings.Cut(text, "@")
-			epoch := uint64(0)
+			epoch, lacking := uint64(0), uint64(0)
 			if hasEpoch {
-				epoch = s.number(after)
+				after, lacks, hasLacking := strings.Cut(after, "~")
+				if epoch = s.number(after); hasLacking {
+					lacking = s.number(lacks)
+				}
 			}
 			switch name, partitions, isPlan := strings.Cut(text, "="); {
 			case isPlan || name == "result":
@@ -346,7 +349,7 @@ func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
 				if isPlan {
 					output = wire.NewOutput(wire.Plan, s.number(partitions), nil)
 				}
-				output.Epoch = epoch
+				output.Epoch, output.Lacking = epoch, lacking
 				item.Output = &output
 				s.lastRef++
 				e.Refs = append(e.Refs, s.lastRef)
@@ -358,7 +361,7 @@ func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
 			case strings.HasPrefix(text, "!"):
 				item.Failure = &wire.Failure{Partition: s.number(text[1:]), Error: "timeout"}
 			default:
-				item.Partial = &wire.Partial{Node: s.node(text), MergedFor: epoch}
+				item.Partial = &wire.Partial{Node: s.node(text), MergedFor: epoch, Lacking: lacking}
 				if stored {
 					item.Partial.Stored, item.Partial.Blob, item.Partial.Size = true, strings.Repeat("00", 32), 1000
 				}

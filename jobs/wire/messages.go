@@ -167,6 +167,9 @@ type Output struct {
 	Sum        uint32   `cbor:"4,keyasint"`           // CRC-32C of Data
 	Blob       string   `cbor:"5,keyasint,omitempty"` // name of the blob, which is its SHA-256 in hexadecimal
 	Epoch      uint64   `cbor:"6,keyasint"`
+
+	// Lacking has the same meaning as in [Call], for the result of Finish.
+	Lacking uint64 `cbor:"7,keyasint,omitempty"`
 }
 
 // Partial is a finished node with its encoded value. If the value is too large for a message, Blob is the name
@@ -262,9 +265,9 @@ type Call struct {
 	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // node whose partial is to be computed; only for Merge
 	Operands []Partial `cbor:"3,keyasint,omitempty"` // operands of the call: the node's children for Merge, the root for Finish
 
-	// Lacking is a hash of the node's skipped partitions that are missing from the operands of
-	// Merge, or 0 if no partition is missing. A later leader accepts the result only if it has
-	// skipped the same partitions.
+	// Lacking is a hash of the skipped partitions that are missing from the operands of Merge or
+	// Finish, or 0 if no partition is missing. A leader accepts the result only if it has skipped
+	// the same partitions.
 	Lacking uint64 `cbor:"4,keyasint,omitempty"`
 
 	// Failed is the number of earlier attempts at the call that returned an error. If Failed is not

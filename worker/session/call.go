@@ -144,7 +144,7 @@ func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.C
 			return wire.Item{}, err
 		}
 		output := wire.NewOutput(wire.Finish, 0, result)
-		output.Epoch = epoch
+		output.Epoch, output.Lacking = epoch, call.Lacking
 		return wire.Item{Output: &output}, nil
 	}
 	merged, err := job.Merge(ctx, params, operands[0], operands[1])
