@@ -250,6 +250,43 @@ func TestInputIsLost(t *testing.T) {
 	}
 }
 
+// TestLeftReader checks that a call ends although a process that the program has left keeps standard
+// input open and does not read it.
+func TestLeftReader(t *testing.T) {
+	p := program{args: []string{"setsid", "--wait", "sh", "-c", "exec 3<&0; sleep 1000 <&3 3<&- >&- 2>&- &"}, output: 100}
+	_, err := p.once(t.Context(), nil, call{each: func(ctx context.Context, do func([]byte) error) error {
+		return do(make([]byte, 1<<20)) // more than a pipe takes
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStartAgain checks which errors of a start are repeated.
+func TestStartAgain(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "busy")
+	busy, err := os.OpenFile(script, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	if _, err := busy.WriteString("#!/bin/sh\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := startProgram(exec.Command(script)); !errors.Is(err, errTemporary) || jobs.IsPermanent(err) {
+		t.Errorf("a file that is being written: %v", err)
+	}
+	if err := startProgram(exec.Command("true", strings.Repeat("x", 1<<18))); !jobs.IsPermanent(err) || !strings.Contains(err.Error(), "--send") {
+		t.Errorf("long arguments: %v", err)
+	}
+	for _, name := range []string{"nosuch", filepath.Join(dir, "nosuch"), dir} {
+		if err := startProgram(exec.Command(name)); !jobs.IsPermanent(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestFiles(t *testing.T) {
 	script, data := jobs.File("#!/bin/sh\ncat data; stat -L -c %a data"), jobs.File("the data ")
 	infos, err := json.Marshal([]FileInfo{{"run.sh", script.SHA256(), int64(len(script))}, {"data", data.SHA256(), int64(len(data))}})

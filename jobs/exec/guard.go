@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -123,14 +125,25 @@ func (g *Guard) start(cmd *exec.Cmd) error {
 	return nil
 }
 
+// startProgram starts a program. An error that another worker would have too is permanent. A file
+// that was sent with the job is busy (ETXTBSY) if another call was started while the file was being
+// written, until that call runs its program.
 func startProgram(cmd *exec.Cmd) error {
 	if err := adopt(); err != nil {
 		return fmt.Errorf("become the parent of processes that programs leave: %w", err)
 	}
-	if err := cmd.Start(); err != nil {
+	err := cmd.Start()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ETXTBSY), errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return fmt.Errorf("start program: %w: %w", err, errTemporary)
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOEXEC):
 		return jobs.Permanent(fmt.Errorf("start program: %w: each worker needs the program, in a folder of its PATH or by its absolute path", err))
+	case errors.Is(err, syscall.E2BIG):
+		return jobs.Permanent(fmt.Errorf("start program: %w: send long arguments in a file, with --send", err))
 	}
-	return nil
+	return fmt.Errorf("start program: %w", err)
 }
 
 // ended tells the guard process that a process group has ended. The caller must call ended before

@@ -85,8 +85,12 @@ func (p program) once(ctx context.Context, g *Guard, c call) (output []byte, err
 	awaitExit(run.Process.Pid)
 	reason := cmp.Or(stopped(), context.Cause(ctx)) // checked first, because a program with incomplete input may still end with status 0
 	cancel(nil)
+	if pipe != nil {
+		_ = pipe.Close() // a process that the program has left may keep standard input open and read nothing
+	}
 	reason = cmp.Or(<-fed, reason)
-	return stdout.data, p.outcome(reason, run.wait(g), run.stderr)
+	err = run.wait(g) // the output is complete only after the wait
+	return stdout.data, p.outcome(reason, err, run.stderr)
 }
 
 // process is a run of the program, with its working folder.
