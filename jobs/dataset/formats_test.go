@@ -237,6 +237,28 @@ func FuzzListing(f *testing.F) {
 		listing{{Name: "/a", Size: 1, Tag: "x"}, {Name: "/a/b", Size: 0, Tag: ""}, {Name: "/c", Size: 1 << 40, Tag: `"0x8D"`}}.encode())
 }
 
+// TestNamesOfSharedPartitions checks that the names of a partition's objects fit into an environment
+// variable.
+func TestNamesOfSharedPartitions(t *testing.T) {
+	var l listing
+	for i := range 3000 {
+		l = append(l, source.Object{Name: fmt.Sprintf("%s%04d", strings.Repeat("n", 200), i), Size: 1})
+	}
+	r, seen := cut(l, 1<<20), 0
+	for partition := range r.count {
+		names := 0
+		for _, o := range r.part(partition).objects {
+			names, seen = names+len(o.Name), seen+1
+		}
+		if names > maxNames {
+			t.Errorf("the names of partition %d take %d bytes", partition, names)
+		}
+	}
+	if seen != len(l) {
+		t.Errorf("the partitions have %d of %d objects", seen, len(l))
+	}
+}
+
 // TestRanges checks that every byte belongs to exactly one partition.
 func TestRanges(t *testing.T) {
 	for range 2000 {

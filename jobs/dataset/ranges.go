@@ -11,9 +11,14 @@ type group struct {
 	ranges  uint64 // number of partitions in the group
 }
 
-// maxShared is the maximum number of objects that share a partition. The number is limited because
-// opening an object takes time even if the object is small.
-const maxShared = 1000
+const (
+	// maxShared is the maximum number of objects that share a partition. The number is limited because
+	// opening an object takes time even if the object is small.
+	maxShared = 1000
+	// maxNames is the maximum size in bytes of the names of objects that share a partition. Programs
+	// get these names in an environment variable, which may have 128 KiB on Linux.
+	maxNames = 64 << 10
+)
 
 // ranges contains the partitions of a listing. The ranges depend only on the listing and the block
 // size.
@@ -28,6 +33,7 @@ type ranges struct {
 func cut(l listing, block int64) ranges {
 	r := ranges{listing: l}
 	shared := int64(0) // bytes of the last group if objects may be added to the group; otherwise -1
+	names := 0         // bytes of the names of the last group's objects
 	for i, o := range l {
 		if o.Size > block && compressionOf(o.Name) == plain {
 			r.add(group{object: i, objects: 1, ranges: uint64((o.Size-1)/block + 1)})
@@ -35,11 +41,13 @@ func cut(l listing, block int64) ranges {
 			continue
 		}
 		last := len(r.groups) - 1
-		if last >= 0 && shared >= 0 && o.Size <= block-shared && r.groups[last].objects < maxShared {
+		names += len(o.Name)
+		if last >= 0 && shared >= 0 && o.Size <= block-shared && r.groups[last].objects < maxShared && names <= maxNames {
 			r.groups[last].objects++
 			shared += o.Size
 			continue
 		}
+		names = len(o.Name)
 		r.add(group{object: i, objects: 1, ranges: 1})
 		if shared = o.Size; shared > block {
 			shared = -1
