@@ -221,11 +221,11 @@ func (k *kept) call(ctx context.Context, frame []byte) (status string, output []
 	inTime := k.limit()
 	sent := k.send(frame)
 	status, output, err = k.receive()
+	if err == nil {
+		err = <-sent // the process may have answered before it has read the whole call
+	}
 	if spared, early := spare(), inTime(); err == nil && !(spared && early) {
 		err = context.Canceled // the method why returns the reason, because the process was killed
-	}
-	if err == nil {
-		err = <-sent
 	}
 	if err == nil {
 		err = k.quiet()

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -267,5 +268,17 @@ func BenchmarkKeptCalls(b *testing.B) {
 		if _, err := s.next(); err != nil {
 			b.Fatal(fmt.Errorf("call %d: %w", i, err))
 		}
+	}
+}
+
+// TestUnreadCall runs a kept program that answers without reading its call.
+func TestUnreadCall(t *testing.T) {
+	input := filepath.Join(t.TempDir(), "input")
+	if err := os.WriteFile(input, bytes.Repeat([]byte("0123456789abcde\n"), 64<<10), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := runKeptOnce(t, nil, []string{"sh", "-c", `echo "1 ok 0"; sleep 60`}, "input="+input, "block=1048576", "keep=true", "timeout=200ms")
+	if err == nil || !strings.Contains(err.Error(), "it took longer than 200ms") {
+		t.Errorf("got error %v, want one because of the parameter timeout", err)
 	}
 }

@@ -136,6 +136,11 @@ func (s *stream) exchange() (status string, output []byte, err error) {
 	}
 	inTime := s.one.limit()
 	status, output, err = s.one.receive()
+	last := s.sent == s.lo+1
+	if err == nil && last {
+		err = <-s.written // the process may have answered before it has read the whole call
+		s.written = nil
+	}
 	if !inTime() && err == nil {
 		err = context.DeadlineExceeded // the method why returns the reason, because the process was killed
 	}
@@ -144,14 +149,10 @@ func (s *stream) exchange() (status string, output []byte, err error) {
 	}
 	s.answered++
 	s.bytes -= s.sizes[s.lo%maxAhead]
-	if s.sent > s.lo+1 {
-		return status, output, nil
+	if last {
+		err = s.one.quiet()
 	}
-	if err := <-s.written; err != nil {
-		return "", nil, err
-	}
-	s.written = nil
-	return status, output, s.one.quiet()
+	return status, output, err
 }
 
 // fill sends calls, unless the process has enough unanswered calls.
