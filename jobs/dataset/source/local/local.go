@@ -12,6 +12,7 @@ package local
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -296,7 +297,8 @@ func (d Driver) create(name string, content []byte) (o source.Object, err error)
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return o, err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".new-*") // List ignores names that begin with a dot
+	temporary := "." + filepath.Base(name) + ".new-" + rand.Text() // List ignores names that begin with a dot
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(name), temporary), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return o, err
 	}
