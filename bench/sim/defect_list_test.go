@@ -267,7 +267,7 @@ var defects = []defect{
 		file:   "worker/session/session.go",
 		old:    " && items == 0 && s.undurableNodes() == 0",
 		new:    " && items == 0",
-		within: "6000",
+		within: "20000",
 	},
 	{
 		name:   "a worker does not tell a new leader what it holds",
@@ -302,13 +302,6 @@ var defects = []defect{
 		file:   "coordinator/ledger/held.go",
 		old:    "	if p.Lacking != j.lacking(j.tree.Span(p.Node)) {",
 		new:    "	if p.Lacking > 0 && p.Lacking == j.lacking(jobs.Span{}) {",
-		within: "6000",
-	},
-	{
-		name:   "a merge lacks partitions before it is durable that they are skipped",
-		file:   "coordinator/ledger/assignment.go",
-		old:    "			a.waitsFor = max(a.waitsFor, j.skipsIn)",
-		new:    "			_ = j.skipsIn",
 		within: "6000",
 	},
 	{
