@@ -525,11 +525,19 @@ func (h *Holdings) write(data []byte) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.Write(data); err != nil {
-		return nil, errors.Join(err, f.Close())
+	for at := 0; at < len(data); at += writeStep {
+		if _, err := f.Write(data[at:min(at+writeStep, len(data))]); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		writeBack(f, int64(at)-writeStep)
 	}
 	return f, nil
 }
+
+// writeStep is the number of bytes of a file that are written before the system must begin to move
+// them to the disk. At most two steps wait in memory at a time: memory is short during a spill, and
+// if it is full of bytes that wait for the disk, the system stops all processes that need memory.
+const writeStep = 16 << 20
 
 // Close drops all partials, and waits until no file is being written.
 func (h *Holdings) Close() {
