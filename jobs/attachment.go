@@ -37,7 +37,7 @@ type Attachment struct {
 // NewAttachment returns an attachment with a name, which is shown to the user: 1 to 100 characters
 // without slashes and control characters. The caller must not use the slice data after the call.
 func NewAttachment(name string, data []byte) Attachment {
-	sum := sha256.Sum256(data)
+	sum := Digest(data)
 	return Attachment{name, hex.EncodeToString(sum[:]), int64(len(data)), data}
 }
 

@@ -271,7 +271,7 @@ func (k *checker) check(n Node, data []byte) error {
 	if n.Level < k.lowest && n != k.tree.Root() {
 		return nil
 	}
-	digest := sha256.Sum256(data)
+	digest := Digest(data)
 	if k.recording {
 		k.digests[n] = digest
 	} else if k.digests[n] != digest {

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -15,7 +14,7 @@ type File []byte
 
 // SHA256 returns the SHA-256 of the file in hexadecimal.
 func (f File) SHA256() string {
-	sum := sha256.Sum256(f)
+	sum := Digest(f)
 	return hex.EncodeToString(sum[:])
 }
 

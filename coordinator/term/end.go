@@ -2,12 +2,12 @@ package term
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -79,7 +79,7 @@ func (t *Term) putResult(j *activeJob, result []byte) (digest string, err error)
 	case errors.Is(err, store.ErrTooLarge):
 		return "", &jobFault{err}
 	}
-	sum := sha256.Sum256(result)
+	sum := jobs.Digest(result)
 	return hex.EncodeToString(sum[:]), err
 }
 

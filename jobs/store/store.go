@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -401,29 +400,14 @@ func jobKey(kind, id string, more ...string) (string, error) {
 }
 
 func digest(data []byte) string {
-	sum := Digest(data)
+	sum := jobs.Digest(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// step is the number of bytes that are hashed or copied in one call. The Go runtime cannot preempt
-// a goroutine during a call that hashes or copies bytes, and a garbage collection stops all other
-// goroutines until the call returns. A leader that hashes 160 MB in one call would therefore not
-// answer pings for 100 ms.
-const step = 1 << 20
-
-// Digest returns the SHA-256 of a value.
-func Digest(value []byte) (sum [sha256.Size]byte) {
-	h := sha256.New()
-	for piece := range slices.Chunk(value, step) {
-		_, _ = h.Write(piece) // Write of a hash never returns an error
-	}
-	h.Sum(sum[:0])
-	return sum
-}
-
-// copyTo copies a value. The two slices may overlap if to begins before from.
+// copyTo copies a value in steps, because a garbage collection stops all other goroutines until the
+// copy of a step returns (see [jobs.Digest]). The two slices may overlap if to begins before from.
 func copyTo(to, from []byte) {
-	for piece := range slices.Chunk(from, step) {
+	for piece := range slices.Chunk(from, 1<<20) {
 		to = to[copy(to, piece):]
 	}
 }
