@@ -42,10 +42,12 @@ func (a *app) devCommand() *cobra.Command {
 		Long: `Run a cluster on this machine: a NATS server with JetStream, which syncs every
 write to disk before it acknowledges it, and worker processes of this program. A
 worker process that dies is restarted, after a pause that grows if it keeps dying.
-The server listens on 127.0.0.1 only. Unless --allow says otherwise, the workers run
-the restricted job exec, as 'run' does on your own machine. With --storage azure, the cluster keeps its
-state in the storage account that the environment or --azure-url names, or, if
-neither names one, in Azurite, an emulator that needs Node.js.
+The server listens on 127.0.0.1 only and needs no password, so each user of this
+machine can submit jobs. Unless --allow says otherwise, the workers run the restricted
+job exec, whose programs run as you: give --allow= on a machine that you share. With
+--storage azure, the cluster keeps its state in the storage account that the environment
+or --azure-url names, or, if neither names one, in Azurite, an emulator that needs
+Node.js.
 
 Ctrl-C stops everything. Submitted jobs are kept under --data and continue when the
 cluster is started again. A second Ctrl-C does not wait for running partitions; they

@@ -38,6 +38,9 @@ func allowedPrograms() ([]string, error) {
 		return nil, nil
 	}
 	list := strings.Split(text, ",")
+	for i := range list {
+		list[i] = strings.TrimSpace(list[i])
+	}
 	if slices.Contains(list, "") {
 		return nil, fmt.Errorf("%s %q: want names or paths of programs, separated by commas", EnvPrograms, text)
 	}

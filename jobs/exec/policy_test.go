@@ -11,7 +11,7 @@ import (
 )
 
 func TestAllowedPrograms(t *testing.T) {
-	t.Setenv(EnvPrograms, "sh,./count")
+	t.Setenv(EnvPrograms, "sh, ./count")
 	if r, err := run(t, shell("echo ran")); err != nil || r.Text != "ran\n" {
 		t.Errorf("%q, %v", r.Text, err)
 	}
