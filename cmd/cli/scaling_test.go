@@ -10,7 +10,7 @@ import (
 func TestScaling(t *testing.T) {
 	t.Parallel()
 	const all = 1000
-	params := []string{"n=10000", "width=10", "sleep=20ms"} // takes one slot 20 s
+	params := []string{"n=10000", "width=10", "sleep=60ms"} // takes one slot 60 s, and 12 slots 5 s, so a slow machine sees the job half done
 	c := newTestCluster(t, onJetStream, 1)
 	id := c.submitHeld(params...)
 	c.awaitDone(id, all/50)
