@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -518,6 +519,41 @@ func TestManyMessagesMayBeHidden(t *testing.T) {
 		if _, err := d.Receive(ctx); err != nil {
 			t.Fatalf("message %d: %v", i, err)
 		}
+	}
+}
+
+// TestSubmissionIsCountedBeforeTheFirstWorker checks that a submitter creates the queue's consumer
+// with the name and the settings of a worker's: KEDA starts the first worker by the consumer's
+// number of messages, and fails without the consumer. The names are those in scaledobject.yaml.
+func TestSubmissionIsCountedBeforeTheFirstWorker(t *testing.T) {
+	nc := connect(t)
+	submitter := open(t, nc, jetstream.Config{})
+	if err := submitter.Send(t.Context(), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer := func(pending uint64, unacknowledged int) natsjs.ConsumerConfig {
+		t.Helper()
+		c, err := js.Consumer(t.Context(), "bellwether-test-queue", "receivers")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := c.CachedInfo(); i.NumPending != pending || i.NumAckPending != unacknowledged {
+			t.Errorf("%d messages are pending and %d are not acknowledged, want %d and %d",
+				i.NumPending, i.NumAckPending, pending, unacknowledged)
+		}
+		return c.CachedInfo().Config
+	}
+	before := consumer(1, 0)
+	worker := open(t, nc, jetstream.Config{})
+	if _, err := worker.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after := consumer(0, 1); !reflect.DeepEqual(before, after) {
+		t.Errorf("a worker changed the consumer from %+v to %+v", before, after)
 	}
 }
 
