@@ -68,7 +68,22 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 			l.adopt(w, s)
 		}
 	}
+	for _, s := range spans {
+		l.reserveNumber(s.ID)
+	}
 }
+
+// reserveNumber ensures that no new assignment gets a span ID that a worker has reported. A worker can
+// have a span ID of this epoch from another leader if storage has lost its latest writes in a crash, so
+// that two leaders got the same epoch.
+func (l *Ledger) reserveNumber(id wire.SpanID) {
+	if id.Epoch == l.cfg.Epoch {
+		l.lastNumber = max(l.lastNumber, min(id.Number, maxReserved))
+	}
+}
+
+// maxReserved leaves enough numbers for new assignments, whatever a worker reports.
+const maxReserved = 1 << 62
 
 // advance shortens an assignment to the reported span, and returns how many of the removed
 // partitions are finished. Removed partitions that are not finished are queued.
