@@ -26,6 +26,9 @@ type ScanConfig struct {
 	Slots  int
 	Rounds int
 
+	Blobs    *ScanBlobs    // configuration of the comparison with a download of blobs, or nil
+	Failover *ScanFailover // configuration of the scan during which a leader is killed, or nil
+
 	Progress func(doing string, done, all uint64) // function that is called with the current activity; may be called from several goroutines
 }
 
@@ -37,6 +40,10 @@ func (c ScanConfig) validate() error {
 		return fmt.Errorf("Slots %d: want at least 1", c.Slots)
 	case c.Rounds < 1:
 		return fmt.Errorf("Rounds %d: want at least 1", c.Rounds)
+	case c.Blobs != nil && c.Blobs.Count < 1:
+		return fmt.Errorf("Blobs.Count %d: want at least 1", c.Blobs.Count)
+	case c.Failover != nil && c.Failover.Workers < 2:
+		return fmt.Errorf("Failover.Workers %d: want at least 2", c.Failover.Workers)
 	}
 	return nil
 }
@@ -50,6 +57,9 @@ type ScanReport struct {
 	Scan  ScanTime `json:"scan"`
 	Loop  ScanTime `json:"loop"`
 	Ratio float64  `json:"ratio"` // processor time of the loop divided by the processor time of the scan
+
+	Blobs    *ScanBlobsReport    `json:"blobs,omitempty"`
+	Failover *ScanFailoverReport `json:"failover,omitempty"`
 }
 
 // ScanTime contains the medians of the times of all rounds.
@@ -90,7 +100,7 @@ func Scan(ctx context.Context, c ScanConfig) (r ScanReport, err error) {
 		c.Progress("scan and loop", uint64(round), uint64(c.Rounds))
 		var byScan, byLoop map[string]measured
 		took, err := timed(func() (err error) {
-			byScan, err = c.scan(ctx)
+			byScan, err = c.scan(ctx, c.File)
 			return err
 		})
 		if err != nil {
@@ -105,18 +115,24 @@ func Scan(ctx context.Context, c ScanConfig) (r ScanReport, err error) {
 			return r, err
 		}
 		loops.wall, loops.cpu = append(loops.wall, took.Wall), append(loops.cpu, took.CPU)
-		if r.Keys = len(byLoop); len(byScan) != len(byLoop) {
-			return r, fmt.Errorf("the scan has %d keys, the loop %d", len(byScan), len(byLoop))
-		}
-		for key, want := range byLoop {
-			if got := byScan[key]; got != want {
-				return r, fmt.Errorf("key %q: the scan has %+v, the loop %+v", key, got, want)
-			}
+		r.Keys = len(byLoop)
+		if err := sameMeasured(byScan, byLoop); err != nil {
+			return r, err
 		}
 	}
 	r.Scan = ScanTime{Median(scans.wall), Median(scans.cpu)}
 	r.Loop = ScanTime{Median(loops.wall), Median(loops.cpu)}
 	r.Ratio = r.Loop.CPU / r.Scan.CPU
+	if c.Blobs != nil {
+		if r.Blobs, err = c.scanBlobs(ctx); err != nil {
+			return r, fmt.Errorf("scan blobs: %w", err)
+		}
+	}
+	if c.Failover != nil {
+		if r.Failover, err = c.scanFailover(ctx); err != nil {
+			return r, fmt.Errorf("scan while the leader is killed: %w", err)
+		}
+	}
 	return r, nil
 }
 
@@ -128,15 +144,14 @@ func (c ScanConfig) write(ctx context.Context) (size int64, err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	w := bufio.NewWriterSize(f, 1<<20)
-	random := rand.New(rand.NewPCG(1, 2))
-	line := []byte("station;temperature\n")
-	for n := uint64(0); ; n++ {
+	n := uint64(0)
+	for line := range scanLines {
 		size += int64(len(line))
 		if _, err := w.Write(line); err != nil {
 			return size, err
 		}
 		if n == c.Rows {
-			return size, w.Flush()
+			break
 		}
 		if n%(1<<20) == 0 {
 			if ctx.Err() != nil {
@@ -144,6 +159,17 @@ func (c ScanConfig) write(ctx context.Context) (size int64, err error) {
 			}
 			c.Progress("writing the file", n, c.Rows)
 		}
+		n++
+	}
+	return size, w.Flush()
+}
+
+// scanLines yields the header of the input and then rows without end. A line is valid until the
+// next line is yielded.
+func scanLines(yield func(line []byte) bool) {
+	random := rand.New(rand.NewPCG(1, 2))
+	line := []byte("station;temperature\n")
+	for yield(line) {
 		line = append(strconv.AppendInt(append(line[:0], "Station "...), int64(random.IntN(stations)), 10), ';')
 		line = append(strconv.AppendFloat(line, float64(random.IntN(1400)-500)/10, 'f', 1, 64), '\n')
 	}
@@ -152,11 +178,30 @@ func (c ScanConfig) write(ctx context.Context) (size int64, err error) {
 // measured contains the minimum, mean and maximum of one key.
 type measured struct{ min, mean, max float64 }
 
-// scan runs the job scan and returns its result by key.
-func (c ScanConfig) scan(ctx context.Context) (map[string]measured, error) {
-	job := jobs.MustNew(scan.Definition)
-	params, err := job.Params(nil, "input="+c.File, "format=csv", "delimiter=;", "by=station",
+// sameMeasured returns an error if the result of a scan differs from the result of the loop.
+func sameMeasured(byScan, byLoop map[string]measured) error {
+	if len(byScan) != len(byLoop) {
+		return fmt.Errorf("the scan has %d keys, the loop %d", len(byScan), len(byLoop))
+	}
+	for key, want := range byLoop {
+		if got := byScan[key]; got != want {
+			return fmt.Errorf("key %q: the scan has %+v, the loop %+v", key, got, want)
+		}
+	}
+	return nil
+}
+
+// scanJob returns the job scan and its parameters for an input.
+func scanJob(input string) (job jobs.Job, params jobs.Params, err error) {
+	job = jobs.MustNew(scan.Definition)
+	params, err = job.Params(nil, "input="+input, "format=csv", "delimiter=;", "by=station",
 		"aggregate=min(temperature),mean(temperature),max(temperature)")
+	return job, params, err
+}
+
+// scan runs the job scan over an input and returns its result by key.
+func (c ScanConfig) scan(ctx context.Context, input string) (map[string]measured, error) {
+	job, params, err := scanJob(input)
 	if err != nil {
 		return nil, err
 	}
@@ -225,6 +270,12 @@ func (r ScanReport) Table(w io.Writer) {
 		fmt.Fprintf(w, "%s\t%.2f s\t%.2f s\t%.0f ns\n", line.name, line.time.Wall, line.time.CPU, line.time.CPU/float64(r.Rows)*1e9)
 	}
 	fmt.Fprintf(w, "\nspeed of the scan by processor time\t%.2f of the loop\n", r.Ratio)
+	if r.Blobs != nil {
+		r.Blobs.table(w)
+	}
+	if r.Failover != nil {
+		r.Failover.table(w)
+	}
 }
 
 // Figure draws the processor time of the scan and of the loop.

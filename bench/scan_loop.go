@@ -35,6 +35,19 @@ func scanByHand(name string, size int64, slots int) (map[string]measured, error)
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	return handResult(tables), nil
+}
+
+// scanTextByHand is like scanByHand for a text in memory.
+func scanTextByHand(text []byte) map[string]measured {
+	tables := make([]handTable, 1)
+	text = text[bytes.IndexByte(text, '\n')+1:]
+	tables[0].lines(text, int64(len(text)))
+	return handResult(tables)
+}
+
+// handResult merges tables.
+func handResult(tables []handTable) map[string]measured {
 	all := map[string]*handRow{}
 	for i := range tables {
 		for j := range tables[i] {
@@ -56,7 +69,7 @@ func scanByHand(name string, size int64, slots int) (map[string]measured, error)
 	for key, row := range all {
 		result[key] = measured{float64(row.min) / 10, float64(row.sum) / float64(10*row.count), float64(row.max) / 10}
 	}
-	return result, nil
+	return result
 }
 
 // read adds the lines that begin in the range [from, to) of a file, except the header.

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/bench"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
 func (a *app) benchScanCommand() *cobra.Command {
@@ -17,6 +21,10 @@ func (a *app) benchScanCommand() *cobra.Command {
 		b   benchmark
 		dir string
 		cfg bench.ScanConfig
+
+		blobs   int
+		kill    bool
+		workers int
 	)
 	cmd := &cobra.Command{
 		Use:   "scan",
@@ -24,14 +32,26 @@ func (a *app) benchScanCommand() *cobra.Command {
 		Long: `Measure the job scan: the minimum, mean and maximum of a column by 413 keys, in a CSV
 file that this command writes and removes. Beside it, a loop that is written by hand for
 this one query reads the same file, with as many goroutines. Both run in this process, so
-the figures are without a cluster.`,
-		Example: "  " + a.name + " bench scan --rows 100000000",
-		Args:    cobra.NoArgs,
+the figures are without a cluster.
+
+With --blobs, this command also starts Azurite, and measures a scan of blobs of 32 MB beside
+a plain download of the blobs with as many goroutines. Azurite, the download and the scan
+share this machine's processor.
+
+With --kill-leader, this command also starts a cluster of worker processes with one slot
+each, and measures the job in the cluster without a fault, and with the leader killed when
+half of the partitions are done. Both results must have the same bytes.`,
+		Example: "  " + a.name + " bench scan --rows 100000000\n" +
+			"  " + a.name + " bench scan --blobs 64 --kill-leader",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := cmp.Or(
 				between("rows", cfg.Rows, 1, 10_000_000_000),
 				between("slots", cfg.Slots, 1, mostProcesses),
 				between("rounds", cfg.Rounds, 1, mostRounds),
+				between("blobs", blobs, 0, mostBlobs),
+				between("workers", workers, 2, mostProcesses),
+				b.checkAlone(),
 				b.check(),
 			)
 			if err != nil {
@@ -44,6 +64,24 @@ the figures are without a cluster.`,
 			defer os.RemoveAll(folder)
 			_, err = measure(cmd.Context(), a, &b, func(ctx context.Context, tell tell) (bench.ScanReport, error) {
 				cfg.File, cfg.Progress = filepath.Join(folder, "measurements.csv"), tell
+				if blobs > 0 {
+					tell("starting Azurite", 0, 0)
+					server, err := a.startBlobs(ctx, &b, folder)
+					if err != nil {
+						return bench.ScanReport{}, err
+					}
+					defer server.close()
+					cfg.Blobs = &bench.ScanBlobs{Account: server.account, Server: server.azurite.PID(), Count: blobs, Size: blobSize}
+				}
+				if kill {
+					tell("starting the workers", 0, 0)
+					g, err := a.startBenchFlock(ctx, &b, workers, 1, "--files", folder)
+					if err != nil {
+						return bench.ScanReport{}, err
+					}
+					defer g.close()
+					cfg.Failover = &bench.ScanFailover{Cluster: g.client, Flock: g.workers, Workers: workers}
+				}
 				return bench.Scan(ctx, cfg)
 			})
 			return err
@@ -54,7 +92,50 @@ the figures are without a cluster.`,
 	cmd.Flags().Uint64Var(&cfg.Rows, "rows", 10_000_000, "rows of the file, about 16 bytes each")
 	cmd.Flags().IntVar(&cfg.Slots, "slots", runtime.GOMAXPROCS(0), "slots of the scan, and goroutines of the loop")
 	cmd.Flags().IntVar(&cfg.Rounds, "rounds", 3, "number of measurements, of which the median is printed")
+	cmd.Flags().IntVar(&blobs, "blobs", 0, "also measure a scan of this number of blobs of 32 MB")
+	cmd.Flags().BoolVar(&kill, "kill-leader", false, "also measure a scan in a cluster whose leader is killed")
+	cmd.Flags().IntVar(&workers, "workers", 3, "number of worker processes, with --kill-leader")
 	cmd.Flags().StringVar(&dir, "dir", "", "folder for the file (default that for temporary files)")
 	completeFolders(cmd, "dir")
 	return cmd
+}
+
+const (
+	mostBlobs = 10_000
+	blobSize  = 32_000_000
+)
+
+// blobServer is an Azurite process that serves the storage account of this process's cluster.
+type blobServer struct {
+	azurite *azurite.Server
+	account *account.Account
+	log     *slog.Logger
+}
+
+// startBlobs starts Azurite, which keeps its data below dir.
+func (a *app) startBlobs(ctx context.Context, b *benchmark, dir string) (*blobServer, error) {
+	log, err := b.log.logger(a)
+	if err != nil {
+		return nil, err
+	}
+	s := &blobServer{log: log}
+	if s.azurite, err = a.startAzurite(ctx, dir, log); err != nil {
+		return nil, err
+	}
+	cfg := cluster.Config{Azure: cluster.AzureAccount{Config: account.Config{ConnectionString: s.azurite.ConnectionString()}}}
+	cluster.SetOfProcess(cfg)
+	if s.account, err = cfg.OpenAccount(); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *blobServer) close() {
+	if s.account != nil {
+		s.account.Close()
+	}
+	if err := s.azurite.Stop(); err != nil {
+		s.log.Warn("Could not stop Azurite", "error", err)
+	}
 }

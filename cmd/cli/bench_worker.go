@@ -7,6 +7,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
+	"github.com/bellwether-compute/bellwether/jobs/scan"
 )
 
 // benchWorkerCommand returns a command like "worker" that runs the benchmarks' jobs instead of the
@@ -32,5 +33,5 @@ func benchJobs(traces string) []jobs.Job {
 	if traces != "" {
 		load = bench.Traced(load, traces)
 	}
-	return []jobs.Job{jobs.MustNew(load), jobs.MustNew(probe.Definition), jobs.MustNew(bench.Vectors)}
+	return []jobs.Job{jobs.MustNew(load), jobs.MustNew(probe.Definition), jobs.MustNew(bench.Vectors), jobs.MustNew(scan.Definition)}
 }
