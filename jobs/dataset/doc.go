@@ -32,6 +32,10 @@
 // divided into several objects. The partitions depend only on the list of objects and on the block
 // size.
 //
+// While a slot computes a partition, it requests the beginning of the partition that the process
+// will probably compute next, unless the objects are files or Parquet. A slot reads at most three
+// requests at the same time, and each request keeps at most 2.5 MiB in memory.
+//
 // A Parquet object is cut like text, but a row group belongs to the partition in whose range it
 // begins. Each partition reads the footer and the columns that the job needs, so the plan contains
 // no list of row groups. If row groups are larger than blocks, some partitions have no rows.
@@ -85,9 +89,9 @@
 //
 //   - An object is missing, or access is denied: the error names the object. The partition is
 //     retried on another worker, which may have other credentials.
-//   - Storage is busy (429, 503), or a connection breaks: reading continues at the next byte, after
-//     pauses of 0.1 s to 3.2 s. After six retries without a byte, the partition fails and is
-//     retried.
+//   - Storage is busy (429, 503), a connection breaks, or a server sends no byte for 30 s: reading
+//     continues at the next byte, after pauses of 0.1 s to 3.2 s. After six retries without a byte,
+//     the partition fails and is retried.
 //   - An object changed after it was listed: the job fails.
 //   - The content is bad, which is a [Fault]: the job fails. Examples are a wrong number of fields,
 //     a quote in a wrong place, text that is not UTF-8 or JSON, truncated compressed data, a

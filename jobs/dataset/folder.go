@@ -50,7 +50,7 @@ func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, che
 
 // setup contains the data that Merge and Finish need to fold a record. Each partial contains a
 // setup, because Merge does not get the job's parameters. The encoding of a setup is followed by
-// the identification of the run, if the job writes an output.
+// the ID of the output, if the job writes an output.
 type setup struct {
 	_ struct{} `cbor:",toarray"`
 
@@ -88,7 +88,7 @@ func (f *folders[A]) get(encoded []byte) (*folder[A], error) {
 	return f.make(s)
 }
 
-func decodeSetup(encoded []byte) (s setup, run string, err error) {
+func decodeSetup(encoded []byte) (s setup, outputID string, err error) {
 	rest, err := cbor.UnmarshalFirst(encoded, &s)
 	if err != nil {
 		return s, "", fmt.Errorf("decode setup: %w", err)

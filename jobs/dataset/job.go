@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -59,10 +60,10 @@ type Job[P, A, R any] struct {
 	// must write to new names, as package output does. The reason is that a partition may be
 	// computed more than once, and may have two accumulators if its text contains quotes.
 	Store func(ctx context.Context, p P, at Place, acc *A) error
-	// Discard removes what Store has written in a run. Discard is called after a job has ended. If
+	// Discard removes the objects that Store has written to an output. Discard is called after a job has ended. If
 	// the job has completed, Discard must remove nothing. Several processes may call Discard at the
 	// same time.
-	Discard func(ctx context.Context, p P, run string) error
+	Discard func(ctx context.Context, p P, outputID string) error
 	// Merge merges the accumulators of two neighbouring ranges of records. Merge may change and
 	// return left or right.
 	Merge func(left, right A) (A, error)
@@ -81,18 +82,18 @@ type Delimited struct {
 
 // Place identifies the part of a job for which Store is called.
 type Place struct {
-	Run       string // identification of the job among all jobs that write to the same storage
+	OutputID  string // ID of the job's output, unique among all jobs that write to the same storage
 	Partition uint64
 	Last      bool // true if Store has received, or receives with this call, all records of the partition
 }
 
 // Totals are numbers about the whole input of a job.
 type Totals struct {
-	Run     string  // identification of the job, as in Place; empty unless Prepare has requested calls of Store
-	Records uint64  // number of records that were folded
-	Bytes   int64   // size of all objects as they are stored, compressed or not
-	Skipped uint64  // number of skipped records; 0 unless the input says that bad records are skipped
-	Samples []Fault // faults of the first skipped records
+	OutputID string  // as in Place; empty unless Prepare has requested calls of Store
+	Records  uint64  // number of records that were folded
+	Bytes    int64   // size of all objects as they are stored, compressed or not
+	Skipped  uint64  // number of skipped records; 0 unless the input says that bad records are skipped
+	Samples  []Fault // faults of the first skipped records
 }
 
 // Define returns the job's definition, for jobs.New.
@@ -101,7 +102,7 @@ func Define[P, A, R any](j Job[P, A, R]) jobs.Definition[P, Partial[A], R] {
 }
 
 func define[P, A, R any](j Job[P, A, R], from source.Driver) jobs.Definition[P, Partial[A], R] {
-	e := &engine[P, A, R]{job: j, driver: from, reader: reader{from, firstPause}}
+	e := &engine[P, A, R]{job: j, driver: from, reader: newReader(from)}
 	e.merger = merger[A]{folders: &folders[A]{make: e.folder}, merge: j.Merge}
 	d := jobs.Definition[P, Partial[A], R]{
 		Name: j.Name, Version: j.Version, Summary: j.Summary, Defaults: j.Defaults,
@@ -188,24 +189,32 @@ func (e *engine[P, A, R]) finish(ctx context.Context, p P, root Partial[A]) (res
 // mapper computes the partials of partitions. All slots share the mapper and its list of objects.
 type mapper[P, A, R any] struct {
 	*engine[P, A, R]
-	params P
-	run    string // identification of the job; empty if Store is not called
-	ranges ranges
-	setup  []byte
-	folder func() (*folder[A], error)
+	params    P
+	outputID  string // as in Place; empty if Store is not called
+	ranges    ranges
+	setup     []byte
+	folder    func() (*folder[A], error)
+	transfers *transfers
 }
 
 var (
 	_ jobs.Forker[Partial[int]] = (*mapper[Input, int, int])(nil)
 	_ jobs.Cleaner              = (*mapper[Input, int, int])(nil)
+	_ io.Closer                 = (*mapper[Input, int, int])(nil)
 )
+
+// Close ends reading in advance.
+func (m *mapper[P, A, R]) Close() error {
+	m.transfers.close()
+	return nil
+}
 
 // CleanUp calls the job's Discard.
 func (m *mapper[P, A, R]) CleanUp(ctx context.Context) error {
-	if m.run == "" {
+	if m.outputID == "" {
 		return nil
 	}
-	return m.job.Discard(ctx, m.params, m.run)
+	return m.job.Discard(ctx, m.params, m.outputID)
 }
 
 // Map computes a partition with a new fork.
@@ -213,10 +222,9 @@ func (m *mapper[P, A, R]) Map(ctx context.Context, partition uint64) (Partial[A]
 	return m.Fork()(ctx, partition)
 }
 
-// Fork implements jobs.Forker. Each fork has its own memory for reading in advance, and two folders
-// for the two readings of a range.
+// Fork implements jobs.Forker. Each fork has two folders for the two readings of a range.
 func (m *mapper[P, A, R]) Fork() func(ctx context.Context, partition uint64) (Partial[A], error) {
-	read := newAhead(m.reader)
+	read := &ahead{transfers: m.transfers}
 	var list [2]*folder[A]
 	return func(ctx context.Context, partition uint64) (Partial[A], error) {
 		for i := range list {
@@ -235,6 +243,7 @@ func (m *mapper[P, A, R]) Fork() func(ctx context.Context, partition uint64) (Pa
 // compute computes the partial of a partition.
 func (m *mapper[P, A, R]) compute(ctx context.Context, read *ahead, list [2]*folder[A], partition uint64) (Partial[A], error) {
 	p := m.ranges.part(partition)
+	read.begin(partition)
 	out := Partial[A]{Setup: m.setup, Lo: partition, Hi: partition + 1, Begins: p.begins(), Ends: p.ends()}
 	both := !p.begins() && list[0].layout.quote != 0
 	scanners := []*scanner[A]{newScanner(list[0], p.objects[0], p.from, false, !both)}
@@ -260,7 +269,7 @@ func (m *mapper[P, A, R]) compute(ctx context.Context, read *ahead, list [2]*fol
 			out.Bytes += to - from
 			continue
 		}
-		err := read.each(ctx, o, from, to, func(data []byte) error {
+		err := read.each(ctx, o, from, to, m.later(read, partition, p.objects[i+1:]), func(data []byte) error {
 			alive, quotes := 0, list[0].layout.hasQuotes(data)
 			for _, s := range scanners {
 				if feed(s, data, quotes); s.out.Fault == nil {
@@ -291,6 +300,18 @@ func (m *mapper[P, A, R]) compute(ctx context.Context, read *ahead, list [2]*fol
 	return out, certain(out.Readings)
 }
 
+// later returns the first segments that a slot needs after an object of a partition: the partition's
+// other objects, and the beginning of the partition that the slot will probably compute next.
+func (m *mapper[P, A, R]) later(read *ahead, partition uint64, objects listing) (list []segment) {
+	for _, o := range objects[:min(len(objects), maxEarly)] {
+		list = append(list, segments(o, 0, o.Size)...)
+	}
+	if len(list) < maxEarly {
+		list = append(list, read.following(m.ranges, partition)...)
+	}
+	return list
+}
+
 // permanent marks an error as permanent if it is in the content of an object.
 func permanent(err error) error {
 	if _, fault := errors.AsType[*Fault](err); fault || errors.Is(err, source.ErrChanged) {
@@ -301,14 +322,14 @@ func permanent(err error) error {
 
 // store calls the job's Store for the accumulators of the readings that have no fault.
 func (m *mapper[P, A, R]) store(ctx context.Context, scanners []*scanner[A], partition uint64, last bool) error {
-	if m.run == "" {
+	if m.outputID == "" {
 		return nil
 	}
 	for _, s := range scanners {
 		if s.out.Fault != nil {
 			continue
 		}
-		if err := m.job.Store(ctx, m.params, Place{m.run, partition, last}, &s.acc); err != nil {
+		if err := m.job.Store(ctx, m.params, Place{m.outputID, partition, last}, &s.acc); err != nil {
 			return err
 		}
 	}

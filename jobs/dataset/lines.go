@@ -40,7 +40,7 @@ func openLines(in Input, plan jobs.Plan, from source.Driver) (*Lines, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode plan: %w", err)
 	}
-	lines := &Lines{ranges: cut(l, in.Block), reader: reader{from, firstPause}}
+	lines := &Lines{ranges: cut(l, in.Block), reader: newReader(from)}
 	if lines.ranges.count != plan.Partitions {
 		return nil, fmt.Errorf("the plan has %d partitions, this program cuts its listing into %d: want workers of the version that planned the job", plan.Partitions, lines.ranges.count)
 	}
@@ -66,14 +66,15 @@ func (l *Lines) Range(partition uint64) (objects []string, offset, length int64)
 // do returns.
 func (l *Lines) Each(ctx context.Context, partition uint64, do func(data []byte) error) error {
 	p := l.ranges.part(partition)
-	read := newAhead(l.reader)
+	read := &ahead{transfers: newTransfers(l.reader)}
+	defer read.close()
 	err := func() error {
 		if !p.begins() || !p.ends() {
 			return eachOfRange(ctx, read, p, do)
 		}
 		for _, o := range p.objects {
 			w := &lineEnder{do: do}
-			if err := read.each(ctx, o, 0, o.Size, w.write); err != nil {
+			if err := read.each(ctx, o, 0, o.Size, nil, w.write); err != nil {
 				return err
 			}
 			if err := w.end(); err != nil {
@@ -90,7 +91,7 @@ func eachOfRange(ctx context.Context, read *ahead, p part, do func(data []byte) 
 	o, w := p.objects[0], &lineEnder{do: do}
 	begun := p.begins()
 	at := max(0, p.from-1) // a line begins at p.from if the byte before is a newline
-	err := read.each(ctx, o, at, p.to, func(data []byte) error {
+	err := read.each(ctx, o, at, p.to, nil, func(data []byte) error {
 		next := at + int64(len(data))
 		defer func() { at = next }()
 		if !begun {
@@ -106,7 +107,7 @@ func eachOfRange(ctx context.Context, read *ahead, p part, do func(data []byte) 
 		return err
 	}
 	for size := int64(chunkSize / 4); w.open && at < o.Size; size *= 2 {
-		err := read.each(ctx, o, at, min(at+size, o.Size), func(data []byte) error {
+		err := read.each(ctx, o, at, min(at+size, o.Size), nil, func(data []byte) error {
 			at += int64(len(data))
 			if !w.open {
 				return nil

@@ -16,10 +16,10 @@ import (
 
 // planData is the data of a job's plan.
 type planData struct {
-	Format  format   `cbor:"1,keyasint"`
-	Columns []string `cbor:"2,keyasint"`
-	Listing []byte   `cbor:"3,keyasint"`
-	Run     string   `cbor:"4,keyasint,omitempty"` // identification of the job, as in Place
+	Format   format   `cbor:"1,keyasint"`
+	Columns  []string `cbor:"2,keyasint"`
+	Listing  []byte   `cbor:"3,keyasint"`
+	OutputID string   `cbor:"4,keyasint,omitempty"` // as in Place
 }
 
 // plan lists the objects of a job and reads the names of their columns. The plan contains the list
@@ -52,7 +52,7 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 			return jobs.Plan{}, err
 		}
 		if stores {
-			data.Run = output.NewRun()
+			data.OutputID = output.NewID()
 		}
 	}
 	encoded, err := cbor.Marshal(data)
@@ -72,7 +72,7 @@ func (e *engine[P, A, R]) open(_ context.Context, p P, plan jobs.Plan) (jobs.Map
 	if err != nil {
 		return nil, err
 	}
-	m := &mapper[P, A, R]{engine: e, params: p, run: data.Run, ranges: cut(l, in.Block)}
+	m := &mapper[P, A, R]{engine: e, params: p, outputID: data.OutputID, ranges: cut(l, in.Block), transfers: newTransfers(e.reader)}
 	if m.ranges.count != plan.Partitions {
 		return nil, fmt.Errorf("the plan has %d partitions, this program cuts its listing into %d: want workers of the version that planned the job", plan.Partitions, m.ranges.count)
 	}
@@ -95,7 +95,7 @@ func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, 
 		return s, nil, err
 	}
 	encoded, err = cbor.Marshal(s)
-	return s, append(encoded, data.Run...), err
+	return s, append(encoded, data.OutputID...), err
 }
 
 // maxHeader is the maximum size in bytes of the first record of an object from which the names of

@@ -83,6 +83,8 @@ func (r ranges) part(partition uint64) part {
 		return part{objects: objects}
 	}
 	at, n, size := int64(partition-g.first), int64(g.ranges), objects[0].Size
-	border := func(i int64) int64 { return size/n*i + min(i, size%n) }
-	return part{objects: objects, from: border(at), to: border(at + 1)}
+	return part{objects: objects, from: border(size, n, at), to: border(size, n, at+1)}
 }
+
+// border returns the offset of part i of n parts of about the same size.
+func border(size, n, i int64) int64 { return size/n*i + min(i, size%n) }

@@ -17,7 +17,10 @@ import (
 type reader struct {
 	source source.Reader
 	pause  time.Duration // pause before the first retry; each further pause is twice as long as the previous pause
+	idle   time.Duration // maximum time for which a server may send no byte
 }
+
+func newReader(from source.Reader) reader { return reader{from, firstPause, maxIdle} }
 
 const (
 	// maxRetries is the maximum number of consecutive retries that read no byte.
@@ -84,7 +87,7 @@ func (r *retrier) try(p []byte) (n int, err error) {
 		return 0, err
 	}
 	if r.body == nil {
-		if r.body, err = r.source.Read(r.ctx, r.object, r.at, r.to); err != nil {
+		if r.body, err = r.request(r.ctx, r.object, r.at, r.to); err != nil {
 			return 0, err
 		}
 	}

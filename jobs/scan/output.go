@@ -53,12 +53,12 @@ func (p Params) checkOutput() error {
 	return nil
 }
 
-func (p Params) folder(run string) output.Folder {
+func (p Params) folder(id string) output.Folder {
 	name := p.Output
 	if !strings.HasSuffix(name, "/") {
 		name += "/"
 	}
-	return output.Folder{Driver: storage, Name: name, Run: run, Format: output.Format(p.OutputFormat)}
+	return output.Folder{Driver: storage, Name: name, ID: id, Format: output.Format(p.OutputFormat)}
 }
 
 // prepare refuses an output folder that is in use. prepare reports whether the job has an output.
@@ -121,7 +121,7 @@ func store(ctx context.Context, p Params, at dataset.Place, acc **table) error {
 	if t.out.bytes < objectBytes && (!at.Last || t.out.bytes <= maxInline) {
 		return nil
 	}
-	to := p.folder(at.Run)
+	to := p.folder(at.OutputID)
 	written, err := to.Write(ctx, fmt.Sprintf("%08d-%06d", at.Partition, len(t.out.parts)), textColumns(t.columns), fieldsOf(t.out.rows))
 	if err != nil {
 		return err
@@ -233,8 +233,8 @@ func wellFormed(text []byte) bool {
 
 // finishOutput writes the rows in memory to objects, and commits the output. The result then
 // contains a description of the output, and no rows.
-func finishOutput(ctx context.Context, p Params, run string, t *table, groups iter.Seq2[[]cell, error], result *Result) error {
-	to := p.folder(run)
+func finishOutput(ctx context.Context, p Params, outputID string, t *table, groups iter.Seq2[[]cell, error], result *Result) error {
+	to := p.folder(outputID)
 	columns := []output.Column{}
 	for _, c := range result.Columns {
 		columns = append(columns, output.Column{Name: c.Name, Type: c.Type})

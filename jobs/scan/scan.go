@@ -63,7 +63,7 @@ var job = dataset.Job[Params, *table, Result]{
 	},
 	Prepare: prepare,
 	Store:   store,
-	Discard: func(ctx context.Context, p Params, run string) error { return p.folder(run).Abandon(ctx) },
+	Discard: func(ctx context.Context, p Params, outputID string) error { return p.folder(outputID).Abandon(ctx) },
 	Merge:   merge,
 	Finish:  finish,
 }

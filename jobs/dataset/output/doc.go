@@ -1,12 +1,12 @@
 // Package output writes the output of a job. An output consists of objects in one folder and a
 // manifest that lists the valid objects.
 //
-//	attempts        Write ─▶ FOLDER/part-RUN-00000000-000000-a81…csv
-//	                Write ─▶ FOLDER/part-RUN-00000001-000000-77c…csv   (lost: its worker died)
-//	                Write ─▶ FOLDER/part-RUN-00000001-000000-e02…csv
+//	attempts        Write ─▶ FOLDER/part-ID-00000000-000000-a81…csv
+//	                Write ─▶ FOLDER/part-ID-00000001-000000-77c…csv   (lost: its worker died)
+//	                Write ─▶ FOLDER/part-ID-00000001-000000-e02…csv
 //	                             │ Part: name, rows, bytes, SHA-256
 //	                             ▼ through the partials of the job
-//	end of the job  Write  ─▶ FOLDER/part-RUN-00000000-end000000-5c3…csv  (rows between the partitions 0 and 1)
+//	end of the job  Write  ─▶ FOLDER/part-ID-00000000-end000000-5c3…csv  (rows between the partitions 0 and 1)
 //	                Commit ─▶ FOLDER/.manifest.json, then removes the objects that it does not list
 //
 // An attempt of a partition writes its objects under names that no other attempt uses. An attempt
@@ -29,8 +29,8 @@
 //     job calls [Folder.Abandon] after the last of the worker's attempts has ended. Abandon removes
 //     the objects of all workers. Objects remain if all workers that have worked on the job are
 //     dead, or if a worker writes an object after the last call of Abandon and dies before it
-//     removes the object. The remaining objects are named part-RUN-*, and no manifest contains
-//     their RUN.
+//     removes the object. The remaining objects are named part-ID-*, and no manifest contains
+//     their ID.
 //   - A process dies while it writes a file: a file .NAME.new-* remains until the end of the job.
 //     Readers do not list this file.
 //   - The manifest is damaged, or lists an object twice: [Read] fails.

@@ -28,7 +28,7 @@ type Driver interface {
 type Folder struct {
 	Driver Driver
 	Name   string // name of the folder, which ends in a slash
-	Run    string // identification of the job, from NewRun
+	ID     string // ID of the output, from NewID
 	Format Format
 }
 
@@ -42,7 +42,7 @@ type Part struct {
 
 // Manifest lists the objects of an output.
 type Manifest struct {
-	Run     string   `json:"run"`
+	ID      string   `json:"run"`
 	Format  Format   `json:"format"`
 	Columns []Column `json:"columns"`
 	Rows    uint64   `json:"rows"`
@@ -62,9 +62,9 @@ var errManifest = errors.New("damaged manifest")
 // ErrExists: the folder contains the output of another job.
 var ErrExists = errors.New("the folder has the output of an earlier job: give another folder, or remove its objects and " + manifestName)
 
-// NewRun returns a new identification of a job, which becomes a part of the names of the job's
+// NewID returns a new ID of an output, which becomes a part of the names of the job's
 // objects.
-func NewRun() string { return strings.ToLower(rand.Text()[:8]) }
+func NewID() string { return strings.ToLower(rand.Text()[:8]) }
 
 // Of returns the name of the manifest that the result of a job contains. Of returns false if the
 // job has no output.
@@ -167,7 +167,7 @@ func (f Folder) RemoveLate(ctx context.Context, p Part) error {
 		return err
 	}
 	err = f.Driver.Remove(ctx, p.Name)
-	if m.Run != f.Run {
+	if m.ID != f.ID {
 		err = errors.Join(fmt.Errorf("%s: %w", f.Name, ErrExists), err)
 	}
 	return err
@@ -199,13 +199,13 @@ func (f Folder) Label(p Part) string {
 	return label[:max(0, strings.LastIndexByte(label, '-'))]
 }
 
-func (f Folder) prefix() string { return "part-" + f.Run + "-" }
+func (f Folder) prefix() string { return "part-" + f.ID + "-" }
 
 // Commit creates the manifest, which lists the parts, and removes the job's objects that are not in
 // the manifest. If the job already has a manifest, Commit returns the existing manifest. If a part
 // is missing in storage, Commit fails and removes no object.
 func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (name string, m Manifest, err error) {
-	m = Manifest{Run: f.Run, Format: f.Format, Columns: columns, Objects: parts}
+	m = Manifest{ID: f.ID, Format: f.Format, Columns: columns, Objects: parts}
 	for _, p := range parts {
 		m.Rows += p.Rows
 		m.Bytes += p.Bytes
@@ -218,7 +218,7 @@ func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (nam
 	created := err == nil
 	if errors.Is(err, source.ErrExists) {
 		var first Manifest
-		if o, first, err = read(ctx, f.Driver, f.Name); err == nil && (first.Run != f.Run || first.Rows != m.Rows) {
+		if o, first, err = read(ctx, f.Driver, f.Name); err == nil && (first.ID != f.ID || first.Rows != m.Rows) {
 			err = fmt.Errorf("%s: %w", f.Name, ErrExists)
 		}
 		m = first
@@ -302,7 +302,7 @@ func (f Folder) committed(ctx context.Context) (bool, error) {
 	if errors.Is(err, source.ErrNotFound) {
 		return false, nil
 	}
-	return m.Run == f.Run, err
+	return m.ID == f.ID, err
 }
 
 // Read returns the manifest of a folder. Read fails with [source.ErrNotFound] if the folder has no manifest. The
@@ -338,7 +338,7 @@ func (m Manifest) encode() ([]byte, error) {
 	return append(content, '\n'), err
 }
 
-// decode decodes a manifest. A manifest that lists an object twice, or objects outside the manifest's run or in
+// decode decodes a manifest. A manifest that lists an object twice, or objects of another output or in
 // several folders, is damaged, because its readers would read other rows than the job has written.
 func decode(content []byte) (m Manifest, err error) {
 	if err := json.Unmarshal(content, &m); err != nil {
@@ -351,7 +351,7 @@ func decode(content []byte) (m Manifest, err error) {
 		if i == 0 {
 			folder = p.Name[:at]
 		}
-		if names[p.Name] || p.Name[:at] != folder || !strings.HasPrefix(p.Name[at:], Folder{Run: m.Run}.prefix()) || p.Bytes < 0 {
+		if names[p.Name] || p.Name[:at] != folder || !strings.HasPrefix(p.Name[at:], Folder{ID: m.ID}.prefix()) || p.Bytes < 0 {
 			return m, fmt.Errorf("%w: object %q", errManifest, p.Name)
 		}
 		names[p.Name] = true
@@ -409,7 +409,7 @@ func (m Manifest) List(ctx context.Context, from source.Lister) iter.Seq2[source
 			sizes[p.Name] = p.Bytes
 		}
 		first := m.Objects[0].Name // all objects of a job are in one folder
-		for o, err := range from.List(ctx, first[:strings.LastIndex(first, "/")+1]+"part-"+m.Run+"-*") {
+		for o, err := range from.List(ctx, first[:strings.LastIndex(first, "/")+1]+"part-"+m.ID+"-*") {
 			size, listed := sizes[o.Name]
 			if err == nil && !listed {
 				continue

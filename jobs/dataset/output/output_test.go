@@ -127,18 +127,18 @@ func FuzzManifest(f *testing.F) {
 	part := func(name string, rows uint64) Part { return Part{Name: name, Rows: rows, Bytes: 3, SHA256: "x"} }
 	var seeds [][]byte
 	for _, m := range []Manifest{
-		{Run: "a", Format: CSV, Columns: []Column{{"x", "text"}}, Rows: 3, Bytes: 6, Objects: []Part{part("/o/part-a-1", 1), part("/o/part-a-2", 2)}},
-		{Run: "a", Format: CSV, Rows: 2, Bytes: 6, Objects: []Part{part("/o/part-a-1", 1), part("/o/part-a-1", 1)}},
-		{Run: "a", Rows: 2, Bytes: 6, Objects: []Part{part("/o/part-a-1", 1), part("/p/part-a-2", 1)}},
-		{Run: "a", Rows: 1, Bytes: 3, Objects: []Part{part("part-b-1", 1)}},
-		{Run: "a", Rows: 2},
+		{ID: "a", Format: CSV, Columns: []Column{{"x", "text"}}, Rows: 3, Bytes: 6, Objects: []Part{part("/o/part-a-1", 1), part("/o/part-a-2", 2)}},
+		{ID: "a", Format: CSV, Rows: 2, Bytes: 6, Objects: []Part{part("/o/part-a-1", 1), part("/o/part-a-1", 1)}},
+		{ID: "a", Rows: 2, Bytes: 6, Objects: []Part{part("/o/part-a-1", 1), part("/p/part-a-2", 1)}},
+		{ID: "a", Rows: 1, Bytes: 3, Objects: []Part{part("part-b-1", 1)}},
+		{ID: "a", Rows: 2},
 		{},
 	} {
 		content, err := m.encode()
 		if err != nil {
 			f.Fatal(err)
 		}
-		if _, err := decode(content); (err == nil) != (len(seeds) == 0 || m.Run == "") {
+		if _, err := decode(content); (err == nil) != (len(seeds) == 0 || m.ID == "") {
 			f.Errorf("%s: %v", content, err)
 		}
 		seeds = append(seeds, content)

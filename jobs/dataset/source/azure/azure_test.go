@@ -72,7 +72,7 @@ func TestOutputOfOtherEscaping(t *testing.T) {
 	a := azuritetest.Account(t, account.Config{})
 	p := place(t, a, a.BlobURL()+"/")
 	for _, name := range []string{"run(1)/", "année/", "caf%c3%a9/", "a b/"} {
-		f := output.Folder{Driver: p.Driver.(output.Driver), Name: p.Base + name, Run: "A", Format: output.CSV}
+		f := output.Folder{Driver: p.Driver.(output.Driver), Name: p.Base + name, ID: "A", Format: output.CSV}
 		columns := []output.Column{{Name: "x", Type: "text"}}
 		part, err := f.Write(t.Context(), "1", columns, func(yield func([][]byte) bool) { yield([][]byte{[]byte("a")}) })
 		if err != nil {
