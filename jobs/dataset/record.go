@@ -82,6 +82,10 @@ func (r *Record) Number(i int, n *exact.Number) bool {
 	return n.Parse(r.Field(i))
 }
 
+// IsFloat reports whether the field of column i is a value of a float column of a Parquet object.
+// Such a value may be infinite or NaN, and is then not a number in the sense of Number.
+func (r *Record) IsFloat(i int) bool { return r.rows != nil && r.rows.IsFloat(i) }
+
 // Int returns the field of column i as an integer.
 func (r *Record) Int(i int) (int64, error) {
 	n, err := strconv.ParseInt(view(r.Field(i)), 10, 64)

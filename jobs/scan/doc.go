@@ -40,6 +40,12 @@
 //	               1024 values from a histogram of
 //	               relative bins
 //
+// A float of a Parquet object that is infinite or NaN is not a number. The aggregates count,
+// distinct and top, and the parameters by and columns, use its text: +Inf, -Inf or NaN. For the
+// other aggregates a record with such a float is bad: the job fails, or skips the record and counts
+// it if the parameter on-error is skip. The expression x not in ['+Inf', '-Inf', 'NaN'] in where
+// leaves such records out.
+//
 // No aggregate depends on the order of the records, so the result has the same bytes for every
 // block size, number of workers and type of processor. The result is sorted by the columns in the
 // parameter order, and then by the groups. Without the parameter order, the rows of a query without

@@ -124,9 +124,15 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 		by[i] = index(name)
 	}
 	var numeric []int // columns whose fields must be numbers
+	var extreme []int // other columns, of min and max
 	for i, a := range q.aggregates {
 		if of[i] = index(a.column); a.numeric() && !slices.Contains(numeric, of[i]) {
 			numeric = append(numeric, of[i])
+		}
+	}
+	for i, a := range q.aggregates {
+		if a.extreme() && !slices.Contains(numeric, of[i]) {
+			extreme = append(extreme, of[i])
 		}
 	}
 	column, isPlain := plainColumn(q.aggregates, of)
@@ -168,6 +174,11 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 		}
 		for _, column := range numeric { // checked before the first state changes, because a bad record must not change any state
 			if _, ok := v.number(column); !ok && len(v.field(column)) > 0 {
+				return v.noNumber(column)
+			}
+		}
+		for _, column := range extreme {
+			if _, ok := v.number(column); !ok && len(v.field(column)) > 0 && r.IsFloat(column) { // the float is infinite or NaN
 				return v.noNumber(column)
 			}
 		}
@@ -269,7 +280,7 @@ func finish(ctx context.Context, p Params, t *table, totals dataset.Totals) (res
 		}
 	}
 	if err == nil && p.Output != "" {
-		err = finishOutput(ctx, p, totals.Run, t, lines, &result)
+		err = finishOutput(ctx, p, totals.OutputID, t, lines, &result)
 	}
 	return result, err
 }

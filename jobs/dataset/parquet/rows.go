@@ -187,6 +187,12 @@ func (r *Rows) NumberAfter(i, rows int, n *exact.Number) bool {
 	return v != nil && c.leaf.number(v, n)
 }
 
+// IsFloat reports whether the values of column i are floats.
+func (r *Rows) IsFloat(i int) bool {
+	kind := r.columns[i].leaf.kind
+	return kind == float32bits || kind == float64bits
+}
+
 // Codes returns the codes of the rows from the current one to the end of the batch, and the
 // dictionary of the codes. The code of a row without a value is -1. If the rows have no codes, the
 // dictionary is nil.
