@@ -46,6 +46,11 @@ func (q query) newGroups(t *table) (g *groups, columns []Column, err error) {
 	if len(t.runs) > 0 {
 		g.run = t.runs[0]
 	}
+	count, err := g.run.count()
+	if err != nil {
+		return nil, nil, err
+	}
+	g.order = make([]placed, 0, count) // the exact capacity, because the slice may need much memory
 	columns = q.resultColumns()
 	for c := (cursor{rest: g.run}); ; {
 		at := len(g.run) - len(c.rest)

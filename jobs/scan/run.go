@@ -14,6 +14,19 @@ import (
 // table.
 type run []byte
 
+// minSlack is the smallest unused capacity of a merged run in bytes. Without it, the codec would copy
+// the run to append to it, and both copies would be in memory.
+const minSlack = 4 << 10
+
+// count returns the number of groups.
+func (r run) count() (n int, err error) {
+	for c := (cursor{rest: r}); ; n++ {
+		if err := c.next(); err != nil || c.group == nil {
+			return n, err
+		}
+	}
+}
+
 // cursor iterates over the groups of a run.
 type cursor struct {
 	rest   run
@@ -94,7 +107,7 @@ func (s *scratch) merge(left, right run) (run, error) {
 	if err != nil {
 		return nil, err
 	}
-	merged := make(run, 0, size)
+	merged := make(run, 0, size+size/64+minSlack) // the codec appends the rest of the partial to the run
 	err = eachPair(left, right, func(l, r *cursor) error {
 		switch {
 		case r == nil:
