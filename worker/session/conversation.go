@@ -148,6 +148,10 @@ func (s *Session) handedOver(h *HeldSpan) {
 	}
 }
 
+// burst is how many reports may follow one another without Timing.Spacing after a pause. A job with
+// one span takes five reports.
+const burst = 6
+
 // report makes the next report and sends it.
 func (s *Session) report() {
 	sched, timing := &s.schedule, s.cfg.Timing
@@ -161,7 +165,8 @@ func (s *Session) report() {
 	if s.drain.begun {
 		interval = min(interval, timing.DrainInterval)
 	}
-	sched.earliest, sched.dueAt = s.now+timing.Spacing, s.now+interval
+	sched.earliest = max(sched.earliest, s.now-(burst-1)*timing.Spacing) + timing.Spacing
+	sched.dueAt = s.now + interval
 	sched.sentAt, sched.resendAt = s.now, s.now+timing.AnswerTimeout
 	s.leader.recordAt, s.leader.recordPause = s.now+timing.RecordAfter, timing.RecordAfter
 	s.do(SendReport{Exchange: sched.exchange, Report: r})
