@@ -72,7 +72,7 @@ func TestBadInput(t *testing.T) {
 		"empty listing":         {nil, nil, []string{"no object matches", "mem://*"}},
 		"one empty listing":     {[]string{"a.csv", "x\n"}, func(in *Input) { in.Source = "mem://*,mem://none*" }, []string{"no object matches", `"mem://none*"`}},
 		"no input":              {nil, func(in *Input) { in.Source = " , " }, []string{"parameter input is empty"}},
-		"missing object":        {nil, func(in *Input) { in.Source = "mem://missing.csv" }, []string{"mem://missing.csv", "not found"}},
+		"missing object":        {nil, func(in *Input) { in.Source = "mem://missing.csv" }, []string{"mem://missing.csv", "not found", "check the parameter input"}},
 		"secret":                {nil, func(in *Input) { in.Source = "https://h/a.csv?sig=abc" }, []string{"parameter input", "sig", "environment"}},
 		"bad JSON":              {[]string{"a.ndjson", "{}\n{\"a\":}\n"}, nil, []string{"byte 3", "not JSON"}},
 		"no JSON object":        {[]string{"a.ndjson", "[1]\n"}, nil, []string{"byte 0", "JSON object on each line"}},

@@ -26,8 +26,14 @@ type listing []source.Object
 func list(ctx context.Context, from source.Lister, in Input) (l listing, err error) {
 	for _, pattern := range in.patterns() {
 		matches, err := listPattern(ctx, from, pattern)
+		if errors.Is(err, source.ErrNotFound) && !isJob(pattern) {
+			err = fmt.Errorf("%w: check the parameter input, and that the workers see the same files", err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", pattern, err)
+		}
+		if len(matches) == 0 && isJob(pattern) {
+			return nil, fmt.Errorf("list %s: the output of the job has no rows: want a job whose output has rows", pattern)
 		}
 		if l = append(l, matches...); len(matches) == 0 {
 			return nil, fmt.Errorf("no object matches %q: check the parameter input, and that the workers see the same files", pattern)

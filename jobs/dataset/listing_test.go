@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
@@ -54,5 +55,19 @@ func TestListingIsRetried(t *testing.T) {
 		if test.ok && (err != nil || len(l) != 1) || !test.ok && !errors.Is(err, want) {
 			t.Errorf("%v: got %v, %v", test, l, err)
 		}
+	}
+}
+
+// nothing is a lister that lists no objects.
+type nothing struct{}
+
+func (nothing) List(context.Context, string) iter.Seq2[source.Object, error] {
+	return func(func(source.Object, error) bool) {}
+}
+
+func TestEmptyOutputOfJob(t *testing.T) {
+	_, err := list(t.Context(), nothing{}, Input{Source: "job:abc"})
+	if err == nil || !strings.Contains(err.Error(), "job:abc") || !strings.Contains(err.Error(), "has no rows") {
+		t.Errorf("got %v, want an error that says that the output has no rows", err)
 	}
 }

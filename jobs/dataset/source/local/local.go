@@ -354,9 +354,11 @@ func (d Driver) Remove(_ context.Context, name string) error {
 // translate converts errors of package os into errors of package source. The errors contain the
 // name of the file.
 func translate(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: %w: give the user of this process access to the file and its folders", source.ErrDenied, err)
+	}
 	for _, known := range []struct{ from, to error }{
 		{fs.ErrNotExist, source.ErrNotFound},
-		{fs.ErrPermission, source.ErrDenied},
 		{fs.ErrExist, source.ErrExists},
 	} {
 		if errors.Is(err, known.from) {

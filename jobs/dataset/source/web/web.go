@@ -145,7 +145,7 @@ func check(name string, answer *http.Response) error {
 	case status == http.StatusNotFound, status == http.StatusGone:
 		kind = source.ErrNotFound
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		kind = source.ErrDenied
+		return fmt.Errorf("%s: %w: the server answers %s: want an object that anyone may read, because requests have no credentials", name, source.ErrDenied, answer.Status)
 	case status == http.StatusPreconditionFailed, status == http.StatusRequestedRangeNotSatisfiable:
 		kind = source.ErrChanged
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:

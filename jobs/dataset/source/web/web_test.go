@@ -96,7 +96,7 @@ func TestAnswers(t *testing.T) {
 		"no tag":      {answer(206, "Content-Range", "bytes 0-0/1"), nil, "neither a strong ETag nor Last-Modified"},
 		"weak tag":    {answer(206, "Content-Range", "bytes 0-0/1", "ETag", `W/"1"`), nil, "neither a strong ETag nor Last-Modified"},
 		"no size":     {answer(206, "Content-Range", "bytes 0-0/*", "ETag", `"1"`), nil, "want one with the size"},
-		"denied":      {answer(403), source.ErrDenied, "403"},
+		"denied":      {answer(403), source.ErrDenied, "403 Forbidden: want an object that anyone may read"},
 		"no login":    {answer(401), source.ErrDenied, "401"},
 		"throttled":   {answer(429), source.ErrUnavailable, "429"},
 		"busy":        {answer(503), source.ErrUnavailable, "503"},
