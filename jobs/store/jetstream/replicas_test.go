@@ -55,28 +55,44 @@ func TestReadsAfterReplicasWereRaised(t *testing.T) {
 		}))
 	}
 	openAll()
-	const rounds = 60
-	stale := 0
-	for i := range rounds {
-		key := fmt.Sprintf("key/%d", i)
-		value := bytes.Repeat([]byte("x"), 1+i%2*(600<<10))
+	const rounds = 24
+	reads, stale := 0, 0
+	put := func(d *jetstream.Driver, key string, value []byte) {
 		check(t, whileUnavailable(t, func() error {
-			_, err := drivers[i%len(drivers)].Put(t.Context(), key, value, store.Always)
+			_, err := d.Put(t.Context(), key, value, store.Always)
 			return err
 		}))
-		for _, d := range drivers {
-			var got []byte
-			err := whileUnavailable(t, func() (err error) {
-				got, _, err = d.Get(t.Context(), key)
-				return err
-			})
-			if err != nil || !bytes.Equal(got, value) {
-				stale++
+	}
+	get := func(d *jetstream.Driver, key string, want []byte) {
+		var got []byte
+		err := whileUnavailable(t, func() (err error) {
+			got, _, err = d.Get(t.Context(), key)
+			return err
+		})
+		reads++
+		if err != nil || !bytes.Equal(got, want) {
+			stale++
+		}
+	}
+	small, large := []byte("x"), bytes.Repeat([]byte("x"), 600<<10)
+	for i := range rounds {
+		writer := drivers[i%len(drivers)]
+		name := fmt.Sprintf("large/%d", i)
+		put(writer, name, large) // the replicas lag behind for a moment
+		if i%12 == 0 {           // a read takes up to a second
+			for _, d := range drivers {
+				get(d, name, large)
 			}
+			continue
+		}
+		name = fmt.Sprintf("small/%d", i)
+		put(writer, name, small)
+		for _, d := range drivers {
+			get(d, name, small)
 		}
 	}
 	if stale > 0 {
-		t.Errorf("%d of %d reads were stale", stale, rounds*len(drivers))
+		t.Errorf("%d of %d reads were stale", stale, reads)
 	}
 }
 
