@@ -101,6 +101,10 @@ deploy-check: ## test the files in deploy without a container engine or Kubernet
 container-check: ## run compose.yaml in containers and break it; starts an engine where none runs
 	deploy/check/containers/check
 
+.PHONY: kube-check
+kube-check: ## run the chart on Kubernetes with KEDA and break it; the first run builds Kubernetes, in half an hour
+	deploy/check/kubernetes/check
+
 .PHONY: bench
 bench: build ## renew bench/RESULTS.md except peers, in an hour on an idle machine (SECTIONS="overhead scale")
 	bench/results/renew $(SECTIONS)

@@ -15,7 +15,8 @@
 // schemas, promtool can read neither dashboards nor KEDA's queries, and docker compose needs an
 // installed plugin.
 //
-// The shell script in the folder containers runs compose.yaml on a container engine.
+// The shell script in the folder containers runs compose.yaml on a container engine, and the scripts
+// in the folder kubernetes run the chart on Kubernetes with KEDA.
 //
-//	make deploy-check container-check
+//	make deploy-check container-check kube-check
 package check
