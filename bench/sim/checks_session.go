@@ -10,41 +10,40 @@ import (
 // observedConversation records the reports that a worker has sent to its leader, and the worker's
 // drain. All times are on the clock of the worker's process.
 type observedConversation struct {
-	earliest  time.Duration // time before which the worker must not send a new report
-	refusedAt time.Duration
-	refusals  int // number of consecutive refusals by one leader
-	epoch     uint64
-	drains    bool
-	drainedAt time.Duration
+	reportedAt time.Duration // time at which the worker last sent a new report; -1 before the first report
+	refusedAt  time.Duration
+	refusals   int // number of consecutive refusals by one leader
+	epoch      uint64
+	drains     bool
+	drainedAt  time.Duration
 }
 
 func (c *checks) conversation(p *process) *observedConversation {
 	if c.conversations[p] == nil {
-		c.conversations[p] = &observedConversation{}
+		c.conversations[p] = &observedConversation{reportedAt: -1}
 	}
 	seen := c.conversations[p]
 	if epoch := p.worker.session.Epoch(); epoch != seen.epoch {
-		*seen = observedConversation{epoch: epoch, drains: seen.drains, drainedAt: seen.drainedAt}
+		*seen = observedConversation{epoch: epoch, reportedAt: -1, drains: seen.drains, drainedAt: seen.drainedAt}
 	}
 	return seen
 }
 
 // reports is called when a worker sends a new report. reports checks that the worker has waited
-// long enough since its earlier reports to the same leader. The mean time between reports is at least
-// 5 ms, but six reports may follow one another. The wait after refused reports doubles with each
-// refusal, from 10 ms to 1 s.
-func (c *checks) reports(p *process) {
+// long enough since its last report to the same leader. The minimum is 5 ms if the worker holds spans
+// or calls. After refused reports, the minimum doubles with each refusal, from 10 ms to 1 s.
+func (c *checks) reports(p *process, r wire.Report) {
 	seen, now := c.conversation(p), p.clock()
-	if now < seen.earliest {
-		c.sim.fail("%s reports %v too soon", p.name, seen.earliest-now)
+	if since := now - seen.reportedAt; seen.reportedAt >= 0 && len(r.Spans) > 0 && since < 5*time.Millisecond {
+		c.sim.fail("%s reports %v after its last report", p.name, since)
 	}
-	seen.earliest = max(seen.earliest, now-25*time.Millisecond) + 5*time.Millisecond
 	if seen.refusals > 0 {
 		wait := min(10*time.Millisecond<<min(seen.refusals-1, 10), time.Second)
 		if since := now - seen.refusedAt; since < wait {
 			c.sim.fail("%s reports %v after refusal %d in a row, want %v", p.name, since, seen.refusals, wait)
 		}
 	}
+	seen.reportedAt = now
 }
 
 // answered records that a worker has processed a receipt.

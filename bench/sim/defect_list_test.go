@@ -202,8 +202,8 @@ var defects = []defect{
 	{
 		name:   "a worker does not wait between reports",
 		file:   "worker/session/conversation.go",
-		old:    "sched.earliest = max(sched.earliest, s.now-(burst-1)*timing.Spacing) + timing.Spacing",
-		new:    "sched.earliest = s.now",
+		old:    "sched.earliest, sched.dueAt = s.now+timing.Spacing, s.now+interval",
+		new:    "sched.earliest, sched.dueAt = s.now, s.now+interval",
 		within: "100",
 	},
 	{

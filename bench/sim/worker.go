@@ -116,7 +116,7 @@ func (w *worker) perform(action session.Action) {
 	switch a := action.(type) {
 	case session.SendReport:
 		w.report = a.Report
-		s.checks.reports(p)
+		s.checks.reports(p, a.Report)
 		w.send(a.Exchange)
 	case session.ResendReport:
 		s.cover("seen: report resent")

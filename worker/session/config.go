@@ -30,9 +30,8 @@ type Config struct {
 // Timing contains the intervals and timeouts of a session. A zero field of Timing means the field's
 // default.
 type Timing struct {
-	// Spacing is the shortest mean time between reports, so that a worker with many short spans does
-	// not report after each span. After a pause, up to six reports may follow one another without
-	// Spacing, so that the calls of a small job do not wait. Spacing defaults to 5 ms.
+	// Spacing is the shortest time between two reports of a worker that holds spans or calls, so that
+	// a worker with many short spans does not report after each span. Spacing defaults to 5 ms.
 	Spacing time.Duration
 
 	// Interval is the time between two reports if nothing is urgent. Interval applies until the

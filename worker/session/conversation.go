@@ -11,7 +11,9 @@ type schedule struct {
 	exchange uint64        // number of the last report
 	interval time.Duration // normal time between two reports
 	dueAt    time.Duration // time at which the next report is due if nothing is urgent
-	earliest time.Duration // time before which no report is sent
+	earliest time.Duration // time before which no report is sent while spans or calls are held
+
+	blockedUntil time.Duration // time before which no report is sent, because the last report was refused
 
 	urgent bool // the next report must be sent at once
 	wanted bool // a report with the results of all slots must be sent at once
@@ -66,7 +68,7 @@ func (s *Session) turnTo(epoch uint64) {
 	s.startOver()
 	sched := &s.schedule
 	sched.wanted, sched.collecting = true, false
-	sched.interval, sched.earliest = s.cfg.Timing.Interval, s.now
+	sched.interval, sched.earliest, sched.blockedUntil = s.cfg.Timing.Interval, s.now, s.now
 	sched.absences, sched.refusals = 0, 0
 }
 
@@ -100,10 +102,12 @@ func (s *Session) reportDue() time.Duration {
 		return sched.resendAt
 	case sched.collecting && s.work.awaited > 0:
 		return sched.collectBy
-	case sched.urgent || sched.wanted:
-		return sched.earliest
+	case !sched.urgent && !sched.wanted:
+		return max(sched.earliest, sched.dueAt)
+	case s.work.held == 0: // a later report would contain no further results
+		return sched.blockedUntil
 	}
-	return max(sched.earliest, sched.dueAt)
+	return max(sched.earliest, sched.blockedUntil)
 }
 
 // waitForSlots requests the slots' results if the next report should contain them. waitForSlots
@@ -148,10 +152,6 @@ func (s *Session) handedOver(h *HeldSpan) {
 	}
 }
 
-// burst is how many reports may follow one another without Timing.Spacing after a pause. A job with
-// one span takes five reports.
-const burst = 6
-
 // report makes the next report and sends it.
 func (s *Session) report() {
 	sched, timing := &s.schedule, s.cfg.Timing
@@ -165,8 +165,7 @@ func (s *Session) report() {
 	if s.drain.begun {
 		interval = min(interval, timing.DrainInterval)
 	}
-	sched.earliest = max(sched.earliest, s.now-(burst-1)*timing.Spacing) + timing.Spacing
-	sched.dueAt = s.now + interval
+	sched.earliest, sched.dueAt = s.now+timing.Spacing, s.now+interval
 	sched.sentAt, sched.resendAt = s.now, s.now+timing.AnswerTimeout
 	s.leader.recordAt, s.leader.recordPause = s.now+timing.RecordAfter, timing.RecordAfter
 	s.do(SendReport{Exchange: sched.exchange, Report: r})
@@ -208,7 +207,7 @@ func (s *Session) onReceipt(in ReceiptHeard) {
 	if r.Refused != "" {
 		s.startOver()
 		sched.refusals = timing.backoff(sched.refusals)
-		sched.earliest, sched.wanted = s.now+sched.refusals, true
+		sched.blockedUntil, sched.wanted = s.now+sched.refusals, true
 		s.do(ReportRefused{Epoch: r.Epoch, Reason: r.Refused, Wait: sched.refusals})
 		return
 	}

@@ -81,10 +81,11 @@
 // A report is sent when the interval has passed, when the leader sends a nudge, or when something
 // is urgent. The urgent events are: the end of a span or of its job when work is running short, a
 // failure, a cut, the return of a call, a slot that is lost or usable again, and the next function
-// of a span that runs alone. A report is never sent while a report is in flight. The mean time
-// between reports is at least [Timing.Spacing], except for a few reports after a pause. If the
-// reason for a report is the interval, a nudge or draining, the session first asks slots for their
-// results. The session waits for the slots' results for at most [Timing.HandOver].
+// of a span that runs alone. While spans or calls are held, a report is not sent sooner than
+// [Timing.Spacing] after the last report, because a later report contains more results. A report is
+// never sent while a report is in flight. If the reason for a report is the interval, a
+// nudge or draining, the session first asks slots for their results. The session waits for the
+// slots' results for at most [Timing.HandOver].
 //
 // # Invariants
 //
