@@ -181,8 +181,8 @@ var defects = []defect{
 	{
 		name:   "a refused report is retried at once",
 		file:   "worker/session/conversation.go",
-		old:    "sched.earliest, sched.wanted = s.now+sched.refusals, true",
-		new:    "sched.earliest, sched.wanted = s.now, true",
+		old:    "sched.blockedUntil, sched.wanted = s.now+sched.refusals, true",
+		new:    "sched.blockedUntil, sched.wanted = s.now, true",
 		within: "500",
 	},
 	{
