@@ -56,7 +56,8 @@ func contests(ctx context.Context, program, dir string, text int64) ([]contest, 
 	}{
 		{args: []string{"g++", "-O2", "-o", at("empty"), at("empty.cpp")}},
 		{args: []string{"go", "build", "-o", at("native"), "."}},
-		{args: []string{"go", "build", "-o", at("kernel.wasm"), "."}, env: []string{"GOOS=wasip1", "GOARCH=wasm"}},
+		{args: []string{"go", "build", "-o", at("go.wasm"), "."}, env: []string{"GOOS=wasip1", "GOARCH=wasm"}},
+		{args: []string{"clang", "--target=wasm32-wasi", "-O2", "-o", at("c.wasm"), at("kernel.c"), "-lm"}},
 	} {
 		cmd := exec.CommandContext(ctx, build.args[0], build.args[1:]...)
 		cmd.Dir, cmd.Env = at("kernel"), append(os.Environ(), build.env...)
@@ -89,10 +90,14 @@ func contests(ctx context.Context, program, dir string, text int64) ([]contest, 
 	}
 	for _, kernel := range []string{"primes", "montecarlo"} {
 		args := []string{fmt.Sprint("-ppartitions=", partitions), "-pmerge=sum"}
-		list = append(list, contest{kernel + " of one source in Go", partitions, "partitions", []entry{
-			{"wasm", run("wasm", slices.Concat(args, []string{"--send", at("kernel.wasm"), "--", "kernel.wasm", kernel})...), false},
-			{"native", run("exec", slices.Concat(args, []string{"--", at("native"), kernel})...), false},
-		}, "a third of native"})
+		module := func(name string) []string {
+			return run("wasm", slices.Concat(args, []string{"--send", at(name), "--", name, kernel})...)
+		}
+		list = append(list, contest{kernel + ", in modules and in a program", partitions, "partitions", []entry{
+			{"program of Go", run("exec", slices.Concat(args, []string{"--", at("native"), kernel})...), false},
+			{"module of C", module("c.wasm"), false},
+			{"module of Go", module("go.wasm"), false},
+		}, "a module takes at most 3 × the program's time"})
 	}
 	return list, nil
 }
