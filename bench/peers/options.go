@@ -36,7 +36,7 @@ const usage = `usage: peers [flags] throughput|failover|aggregate|scan|programs|
 
 Compares other systems with Bellwether on this machine. It needs Redis and
 PostgreSQL, Node.js for Azurite and DuckDB, Open MPI and Dask for aggregate, and GNU
-parallel, Python and g++ for programs, unless -system selects systems without them.
+parallel, Python, g++ and clang for programs, unless -system selects systems without them.
 
 `
 

@@ -49,9 +49,9 @@
 // # Speed
 //
 // The compiler that made a module decides how fast the module is. Measured on 2 cores beside the same
-// computation as a program of Go, with the contest "programs" of bench/peers: a module that clang 14 had
-// made from C took 2.0 times as long for a sieve and 1.05 times for option prices, a module that Go
-// 1.26 had made took 5 and 3.2 times as long.
+// computation as a program of Go, by the contest "programs" of bench/peers: a module that clang 14 made
+// from C took 2.0 times as long for a sieve and 1.05 times as long for option prices. A module that Go
+// 1.26 made took 5 and 3.2 times as long.
 //
 // # What can fail
 //
