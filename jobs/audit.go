@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -12,13 +11,40 @@ import (
 const MaxAudit = 1_000_000
 
 // Audit selects the partitions that a job computes twice. If the two values of a partition differ,
-// the partition fails permanently. The second computation takes place right after the first one, in
-// the same process, with a time limit of its own. An audit finds results that depend on the time, on
-// random numbers, on the iteration order of a map, or on earlier calls. An audit does not find
-// results that depend on the machine or the build.
+// the partition fails permanently. The second computation has a time limit of its own. An audit finds
+// results that depend on the time, on random numbers, on the iteration order of a map, or on earlier
+// calls.
+//
+// In a cluster, another worker computes an audited partition a second time, so an audit also finds
+// results that depend on the machine. The value of an audited partition counts only after both
+// values are known to be equal. If no other worker can run the job, the second computation takes
+// place in the same process.
 type Audit struct {
 	Share uint32 // share of the partitions that are audited, in millionths; if not 0, at least one partition
 	Seed  string // seed of the random choice of partitions
+
+	// Defer makes stacks only record the SHA-256 of each audited value. The caller takes the records
+	// with [Task.Audited], and compares them with the result of [Task.Recompute] in this or another
+	// process.
+	Defer bool
+}
+
+// SHA256 is the SHA-256 of the encoded value of a partition.
+type SHA256 = [sha256.Size]byte
+
+// Audited is an audited partition.
+type Audited struct {
+	Partition uint64
+	Sum       SHA256 // SHA-256 of the partition's encoded value
+}
+
+// Compare returns a permanent error if a second computation of the partition gave another value. The
+// parameter by says who computed the two values, and may be empty.
+func (a Audited) Compare(second SHA256, by string) error {
+	if a.Sum == second {
+		return nil
+	}
+	return Permanent(fmt.Errorf("audit: the partition was computed twice%s, and the partials have the SHA-256 %x and %x: %s", by, a.Sum, second, causeMap))
 }
 
 // chooses reports whether a partition is audited.
@@ -33,36 +59,83 @@ func (a Audit) chooses(partition, partitions uint64) bool {
 	return draw(fmt.Sprintf("%s %d", a.Seed, partition))%MaxAudit < uint64(a.Share) || draw(a.Seed)%partitions == partition
 }
 
-// auditor computes the audited partitions of a slot a second time.
+// auditor audits the partitions of a slot.
 type auditor[T any] struct {
 	Audit
-	codec  Codec[T]
-	mapper Mapper[T]
-	mapOne func(ctx context.Context, partition uint64) (T, error) // Map function for the second computation; nil until the first audited partition
+	recompute recomputer[T]
+	audited   []Audited // records that were not taken; always empty unless Defer is set
 }
 
-// check returns an error if a second computation of a partition gives another value.
+// check audits the value of a partition.
 func (a *auditor[T]) check(ctx context.Context, partition uint64, value T) error {
-	mapOne := a.mapOne
-	if mapOne == nil {
-		mapOne = mapFunc(a.mapper, func() (spare T) { return spare }, nil)
-	}
-	a.mapOne = nil // a Map function that failed or panicked is not called again
-	first, err := a.codec.Encode(value)
+	data, err := a.recompute.codec.Encode(value)
 	if err != nil {
 		return Permanent(fmt.Errorf("encode partial: %w", err))
 	}
-	again, err := mapOne(ctx, partition)
+	first := Audited{partition, sha256.Sum256(data)}
+	if a.Defer {
+		a.audited = append(a.audited, first)
+		return nil
+	}
+	second, err := a.recompute.sum(ctx, partition)
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	a.mapOne = mapOne
-	second, err := a.codec.Encode(again)
+	return first.Compare(second, "")
+}
+
+// takeAudited removes and returns the records of audited partitions.
+func (s *stack[T]) takeAudited() (list []Audited) {
+	if s.audit != nil {
+		list, s.audit.audited = s.audit.audited, nil
+	}
+	return list
+}
+
+// recomputer computes partitions for audits.
+type recomputer[T any] struct {
+	codec  Codec[T]
+	mapper Mapper[T]
+	mapOne func(ctx context.Context, partition uint64) (T, error) // nil until the first partition
+}
+
+// sum computes a partition and returns the SHA-256 of its encoded value.
+func (r *recomputer[T]) sum(ctx context.Context, partition uint64) (sum SHA256, err error) {
+	mapOne := r.mapOne
+	if mapOne == nil {
+		mapOne = mapFunc(r.mapper, func() (spare T) { return spare }, nil)
+	}
+	r.mapOne = nil // a Map function that failed or panicked is not called again
+	value, err := mapOne(ctx, partition)
 	if err != nil {
-		return Permanent(fmt.Errorf("audit: encode partial: %w", err))
+		return sum, err
 	}
-	if !bytes.Equal(first, second) {
-		return Permanent(fmt.Errorf("audit: the partition was computed twice, and the partials have the SHA-256 %x and %x: %s", sha256.Sum256(first), sha256.Sum256(second), causeMap))
+	r.mapOne = mapOne
+	data, err := r.codec.Encode(value)
+	if err != nil {
+		return sum, Permanent(fmt.Errorf("encode partial: %w", err))
 	}
-	return nil
+	return sha256.Sum256(data), nil
+}
+
+// sums computes partitions and returns the SHA-256 of their encoded values.
+func (r *recomputer[T]) sums(ctx context.Context, partitions []uint64, progress *Progress) (list []SHA256, err error) {
+	at := uint64(0)
+	defer func() {
+		if v := recover(); v != nil {
+			err = newPanicError(v)
+		}
+		if err != nil {
+			err = &PartitionError{at, err}
+		}
+	}()
+	for _, at = range partitions {
+		progress.set(at, auditing)
+		sum, err := r.sum(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, sum)
+	}
+	return list, nil
 }

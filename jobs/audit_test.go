@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -32,7 +33,7 @@ func TestAuditFindsJobsThatAreNotDeterministic(t *testing.T) {
 	var calls atomic.Uint64
 	job, found := auditJob(func(uint64) uint64 { return calls.Add(1) }), 0
 	for run := range 100 {
-		_, err := Local{Slots: 2, Attempts: 3, Audit: Audit{10_000, fmt.Sprint(run)}}.Run(t.Context(), job, must(job.Params(nil)))
+		_, err := Local{Slots: 2, Attempts: 3, Audit: Audit{Share: 10_000, Seed: fmt.Sprint(run)}}.Run(t.Context(), job, must(job.Params(nil)))
 		if err != nil && IsPermanent(err) && strings.Contains(err.Error(), ": audit: the partition was computed twice, and the partials have the SHA-256 ") {
 			found++
 		}
@@ -75,9 +76,52 @@ func TestAuditOfDeterministicJob(t *testing.T) {
 		MaxAudit: func(n uint64) bool { return n == 2000 },
 	} {
 		calls.Store(0)
-		r, err := Local{Slots: 2, Attempts: 1, Audit: Audit{share, "seed"}}.Run(t.Context(), job, must(job.Params(nil)))
+		r, err := Local{Slots: 2, Attempts: 1, Audit: Audit{Share: share, Seed: "seed"}}.Run(t.Context(), job, must(job.Params(nil)))
 		if err != nil || string(r.Result) != "499500" || !want(calls.Load()) {
 			t.Errorf("share %d: %s, %v, %d calls", share, r.Result, err, calls.Load())
 		}
+	}
+}
+
+// TestDeferredAudit checks that the records of a stack agree with a second computation by another task
+// of the same job, and not with that of a job with other values.
+func TestDeferredAudit(t *testing.T) {
+	open := func(value func(uint64) uint64) *Task {
+		job := auditJob(value)
+		return must(job.Open(t.Context(), must(job.Params(nil)), Plan{Partitions: 1000}))
+	}
+	task := open(func(p uint64) uint64 { return p })
+	task.Audit(Audit{Share: 100_000, Seed: "seed", Defer: true})
+	stack := task.NewStack()
+	if _, err := stack.Run(t.Context(), Span{0, 1000}, new(atomic.Bool)); err != nil {
+		t.Fatal(err)
+	}
+	audited := task.Audited(stack)
+	if len(audited) < 50 || len(audited) > 150 || len(task.Audited(stack)) != 0 {
+		t.Fatalf("%d partitions are audited", len(audited))
+	}
+	var partitions []uint64
+	for _, a := range audited {
+		partitions = append(partitions, a.Partition)
+	}
+	same := must(open(func(p uint64) uint64 { return p }).Recompute(t.Context(), partitions, new(Progress)))
+	other := must(open(func(p uint64) uint64 { return p + 1 }).Recompute(t.Context(), partitions, nil))
+	for i, a := range audited {
+		if err := a.Compare(same[i], ""); err != nil {
+			t.Error(err)
+		}
+		if err := a.Compare(other[i], ", on a and on b"); !IsPermanent(err) || !strings.Contains(err.Error(), "twice, on a and on b, and the partials have the SHA-256 ") {
+			t.Errorf("got %v", err)
+		}
+	}
+	failing := open(func(p uint64) uint64 {
+		if p == partitions[1] {
+			panic("broken")
+		}
+		return p
+	})
+	_, err := failing.Recompute(t.Context(), partitions, nil)
+	if at, ok := errors.AsType[*PartitionError](err); !ok || at.Partition != partitions[1] || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("got %v", err)
 	}
 }

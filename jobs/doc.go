@@ -74,7 +74,7 @@
 //     everywhere. A job's status and outcome name the builds that computed it.
 //
 // An [Audit], or the flag --audit of the commands run and submit, computes a share of the partitions
-// twice. [Check], or the command "bellwether run --check", tests a job for those conditions that can be
+// twice, in a cluster on two workers. [Check], or the command "bellwether run --check", tests a job for those conditions that can be
 // tested within one process.
 //
 // A partition may run more than once, for example after a crash or because its worker was slow. The

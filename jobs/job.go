@@ -324,9 +324,13 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 		stack: func(a Audit) Stack {
 			s := &stack[T]{tree: tree, mapper: mapper, merge: m, codec: b.def.Codec, pool: pool}
 			if a.Share > 0 {
-				s.audit = &auditor[T]{Audit: a, codec: b.def.Codec, mapper: mapper}
+				s.audit = &auditor[T]{Audit: a, recompute: recomputer[T]{codec: b.def.Codec, mapper: mapper}}
 			}
 			return s
+		},
+		sums: func(ctx context.Context, partitions []uint64, progress *Progress) ([]SHA256, error) {
+			r := recomputer[T]{codec: b.def.Codec, mapper: mapper}
+			return r.sums(ctx, partitions, progress)
 		},
 		forest: func() forest {
 			return &valueForest[T]{tree: tree, merge: m, codec: b.def.Codec, pool: pool, waiting: make(map[Node]T)}

@@ -13,6 +13,7 @@ type Task struct {
 	mapper any // the definition's mapper, which may implement io.Closer
 	stack  func(Audit) Stack
 	audit  Audit
+	sums   func(ctx context.Context, partitions []uint64, progress *Progress) ([]SHA256, error)
 	forest func() forest
 	spares func(get func(size int) []byte, put func([]byte)) bool
 }
@@ -32,8 +33,20 @@ func (t *Task) Spares(get func(size int) []byte, put func([]byte)) bool { return
 // mapper's Fork returned for the slot.
 func (t *Task) NewStack() Stack { return t.stack(t.audit) }
 
-// Audit makes the stacks that NewStack creates from now on compute some partitions twice.
+// Audit makes the stacks that NewStack creates from now on audit some partitions.
 func (t *Task) Audit(a Audit) { t.audit = a }
+
+// Audited returns the partitions that a stack of the task has recorded since the last call, in the
+// order in which they ran. It is empty unless the task's audit has Defer set.
+func (t *Task) Audited(s Stack) []Audited {
+	return s.(interface{ takeAudited() []Audited }).takeAudited()
+}
+
+// Recompute computes partitions for an audit, and records in progress which of them it is computing. An
+// error or a panic is returned as a *[PartitionError].
+func (t *Task) Recompute(ctx context.Context, partitions []uint64, progress *Progress) ([]SHA256, error) {
+	return t.sums(ctx, partitions, progress)
+}
 
 // Close closes the mapper if it implements [io.Closer]. No stack of the task may be
 // running.
@@ -88,7 +101,11 @@ type Stack interface {
 type Progress struct{ at atomic.Uint64 }
 
 // functions contains the names of the functions that a stack runs for a partition.
-var functions = [...]string{running: "Map", auditing: "Map for the audit", merging: "Merge"}
+var functions = [...]string{running: "Map", auditing: MapForAudit, merging: "Merge"}
+
+// MapForAudit is the name of the function that runs for the second computation of an audited
+// partition.
+const MapForAudit = "Map for the audit"
 
 const (
 	running uint64 = iota

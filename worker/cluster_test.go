@@ -197,6 +197,12 @@ func until(t *testing.T, what string, holds func() bool) {
 
 func (c *testCluster) submit(params ...string) (id string) {
 	c.t.Helper()
+	return c.submitEdited(func(*store.Spec) {}, params...)
+}
+
+// submitEdited submits a job after a change of its spec.
+func (c *testCluster) submitEdited(edit func(*store.Spec), params ...string) (id string) {
+	c.t.Helper()
 	p, err := c.job.Params(nil, params...)
 	if err != nil {
 		c.t.Fatal(err)
@@ -205,6 +211,7 @@ func (c *testCluster) submit(params ...string) (id string) {
 		ID: store.NewID(time.Now()), Job: c.job.Name(), Version: c.job.Version(), Params: p, MaxAttempts: 1,
 		Submitted: time.Now().UTC().Truncate(time.Microsecond),
 	}
+	edit(&spec)
 	if err := c.store.Submit(c.t.Context(), spec); err != nil {
 		c.t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -97,8 +99,19 @@ func (c *checks) replies(leader, worker *process, r wire.Receipt) {
 }
 
 // assigns is called when a leader replies to a worker's report. assigns records the spans and calls
-// that the receipt assigns to the worker.
+// that the receipt assigns to the worker, and checks that the auditors of a job are other workers that know it.
 func (c *checks) assigns(worker *process, r wire.Receipt) {
+	for _, j := range r.Jobs {
+		for _, id := range j.Auditors {
+			c.sim.cover("seen: auditor named")
+			knows := func(p *process) bool {
+				return p.name == id && slices.ContainsFunc(p.knows, func(d jobs.Job) bool { return d.Version() == c.sim.jobs[j.Job].spec.Version })
+			}
+			if id == worker.name || c.sim.jobs[j.Job].spec.Audit == 0 || !slices.ContainsFunc(c.sim.processes, knows) {
+				c.sim.fail("%s is an auditor for %s, job %s", id, worker.name, j.Job)
+			}
+		}
+	}
 	for _, a := range r.Assigned {
 		given := assigned{job: a.Job, span: a.Span}
 		if a.Call != nil {

@@ -106,6 +106,7 @@ log: Worker died
 log: Worker is silent for #.#s, its work goes to others
 log: Worker left
 log: Workers did not answer the new leader in #.#s
+seen: auditor named
 seen: cancel confirmed
 seen: cancel refused
 seen: job of an orderly cluster

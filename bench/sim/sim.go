@@ -81,6 +81,9 @@ func (s *Sim) populate() {
 			ID: id, Job: kind, Version: definition.Version(), Params: data,
 			Priority: s.rng.IntN(3), MaxAttempts: s.rng.intBetween(3, 5), MaxSkipped: uint64(s.rng.IntN(2)),
 		}
+		if i%2 == 1 {
+			j.spec.Audit = jobs.MaxAudit
+		}
 		if b.sours != noPartition {
 			j.spec.MaxAttempts, j.spec.MaxSkipped = 1, 1
 			s.after(b.submitAt, func() { s.isolateHolder(j) })

@@ -14,7 +14,7 @@ import (
 type auditFlag struct{ text string }
 
 func (f *auditFlag) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.text, "audit", "", "compute this share of the partitions twice, such as 1%, and fail the job if the results differ")
+	cmd.Flags().StringVar(&f.text, "audit", "", "compute this share of the partitions twice, such as 1%, on two workers if possible, and fail the job if the results differ")
 }
 
 // share returns the share of audited partitions in millionths.

@@ -172,6 +172,12 @@
 // items and spans only if the job has ended. The ledger refuses the hello of a worker on another
 // storage, because this leader's storage does not contain the worker's jobs.
 //
+// # Audits
+//
+// Audits are not known to the ledger: a worker has its audited partitions computed again by another worker
+// before it reports them (see package worker/executor). The ledger only names other workers that can
+// run an audited job, in each receipt.
+//
 // # A term
 //
 //	New ─▶ JobAdded for each active job ─▶ recovery ─▶ dispatch ─▶ Stopping ─▶ AllDurable

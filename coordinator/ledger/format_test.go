@@ -79,6 +79,9 @@ func formatReceipt(r wire.Receipt) string {
 		if len(j.Store) > 0 {
 			text += fmt.Sprintf(",store=%v", j.Store)
 		}
+		if len(j.Auditors) > 0 {
+			text += fmt.Sprintf(",auditors=%v", j.Auditors)
+		}
 	}
 	return text + fmt.Sprintf(" every=%v", r.Every)
 }

@@ -177,9 +177,13 @@ func (l *Ledger) completeReceipt(w *worker) {
 		if c == nil && orders {
 			c = s.job.contributor(w.id)
 		}
-		if c != nil && (orders || s.ackDue || s.sentReceived != c.received || s.sentDurable != c.durable) {
+		audited := s.job.opening.Audit > 0
+		if audited && c == nil {
+			c = &contributor{}
+		}
+		if c != nil && (orders || audited || s.ackDue || s.sentReceived != c.received || s.sentDurable != c.durable) {
 			s.ackDue, s.sentReceived, s.sentDurable = false, c.received, c.durable
-			w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: s.job.spec.ID, Received: c.received, Durable: c.durable, Release: s.release, Store: s.store})
+			w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: s.job.spec.ID, Received: c.received, Durable: c.durable, Release: s.release, Store: s.store, Auditors: l.auditors(w, s.job)})
 			s.release, s.store = nil, nil
 		}
 		return false

@@ -18,7 +18,7 @@ import (
 // expected output of the scripts. The scripts contain these commands:
 //
 //	new [epoch=N] [self=W] [storage=S]  make a ledger; the time goes on
-//	add JOB [partitions=N] [priority=N] [attempts=N] [skip=N] [died] [cannot-merge] [past-trial]
+//	add JOB [partitions=N] [priority=N] [attempts=N] [skip=N] [died] [cannot-merge] [past-trial] [audit=N]
 //	                                without partitions, the job is not planned
 //	    node 2/0 | node 0/4 -       a finished node of the manifest; - if it was skipped
 //	    worker W N | suspect LO-HI DEATHS[/LED] | attempt P N | executed N | skipped P
@@ -261,6 +261,7 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 	}
 	d.MaybeScanArgs(s.t, "priority", &e.Spec.Priority)
 	e.Spec.StrictBuilds = d.HasArg("strict-builds")
+	e.Spec.Audit = uint32(arg("audit", 0))
 	for line := range strings.Lines(d.Input) {
 		f := strings.Fields(line)
 		switch f[0] {

@@ -59,8 +59,8 @@ type SubmitOptions struct {
 	// timeout may be noticed late: after up to twice PartitionTimeout. The default is the field
 	// Limits.Map of the definition.
 	PartitionTimeout time.Duration
-	// Audit is the share of the partitions that are computed twice, in millionths. If the two
-	// results of a partition differ, the job fails.
+	// Audit is the share of the partitions that are computed twice, in millionths, the second time on another
+	// worker if there is one. If the two results of a partition differ, the job fails.
 	Audit uint32
 
 	// Unchecked, if not nil, is called with the reason if this process could not compare the

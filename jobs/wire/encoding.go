@@ -26,7 +26,7 @@ var (
 // Message is any message of this package.
 type Message interface {
 	Report | Receipt | Beacon | Suspicion | Ping | Pong | Nudge | Probe | ProbeAnswer | Offer |
-		LeaderInfo | WorkerQuery | Workers | JobQuery | Jobs | Cancel | Done
+		LeaderInfo | WorkerQuery | Workers | JobQuery | Jobs | Cancel | Done | AuditRequest | AuditAnswer
 }
 
 // formatVersion is the first byte of each message. formatVersion must be incremented for a change

@@ -74,7 +74,7 @@ var (
 			}}},
 		},
 		Cuts:    []Cut{{ID: SpanID{7, 1}, Hi: 8}},
-		Jobs:    []JobReceipt{{Job: "j", Received: 5, Durable: 4, Ended: true, Release: []jobs.Node{{Level: 1}}, Store: []jobs.Node{{Level: 2}}}},
+		Jobs:    []JobReceipt{{Job: "j", Received: 5, Durable: 4, Ended: true, Release: []jobs.Node{{Level: 1}}, Store: []jobs.Node{{Level: 2}}, Auditors: []string{"w-2", "w-3"}}},
 		Every:   time.Second,
 		Storage: "s",
 		Holds:   true,
@@ -106,6 +106,8 @@ var (
 			Holders: []string{"w"}, Total: Cell{Durable: 4}, Tree: []TreeNode{{4, true}}, Errors: []ErrorCount{{"e", 2, 3}}, OtherErrors: 1, Started: since, Checkpoint: since,
 		}}),
 		kindOf(Cancel{Job: "j"}),
+		kindOf(AuditRequest{Opening: fullReceipt.Opens[0], Partitions: []uint64{3, 99}}),
+		kindOf(AuditAnswer{Working: true, Sums: [][]byte{make([]byte, 32), make([]byte, 32)}, Failure: &Failure{Partition: 5, Error: "bad"}}),
 		kindOf(Done{Error: "e", Storage: "s"}),
 	}
 )

@@ -296,6 +296,26 @@ type JobReceipt struct {
 	// and write the nodes in Store to storage. The worker ignores a repeated order.
 	Release []jobs.Node `cbor:"5,keyasint,omitempty"`
 	Store   []jobs.Node `cbor:"6,keyasint,omitempty"`
+
+	// Auditors are the IDs of other workers that can run the job now, at most MaxAuditors. They are
+	// set only for a job that is audited. Each receipt that concerns such a job has the whole list.
+	Auditors []string `cbor:"7,keyasint,omitempty"`
+}
+
+// AuditRequest asks a worker to compute partitions a second time. The worker answers with several
+// messages: at once, and then every second, with an AuditAnswer that is Working, and at the end with
+// another one.
+type AuditRequest struct {
+	Opening    Opening  `cbor:"1,keyasint"`
+	Partitions []uint64 `cbor:"2,keyasint"` // at most MaxAudited
+}
+
+// AuditAnswer answers an AuditRequest. If none of its fields is set, the worker has computed nothing,
+// because it is stopping or has no capacity.
+type AuditAnswer struct {
+	Working bool     `cbor:"1,keyasint,omitempty"` // the answer follows
+	Sums    [][]byte `cbor:"2,keyasint,omitempty"` // SHA-256 of each partition's encoded value
+	Failure *Failure `cbor:"3,keyasint,omitempty"` // failure of a partition, or of Open
 }
 
 // Beacon announces the leader. A leader sends a beacon when it begins to lead and then at

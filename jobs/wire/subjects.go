@@ -59,6 +59,9 @@ func (s Subjects) Probe(worker string) string { return s.prefix + "worker." + wo
 // Bulk returns the subject on which a worker serves the large partials that it holds.
 func (s Subjects) Bulk(worker string) string { return s.prefix + "worker." + worker + ".bulk" }
 
+// Audit returns the subject on which a worker computes partitions a second time for other workers.
+func (s Subjects) Audit(worker string) string { return s.prefix + "worker." + worker + ".audit" }
+
 // Offer returns the subject on which a stopping leader offers its lease to a worker.
 func (s Subjects) Offer(worker string) string { return s.prefix + "worker." + worker + ".offer" }
 

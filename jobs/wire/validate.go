@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 
@@ -20,6 +21,8 @@ const (
 	MaxItems     = 1 << 14 // maximum number of items in a report, which is enough to fill a report with small items
 	MaxNodes     = 1 << 11 // maximum number of large partials that a worker holds
 	MaxEpoch     = 1 << 48 // highest epoch, far above the number of leaders in the life of a cluster
+	MaxAuditors  = 3       // maximum number of auditors in a receipt for a job
+	MaxAudited   = 1 << 12 // maximum number of partitions in an AuditRequest
 	maxLevel     = 62      // highest level of a node, because jobs.MaxPartitions is 2^62
 )
 
@@ -195,6 +198,46 @@ func (r Receipt) Validate() error {
 	for _, j := range r.Jobs {
 		if err := validateJobID(j.Job); err != nil {
 			return err
+		}
+		if len(j.Auditors) > MaxAuditors {
+			return malformed("receipt of %d auditors for job %s, want at most %d", len(j.Auditors), j.Job, MaxAuditors)
+		}
+		for _, a := range j.Auditors {
+			if !ValidWorker(a) {
+				return malformed("auditor %.100q of job %s: want a valid worker ID", a, j.Job)
+			}
+		}
+	}
+	return nil
+}
+
+// Validate checks the parts of a request that can be checked without knowledge of the job's kind.
+func (r AuditRequest) Validate() error {
+	if err := validateJobID(r.Opening.Job); err != nil {
+		return err
+	}
+	if len(r.Partitions) == 0 || len(r.Partitions) > MaxAudited {
+		return malformed("audit of %d partitions of job %s, want 1 to %d", len(r.Partitions), r.Opening.Job, MaxAudited)
+	}
+	for _, p := range r.Partitions {
+		if p >= r.Opening.Partitions {
+			return malformed("audit of partition %d of job %s, which has %d", p, r.Opening.Job, r.Opening.Partitions)
+		}
+	}
+	return nil
+}
+
+// Validate checks an answer to a request for a number of partitions.
+func (a AuditAnswer) Validate(partitions int) error {
+	if a.Failure != nil {
+		return a.Failure.validate()
+	}
+	if len(a.Sums) > 0 && len(a.Sums) != partitions {
+		return malformed("audit answer of %d sums, want %d", len(a.Sums), partitions)
+	}
+	for _, sum := range a.Sums {
+		if len(sum) != sha256.Size {
+			return malformed("audit answer with a sum of %d bytes, want %d", len(sum), sha256.Size)
 		}
 	}
 	return nil

@@ -141,7 +141,9 @@ func TestReceiptValidateRefuses(t *testing.T) {
 		"call with partitions": func(r *Receipt) {
 			r.Assigned = []Assignment{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Hi: 1}, Call: &Call{Function: Plan}}}
 		},
-		"receipt of no job": func(r *Receipt) { r.Jobs = []JobReceipt{{}} },
+		"receipt of no job":  func(r *Receipt) { r.Jobs = []JobReceipt{{}} },
+		"too many auditors":  func(r *Receipt) { r.Jobs = []JobReceipt{{Job: "j", Auditors: make([]string, MaxAuditors+1)}} },
+		"auditor without ID": func(r *Receipt) { r.Jobs = []JobReceipt{{Job: "j", Auditors: []string{""}}} },
 	} {
 		r := fullReceipt
 		spoil(&r)
@@ -192,6 +194,35 @@ func TestSubjects(t *testing.T) {
 		}
 		if bad != strings.Repeat("a", 41) && ValidWorker(bad) {
 			t.Errorf("worker ID %q was accepted", bad)
+		}
+	}
+}
+
+func TestAuditValidate(t *testing.T) {
+	request := AuditRequest{Opening: Opening{Job: "j", Partitions: 9}, Partitions: []uint64{0, 8}}
+	answer := AuditAnswer{Sums: [][]byte{make([]byte, 32), make([]byte, 32)}}
+	if err := errors.Join(request.Validate(), answer.Validate(2), AuditAnswer{Working: true}.Validate(2), AuditAnswer{}.Validate(2)); err != nil {
+		t.Error(err)
+	}
+	for name, spoil := range map[string]func(*AuditRequest){
+		"no job":              func(r *AuditRequest) { r.Opening.Job = "" },
+		"no partitions":       func(r *AuditRequest) { r.Partitions = nil },
+		"too many partitions": func(r *AuditRequest) { r.Partitions = make([]uint64, MaxAudited+1) },
+		"outside the job":     func(r *AuditRequest) { r.Partitions = []uint64{9} },
+	} {
+		r := request
+		spoil(&r)
+		if err := r.Validate(); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: got %v, want ErrMalformed", name, err)
+		}
+	}
+	for name, a := range map[string]AuditAnswer{
+		"other number": {Sums: make([][]byte, 1)},
+		"short sum":    {Sums: [][]byte{make([]byte, 32), make([]byte, 31)}},
+		"long error":   {Failure: &Failure{Error: strings.Repeat("e", MaxErrorText+1)}},
+	} {
+		if err := a.Validate(2); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: got %v, want ErrMalformed", name, err)
 		}
 	}
 }

@@ -44,6 +44,33 @@
 // separate connection. Without [Config.Bulk], and for leaders with an old version, large partials
 // are written to storage instead.
 //
+// # Audits
+//
+// If a job is audited (see [jobs.Audit]), a slot's merge stack records the hash of each audited value.
+// Before the slot delivers results, it has the audited partitions computed again by another worker,
+// and compares the hashes. No state of an audit must survive, because a partition does not count
+// before its audit:
+//
+//	slot                                       auditor
+//	records hashes ─── request: partitions ──▶ opens the job if it is not open
+//	compares       ◀── every second: working ── Map
+//	delivers       ◀── hashes ─────────────────
+//
+// The auditors do not need a free slot, so workers may wait for each other. The last receipt names them. The
+// slot computes the partitions itself if there is none, or if the span runs alone, because its
+// partition may end the auditor's process. What can fail in an audit:
+//
+//   - The auditor has died, is stopping, or cannot open the job: the slot asks the next one.
+//   - A request or an answer is lost: the request is repeated after two seconds. A second computation
+//     does no harm.
+//   - The auditor dies after it has begun: the attempt has failed, because the partition may have ended
+//     the process. A job therefore ends at most one process for each attempt.
+//   - The worker dies, or the job ends: the auditor stops within a second, because nobody receives
+//     its messages any more.
+//   - The leader dies: the audit goes on. The next leader names auditors in its first receipt.
+//   - The auditor's code does not return: the failure of the partition is reported. After as many such
+//     audits as it has slots, the auditor refuses requests.
+//
 // # What can fail
 //
 //   - A partition fails: the failure is reported, and the span continues with the next partition.

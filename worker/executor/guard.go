@@ -42,6 +42,17 @@ type guard struct {
 	late func() bool
 }
 
+// watch returns a guard that limits each function of a partition that progress records. The
+// parameters partition and function are the first ones.
+func (w *Worker) watch(limit time.Duration, progress *jobs.Progress, partition uint64, function string) guard {
+	return guard{w: w, limit: limit, late: func() bool {
+		p, f := progress.At()
+		same := p == partition && f == function
+		partition, function = p, f
+		return same
+	}}
+}
+
 // run calls code with a context that is done when parent is done or the limit has passed. run waits
 // for the code to return, at most timing.stopTimeout after the end of the context. If the code has
 // not returned by then, run returns a channel that receives a value when the code returns;

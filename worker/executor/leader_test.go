@@ -86,11 +86,14 @@ type leader struct {
 	blobs    map[string]map[jobs.Node]string // blobs of nodes, by job
 	failures []wire.Failure
 	alone    bool // spans are assigned to run alone
-	holds    bool // workers may hold large partials
-	durable  bool // all received items are durable at once
-	mute     int  // number of reports that get no answer
-	garbled  int  // number of reports that get an invalid answer
-	refuse   int  // number of reports that are refused and whose worker is forgotten
+	audit    bool // all partitions of new jobs are audited
+	auditors []string
+	others   []string // workers other than w that have reported
+	holds    bool     // workers may hold large partials
+	durable  bool     // all received items are durable at once
+	mute     int      // number of reports that get no answer
+	garbled  int      // number of reports that get an invalid answer
+	refuse   int      // number of reports that are refused and whose worker is forgotten
 	every    time.Duration
 }
 
@@ -155,6 +158,10 @@ func (l *leader) report(m *nats.Msg) {
 		l.t.Errorf("report: %v", err)
 		return
 	}
+	if r.Worker != "w" { // an auditor, which gets no orders
+		l.others = append(l.others, r.Worker)
+		return
+	}
 	if l.refuse > 0 {
 		l.refuse--
 		l.sequence, l.received = 0, map[string]uint64{}
@@ -209,6 +216,7 @@ func (l *leader) take(r wire.Report) {
 		if l.durable {
 			jr.Durable = received
 		}
+		jr.Auditors = l.auditors
 		if !slices.ContainsFunc(receipt.Jobs, func(o wire.JobReceipt) bool { return o.Job == job }) {
 			receipt.Jobs = append(receipt.Jobs, jr)
 		}
@@ -261,6 +269,10 @@ func (l *leader) assign(id string, job jobs.Job, priority int, partitions uint64
 		r.Opens = append(r.Opens, wire.Opening{
 			Job: id, Kind: wire.JobKind{Name: job.Name(), Version: job.Version()}, Params: params, Priority: priority, Partitions: partitions,
 		})
+		if l.audit {
+			r.Opens[len(r.Opens)-1].Audit = jobs.MaxAudit
+			r.Jobs = append(r.Jobs, wire.JobReceipt{Job: id, Auditors: l.auditors})
+		}
 		first = wire.SpanID{Epoch: l.epoch, Number: l.number + 1}
 		for _, s := range spans {
 			l.number++

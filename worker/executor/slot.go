@@ -155,18 +155,11 @@ var errLost = errors.New("code was given up")
 // runClaim runs claimed partitions, and returns the first partition that is not done.
 func (s *slot) runClaim(span *session.HeldSpan, t *task, claim jobs.Span) (next uint64, err error) {
 	stack := t.stacks[s.number]
-	g := guard{w: s.w, limit: t.limits.Map}
 	var progress jobs.Progress
+	_, function := progress.At()
+	g := s.w.watch(t.limits.Map, &progress, claim.Lo, function)
 	if g.limit > 0 {
 		stack.Watch(&progress)
-		partition := claim.Lo
-		_, function := progress.At()
-		g.late = func() bool {
-			p, f := progress.At()
-			same := p == partition && f == function
-			partition, function = p, f
-			return same
-		}
 	}
 	gone, failed := g.run(t.ctx, func(ctx context.Context) (err error) {
 		next, err = stack.Run(ctx, claim, &s.stop)
@@ -227,9 +220,15 @@ type done struct {
 	err  error  // error of the partition next, or nil
 }
 
-// deliver passes the results of the partitions before d.hi and, if d.err is not nil, the failure of
+// deliver audits the results since the last delivery. Then deliver passes the results of the partitions before d.hi and, if d.err is not nil, the failure of
 // partition d.next to the session. deliver reports whether the slot may continue with the span.
 func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
+	if err := s.audit(span, t); err != nil {
+		if !errors.Is(err, errLost) {
+			s.rejectAudit(span, t, err)
+		}
+		return false
+	}
 	items, held, err := s.items(span, t, d.hi)
 	defer func() { t.dropUndelivered(items) }()
 	if errors.Is(err, errLost) {
@@ -280,6 +279,21 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 		}
 	}
 	return true
+}
+
+// rejectAudit drops the undelivered results of a span after a failed audit of one of its partitions. If
+// the job has ended or the worker stops, the failure is not reported.
+func (s *slot) rejectAudit(span *session.HeldSpan, t *task, err error) {
+	t.stacks[s.number] = nil
+	if t.ctx.Err() != nil {
+		return
+	}
+	f := failure(0, err)
+	t.logPanic(f.Partition, err)
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	s.w.session.Abandon(span, f)
+	s.handedOver()
 }
 
 // items removes the results of the partitions before hi from the stack and returns them as items.

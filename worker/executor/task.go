@@ -40,13 +40,19 @@ type task struct {
 
 // open opens a job in a goroutine. The caller must hold w.mu.
 func (w *Worker) open(o wire.Opening) {
+	t := w.newTask(o)
+	w.tasks[o.Job] = t
+	w.goroutines.Go(t.run)
+}
+
+// newTask returns the task of a job that is not open yet.
+func (w *Worker) newTask(o wire.Opening) *task {
 	t := &task{w: w, opening: o, limits: w.known[o.Kind].Limits()}
 	t.limits.Map = cmp.Or(o.PartitionTimeout, t.limits.Map)
 	t.ctx, t.cancel = context.WithCancel(w.life)
 	t.storage = jobStorage{w, o.Job, t.ctx}
 	t.ctx = jobs.WithFiles(t.ctx, t.storage)
-	w.tasks[o.Job] = t
-	w.goroutines.Go(t.run)
+	return t
 }
 
 // reusesMemory reports whether memory of the job's dropped partials may be reused. reusesMemory
@@ -156,7 +162,7 @@ func (t *task) open() (*jobs.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened.Audit(jobs.Audit{Share: o.Audit, Seed: o.Job})
+	opened.Audit(jobs.Audit{Share: o.Audit, Seed: o.Job, Defer: true})
 	if t.w.held != nil {
 		t.reuses = opened.Spares(t.spare, t.w.held.Reuse)
 	}

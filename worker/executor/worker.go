@@ -60,6 +60,7 @@ type Worker struct {
 	held       *holdings.Holdings // holdings of large partials; nil if the worker holds none
 	memory     chan struct{}      // wakes the link to check the memory; the buffer has one element
 	storeTurns chan struct{}      // semaphore for writes of held partials
+	auditTurns chan struct{}      // semaphore for second computations for other workers
 
 	mu      sync.Mutex // guards the fields below; never held during slow operations
 	work    *sync.Cond // signalled when a slot may find a span, or when quit is set
@@ -69,6 +70,9 @@ type Worker struct {
 	stores  map[*storing]bool
 	slots   []*slot
 	quit    bool // slots return and no call begins
+
+	audits     int // number of unanswered requests for second computations
+	lostAudits int // number of second computations that do not return
 }
 
 // timing contains the worker's durations, except the durations of the conversation with the leader.
@@ -76,6 +80,7 @@ type timing struct {
 	claim       time.Duration // approximate duration of the partitions in one claim
 	slice       time.Duration // how long a job keeps a slot while another job of the same priority has no slot
 	stopTimeout time.Duration // how long a job's code may take to return after its context is done
+	auditAlive  time.Duration // time between two messages of an auditor that is still working; after ten times as long it counts as dead
 	logEvery    time.Duration // shortest time between two log lines about the same kind of problem
 }
 
@@ -83,6 +88,7 @@ var defaultTiming = timing{
 	claim:       time.Millisecond,
 	slice:       time.Second,
 	stopTimeout: time.Second,
+	auditAlive:  time.Second,
 	logEvery:    10 * time.Second,
 }
 
@@ -113,6 +119,7 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 		memory:     make(chan struct{}, 1),
 		stores:     make(map[*storing]bool),
 		storeTurns: make(chan struct{}, maxStoring),
+		auditTurns: make(chan struct{}, cfg.Slots),
 	}
 	w.work = sync.NewCond(&w.mu)
 	hello := wire.Hello{Host: cfg.Host, PID: cfg.PID, Slots: cfg.Slots, Since: cfg.Since, Storage: cfg.Storage, Build: wire.ThisBuild(), Version: cfg.Version[:min(len(cfg.Version), wire.MaxVersion)], Holds: cfg.Bulk != nil}
@@ -160,6 +167,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	w.life, w.kill = context.WithCancel(context.WithoutCancel(ctx))
 	defer w.kill()
+	auditing, err := w.serveAudits()
+	if err != nil {
+		return fmt.Errorf("start worker: %w", err)
+	}
+	defer func() { _ = auditing.Unsubscribe() }() // Unsubscribe fails only if the connection is closed
 	w.mu.Lock()
 	for number := range w.cfg.Slots {
 		s := &slot{w: w, number: number}

@@ -33,6 +33,11 @@ func (s *Session) receive(r wire.Receipt) {
 	for _, o := range r.Opens {
 		s.addJob(o)
 	}
+	for _, r := range r.Jobs {
+		if j, _ := s.find(r.Job); j != nil {
+			j.auditors = r.Auditors
+		}
+	}
 	for _, c := range r.Cuts {
 		s.cut(c)
 	}

@@ -23,7 +23,7 @@ import (
 //	record EPOCH [followed=EPOCH]      the record in storage has EPOCH; the session asked while it followed the last asked epoch
 //	receipt [exchange=N] [epoch=N] [sequence=N] [every=D] [refused=TEXT] [storage=S]
 //	    [assign=(JOB,LO,HI)] [alone=(JOB,LO,HI)] [call=(JOB,FUNCTION)] [cut=(NUMBER,HI)] [received=(JOB,N)] [durable=(JOB,N)] [ended=JOB]
-//	    [holds] [release=(JOB,NODE)] [store=(JOB,NODE)]
+//	    [holds] [release=(JOB,NODE)] [store=(JOB,NODE)] [auditors=(JOB,WORKER...)]
 //	                                   by default of the last report; keys may be repeated; the opening
 //	                                   of a call of Plan has no plan; a merge is of node 1/0, and with a
 //	                                   third value its operands are held by the worker and the other worker
@@ -31,6 +31,7 @@ import (
 //	opened JOB, open-failed JOB
 //	announce JOB FUNCTION, announced   the span of the job that runs alone comes to a function
 //	take [slot=N]                      a slot takes a span; slot 1 by default
+//	auditors [slot=N]                  the workers that may audit its span
 //	run N [slot=N]                     it claims and runs N partitions
 //	deliver [slot=N] [size=BYTES] [held]  it delivers what it has run; items have one byte by default; held: they are
 //	                                   large, and the worker holds them
@@ -205,6 +206,8 @@ func (s *script) call() {
 		}
 		slot.done = jobs.Span{Lo: slot.span.claimed, Hi: slot.span.claimed}
 		s.printf("slot %s gets %v of %s", name, slot.span.id, slot.span.Job())
+	case "auditors":
+		s.printf("auditors of slot %s: %v", name, s.session.Auditors(slot.span))
 	case "run":
 		claim := s.session.Claim(slot.span, s.number(s.word(0)), false)
 		if claim.Empty() {
@@ -345,7 +348,7 @@ func (s *script) receipt() ReceiptHeard {
 			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: r.Epoch, Number: s.spans}, Job: a.Vals[0], Call: &call})
 		case "cut":
 			r.Cuts = append(r.Cuts, wire.Cut{ID: wire.SpanID{Epoch: r.Epoch, Number: s.number(a.Vals[0])}, Hi: s.number(a.Vals[1])})
-		case "received", "durable", "ended", "release", "store":
+		case "received", "durable", "ended", "release", "store", "auditors":
 			order = append(order, a.Vals[0])
 			switch a.Key {
 			case "received":
@@ -355,6 +358,8 @@ func (s *script) receipt() ReceiptHeard {
 				job(a.Vals[0]).Received = s.number(a.Vals[1])
 			case "ended":
 				job(a.Vals[0]).Ended = true
+			case "auditors":
+				job(a.Vals[0]).Auditors = a.Vals[1:]
 			case "release":
 				job(a.Vals[0]).Release = append(job(a.Vals[0]).Release, s.node(a.Vals[1]))
 			case "store":

@@ -30,6 +30,15 @@ type HeldSpan struct {
 // Job returns the ID of the span's job.
 func (h *HeldSpan) Job() string { return h.job.id }
 
+// Auditors returns the IDs of other workers that can run the span's job. The list is empty unless the
+// job is audited. A span that runs alone has no auditors, because it may end their processes.
+func (s *Session) Auditors(h *HeldSpan) []string {
+	if h == s.work.alone.span {
+		return nil
+	}
+	return h.job.auditors
+}
+
 // Left returns the number of partitions of the span that no slot has claimed.
 func (h *HeldSpan) Left() uint64 { return h.hi - h.claimed }
 

@@ -46,6 +46,7 @@ type job struct {
 	nodes     []*heldNode // held nodes in tree order
 	large     bool        // the worker has held a large partial of the job
 	lastTaken uint64      // value of work.taken when a slot last took a span of the job
+	auditors  []string    // other workers that can run the job, according to the last receipt; only for an audited job
 
 	items    []item // kept items; the first item has the number durable+1
 	durable  uint64 // number of the last durable item

@@ -1,0 +1,287 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
+)
+
+// maxAudits is the maximum number of requests that a worker has accepted and not answered.
+const maxAudits = 1 << 12
+
+// errNotAudited means that an auditor has computed nothing.
+var errNotAudited = errors.New("the worker audits nothing")
+
+// audit compares the audited values on the slot's merge stack with those that another worker
+// computes. If no other worker computes them, the slot does. An error is a *jobs.PartitionError or
+// errLost.
+func (s *slot) audit(span *session.HeldSpan, t *task) error {
+	for audited := range slices.Chunk(t.opened.Audited(t.stacks[s.number]), wire.MaxAudited) {
+		partitions := make([]uint64, len(audited))
+		for i, a := range audited {
+			partitions[i] = a.Partition
+		}
+		sums, by, err := s.recompute(span, t, partitions)
+		if err != nil {
+			return err
+		}
+		for i, a := range audited {
+			if err := a.Compare(sums[i], by); err != nil {
+				return &jobs.PartitionError{Partition: a.Partition, Err: err}
+			}
+		}
+	}
+	return nil
+}
+
+// recompute has partitions computed a second time. The result by says who computed them.
+func (s *slot) recompute(span *session.HeldSpan, t *task, partitions []uint64) (sums []jobs.SHA256, by string, err error) {
+	w := s.w
+	w.mu.Lock()
+	auditors := w.session.Auditors(span)
+	w.mu.Unlock()
+	for _, auditor := range auditors {
+		sums, err = t.ask(auditor, partitions)
+		if !errors.Is(err, errNotAudited) {
+			return sums, fmt.Sprintf(", by worker %s and by worker %s", w.cfg.ID, auditor), err
+		}
+	}
+	sums, gone, err := t.recompute(t.ctx, partitions)
+	if gone != nil {
+		s.lose(span, t, failure(0, err), gone)
+		return nil, "", errLost
+	}
+	return sums, "", err
+}
+
+// recompute computes partitions a second time on this worker. If the job's code does not return,
+// recompute returns a channel that receives a value when the code returns. An error is a
+// *jobs.PartitionError.
+func (t *task) recompute(ctx context.Context, partitions []uint64) (sums []jobs.SHA256, gone <-chan struct{}, err error) {
+	var progress jobs.Progress
+	g := t.w.watch(t.limits.Map, &progress, partitions[0], jobs.MapForAudit)
+	gone, err = g.run(ctx, func(ctx context.Context) (err error) {
+		sums, err = t.opened.Recompute(ctx, partitions, &progress)
+		return err
+	})
+	if err == nil {
+		return sums, nil, nil
+	}
+	partition, _ := progress.At()
+	if at, ok := errors.AsType[*jobs.PartitionError](err); ok {
+		partition, err = at.Partition, at.Err
+	}
+	if limit, ok := errors.AsType[*limitError](err); ok {
+		limit.what = jobs.MapForAudit
+	}
+	return nil, gone, &jobs.PartitionError{Partition: partition, Err: fmt.Errorf("audit: %w", err)}
+}
+
+// ask asks a worker to compute partitions a second time, and waits for the answer. If the worker
+// has not begun, ask returns errNotAudited. Otherwise an error is a *jobs.PartitionError: if the
+// worker died, the job may have ended its process, so the attempt counts as failed.
+func (t *task) ask(auditor string, partitions []uint64) ([]jobs.SHA256, error) {
+	nc := t.w.nc
+	inbox, answers := nc.NewInbox(), make(chan *nats.Msg, 16)
+	sub, err := nc.ChanSubscribe(inbox, answers)
+	if err != nil {
+		return nil, errNotAudited
+	}
+	defer func() { _ = sub.Unsubscribe() }() // tells the auditor to stop; Unsubscribe fails only if the connection is closed
+	request := wire.Encode(wire.AuditRequest{Opening: t.opening, Partitions: partitions})
+	ask := func() { _ = nc.PublishRequest(t.w.cfg.Subjects.Audit(auditor), inbox, request) } // a lost request is repeated
+	ask()
+	ended := func() error {
+		return &jobs.PartitionError{Partition: partitions[0], Err: fmt.Errorf("audit: worker %s did not finish the second computation", auditor)}
+	}
+	heard, begun := time.Now(), false
+	alive := t.w.timing.auditAlive
+	timer := time.NewTicker(alive)
+	defer timer.Stop()
+	for {
+		select {
+		case <-t.ctx.Done():
+			return nil, &jobs.PartitionError{Partition: partitions[0], Err: t.ctx.Err()}
+		case <-timer.C:
+			switch silence := time.Since(heard); {
+			case silence > 10*alive && begun:
+				return nil, ended()
+			case silence > 10*alive:
+				return nil, errNotAudited
+			case silence > 2*alive: // if the auditor has died, only a new request gets the answer that there are no responders
+				ask()
+			}
+		case m := <-answers:
+			switch nobody := m.Header.Get("Status") == "503"; {
+			case nobody && begun:
+				return nil, ended()
+			case nobody:
+				return nil, errNotAudited
+			}
+			answer, err := wire.Decode[wire.AuditAnswer](m.Data)
+			if err == nil {
+				err = answer.Validate(len(partitions))
+			}
+			switch {
+			case err != nil: // another program may have sent the message
+			case answer.Working:
+				heard, begun = time.Now(), true
+			default:
+				return sums(auditor, answer)
+			}
+		}
+	}
+}
+
+// sums returns the sums in an auditor's last answer, which is valid.
+func sums(auditor string, answer wire.AuditAnswer) (list []jobs.SHA256, err error) {
+	if f := answer.Failure; f != nil {
+		err := fmt.Errorf("worker %s: %s", auditor, f.Error)
+		if f.Permanent {
+			err = jobs.Permanent(err)
+		}
+		return nil, &jobs.PartitionError{Partition: f.Partition, Err: err}
+	}
+	for _, sum := range answer.Sums {
+		list = append(list, jobs.SHA256(sum))
+	}
+	if len(list) == 0 {
+		return nil, errNotAudited
+	}
+	return list, nil
+}
+
+// serveAudits answers the requests of other workers. The caller must unsubscribe.
+func (w *Worker) serveAudits() (*nats.Subscription, error) {
+	return w.nc.Subscribe(w.cfg.Subjects.Audit(w.cfg.ID), func(m *nats.Msg) {
+		request, err := wire.Decode[wire.AuditRequest](m.Data)
+		if err == nil {
+			err = request.Validate()
+		}
+		if err != nil || m.Reply == "" {
+			w.cfg.Logger.Debug("Message refused", "subject", m.Subject, "error", err)
+			return
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.quit || w.audits >= maxAudits {
+			_ = m.Respond(wire.Encode(wire.AuditAnswer{})) // if the answer is lost, the request is repeated
+			return
+		}
+		w.audits++
+		w.goroutines.Go(func() { w.answerAudit(m, request) })
+	})
+}
+
+// answerAudit computes the partitions of a request and answers it.
+func (w *Worker) answerAudit(m *nats.Msg, request wire.AuditRequest) {
+	ctx, cancel := context.WithCancel(w.life)
+	w.goroutines.Go(func() {
+		defer cancel()
+		w.keepWorking(ctx, m.Reply)
+	})
+	answer := w.computeAudit(ctx, request)
+	cancel()
+	_ = m.Respond(wire.Encode(answer)) // if the answer is lost, the request is repeated
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.audits--
+}
+
+// keepWorking tells the worker that sent a request that the answer follows. It returns if ctx is done, or
+// if that worker no longer waits.
+func (w *Worker) keepWorking(ctx context.Context, inbox string) {
+	working := wire.Encode(wire.AuditAnswer{Working: true})
+	for ctx.Err() == nil {
+		// Nobody responds. NATS answers at once that there are no responders if nobody waits.
+		next, cancel := context.WithTimeout(ctx, w.timing.auditAlive)
+		_, err := w.nc.RequestWithContext(next, inbox, working)
+		if !errors.Is(err, nats.ErrNoResponders) {
+			<-next.Done()
+		}
+		cancel()
+		if errors.Is(err, nats.ErrNoResponders) {
+			return
+		}
+	}
+}
+
+// computeAudit computes the partitions of a request. As many requests are computed at the same time
+// as the worker has slots.
+func (w *Worker) computeAudit(ctx context.Context, request wire.AuditRequest) wire.AuditAnswer {
+	select {
+	case w.auditTurns <- struct{}{}:
+		defer func() { <-w.auditTurns }()
+	case <-ctx.Done():
+		return wire.AuditAnswer{}
+	}
+	t, release, err := w.auditTask(request.Opening)
+	if err != nil {
+		w.cfg.Logger.Debug("Job cannot be opened for an audit", "job", request.Opening.Job, "error", firstLine(err))
+		return wire.AuditAnswer{}
+	}
+	computing, cancel := context.WithCancel(t.ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	sums, gone, err := t.recompute(computing, request.Partitions)
+	cancelled := computing.Err() != nil
+	if gone == nil {
+		release()
+	} else {
+		w.mu.Lock()
+		w.lostAudits++
+		w.mu.Unlock()
+		w.cfg.Logger.Error("A job's code does not return", "job", request.Opening.Job, "function", jobs.MapForAudit, "error", err)
+		w.goroutines.Go(func() {
+			<-gone
+			release()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.lostAudits--
+		})
+	}
+	var answer wire.AuditAnswer
+	switch {
+	case err != nil && cancelled: // the error is not a failure of the job's code
+	case err != nil:
+		f := failure(0, err)
+		answer.Failure = &f
+	default:
+		for _, sum := range sums {
+			answer.Sums = append(answer.Sums, sum[:])
+		}
+	}
+	return answer
+}
+
+// auditTask returns the task of a job. If the worker has not opened the job, auditTask opens it until
+// the caller calls release.
+func (w *Worker) auditTask(o wire.Opening) (t *task, release func(), err error) {
+	w.mu.Lock()
+	if w.lostAudits >= w.cfg.Slots {
+		w.mu.Unlock()
+		return nil, nil, errors.New("too many audits do not return")
+	}
+	if t := w.tasks[o.Job]; t != nil && t.opened != nil {
+		t.users.Add(1)
+		w.mu.Unlock()
+		return t, t.users.Done, nil
+	}
+	t = w.newTask(o)
+	w.mu.Unlock()
+	opened, err := t.open()
+	if err != nil {
+		t.cancel()
+		return nil, nil, err
+	}
+	t.opened = opened
+	return t, func() { t.cancel(); t.close(opened) }, nil
+}

@@ -1,0 +1,197 @@
+package executor
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
+)
+
+// fastAudits shortens the time after which an auditor counts as dead.
+func fastAudits(t *timing, _ *session.Timing) { t.auditAlive = 20 * time.Millisecond }
+
+// auditFleet is a worker w, an auditor b, and a leader that has all partitions audited.
+type auditFleet struct {
+	*leader
+	nc   *nats.Conn
+	w, b *running
+}
+
+func startAuditFleet(t *testing.T, here, there jobs.Job, auditors ...string) auditFleet {
+	t.Helper()
+	nc := connect(t, startServer(t, -1).ClientURL())
+	f := auditFleet{nc: nc}
+	f.w = startWorker(t, nc, noStore{t}, 2, []jobs.Job{here}, fastAudits)
+	f.b = startWorker(t, nc, noStore{t}, 1, []jobs.Job{there}, fastAudits, func(c *Config) { c.ID = "b" })
+	f.leader = startLeader(t, nc, 1)
+	f.audit, f.auditors = true, auditors
+	f.awaitWorker("b")
+	return f
+}
+
+// awaitWorker waits until a worker can answer requests.
+func (f auditFleet) awaitWorker(id string) {
+	f.wait("worker "+id, func() bool { return slices.Contains(f.others, id) })
+}
+
+// counting returns a job that counts the calls of Map.
+func counting(calls *atomic.Int64) jobs.Job {
+	return sum("sum", func(context.Context, uint64) error { calls.Add(1); return nil })
+}
+
+func TestAnotherWorkerAudits(t *testing.T) {
+	var here, there atomic.Int64
+	job := counting(&here)
+	f := startAuditFleet(t, job, counting(&there), "nobody", "b")
+	f.assign("j", job, 0, 5000, all(5000))
+	f.wait("everything finished", func() bool { return f.has("j", 5000, all(5000)) })
+	wantSum(t, f.leader, "j", job, 5000)
+	if here.Load() != 5000 || there.Load() != 5000 {
+		t.Errorf("%d calls here and %d by the auditor, want 5000 each", here.Load(), there.Load())
+	}
+}
+
+func TestAuditWithoutAnotherWorker(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		var here, there atomic.Int64
+		job := counting(&here)
+		f := startAuditFleet(t, job, counting(&there), "nobody")
+		partitions := uint64(100)
+		if f.alone = alone; alone { // the partition may end the auditor's process
+			f.auditors, partitions = []string{"b"}, 1
+		}
+		f.assign("j", job, 0, partitions, all(partitions))
+		f.wait("everything finished", func() bool { return f.has("j", partitions, all(partitions)) })
+		if here.Load() != 2*int64(partitions) || there.Load() != 0 {
+			t.Errorf("alone %v: %d calls here and %d by the auditor", alone, here.Load(), there.Load())
+		}
+	}
+}
+
+func TestAuditFindsWhatDependsOnTheWorker(t *testing.T) {
+	there := jobs.MustNew(jobs.Definition[struct{}, uint64, uint64]{
+		Name: "sum", Version: "1",
+		Plan:   func(context.Context, struct{}) (jobs.Plan, error) { return jobs.Plan{Partitions: 1000}, nil },
+		Open:   func(context.Context, struct{}, jobs.Plan) (jobs.Mapper[uint64], error) { return doubling{}, nil },
+		Merge:  func(left, right uint64) (uint64, error) { return left + right, nil },
+		Finish: func(_ context.Context, _ struct{}, root uint64) (uint64, error) { return root, nil },
+	})
+	f := startAuditFleet(t, sum("sum", nil), there, "b")
+	f.assign("j", sum("sum", nil), 0, 10, jobs.Span{Lo: 3, Hi: 10})
+	f.wait("a failure", func() bool { return len(f.failures) > 0 })
+	got := f.failures[0]
+	want := "audit: the partition was computed twice, by worker w and by worker b, and the partials have the SHA-256 "
+	if got.Partition != 3 || !got.Permanent || !strings.HasPrefix(got.Error, want) || f.nodes["j"] != nil {
+		t.Errorf("got %+v, and nodes %v", got, f.nodes["j"])
+	}
+}
+
+type doubling struct{}
+
+func (doubling) Map(_ context.Context, partition uint64) (uint64, error) { return 2 * partition, nil }
+
+func TestAuditorFails(t *testing.T) {
+	there := sum("sum", func(_ context.Context, p uint64) error {
+		if p == 5 {
+			panic("broken")
+		}
+		return nil
+	})
+	f := startAuditFleet(t, sum("sum", nil), there, "b")
+	f.assign("j", sum("sum", nil), 0, 10, jobs.Span{Lo: 5, Hi: 10})
+	f.wait("a failure", func() bool { return len(f.failures) > 0 })
+	if got := f.failures[0]; got.Partition != 5 || got.Permanent || !strings.HasPrefix(got.Error, "worker b: audit: panic: broken") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestAuditorDies has an auditor that begins and then no longer listens. The job may have ended its process,
+// so the attempt has failed.
+func TestAuditorDies(t *testing.T) {
+	f := startAuditFleet(t, sum("sum", nil), sum("sum", nil), "dying")
+	var sub *nats.Subscription
+	sub, err := f.nc.Subscribe(f.subjects.Audit("dying"), func(m *nats.Msg) {
+		_ = m.Respond(wire.Encode(wire.AuditAnswer{Working: true}))
+		_ = sub.Unsubscribe()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.assign("j", sum("sum", nil), 0, 10, jobs.Span{Lo: 7, Hi: 8})
+	f.wait("a failure", func() bool { return len(f.failures) > 0 })
+	if got := f.failures[0]; got.Partition != 7 || got.Permanent || got.Error != "audit: worker dying did not finish the second computation" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestAuditorIsSlowToAnswer has requests and answers lost, and other answers that are no answers.
+func TestAuditorIsSlowToAnswer(t *testing.T) {
+	var there atomic.Int64
+	f := startAuditFleet(t, sum("sum", nil), counting(&there), "slow")
+	requests := 0
+	sub, err := f.nc.Subscribe(f.subjects.Audit("slow"), func(m *nats.Msg) {
+		switch requests++; requests {
+		case 1:
+		case 2:
+			_ = m.Respond([]byte("no answer"))
+			_ = m.Respond(wire.Encode(wire.AuditAnswer{Sums: [][]byte{{1}}}))
+			_ = m.Respond(wire.Encode(wire.AuditAnswer{Working: true}))
+		default:
+			_ = f.nc.PublishRequest(f.subjects.Audit("b"), m.Reply, m.Data)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sub.Unsubscribe() })
+	f.assign("j", sum("sum", nil), 0, 1, all(1))
+	f.wait("everything finished", func() bool { return f.has("j", 1, all(1)) })
+	if there.Load() == 0 || len(f.failures) > 0 {
+		t.Errorf("%d calls by the auditor, failures %v", there.Load(), f.failures)
+	}
+}
+
+// TestAuditEndsWithTheJob checks that an auditor stops if the worker that asked no longer waits.
+func TestAuditEndsWithTheJob(t *testing.T) {
+	began, ended := make(chan struct{}), make(chan struct{})
+	there := sum("sum", func(ctx context.Context, _ uint64) error {
+		close(began)
+		<-ctx.Done()
+		close(ended)
+		return ctx.Err()
+	})
+	f := startAuditFleet(t, sum("sum", nil), there, "b")
+	f.assign("j", sum("sum", nil), 0, 1, all(1))
+	<-began
+	f.order(func(r *wire.Receipt) { r.Jobs = append(r.Jobs, wire.JobReceipt{Job: "j", Ended: true}) })
+	<-ended
+}
+
+// TestAuditorStops checks that another worker is asked if an auditor stops.
+func TestAuditorStops(t *testing.T) {
+	began := make(chan struct{})
+	there := sum("sum", func(ctx context.Context, _ uint64) error {
+		close(began)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	var third atomic.Int64
+	f := startAuditFleet(t, sum("sum", nil), there, "b", "c")
+	startWorker(t, f.nc, noStore{t}, 1, []jobs.Job{counting(&third)}, fastAudits, func(c *Config) { c.ID = "c" })
+	f.awaitWorker("c")
+	f.assign("j", sum("sum", nil), 0, 1, all(1))
+	<-began
+	f.b.kill()
+	f.wait("everything finished", func() bool { return f.has("j", 1, all(1)) })
+	if third.Load() != 1 || len(f.failures) > 0 {
+		t.Errorf("%d calls by the other auditor, failures %v", third.Load(), f.failures)
+	}
+}
