@@ -48,6 +48,12 @@ func (t *Task) Recompute(ctx context.Context, partitions []uint64, progress *Pro
 	return t.sums(ctx, partitions, progress)
 }
 
+// IsCloser reports whether the mapper implements [io.Closer].
+func (t *Task) IsCloser() bool {
+	_, ok := t.mapper.(io.Closer)
+	return ok
+}
+
 // Close closes the mapper if it implements [io.Closer]. No stack of the task may be
 // running.
 func (t *Task) Close() (err error) {

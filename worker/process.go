@@ -46,6 +46,7 @@ func (p *process) run(ctx context.Context) error {
 		Storage: p.storage, Version: p.cfg.Version,
 		Bulk: p.bulk, Memory: p.cfg.Memory, SpillDir: spillDir(p.cfg.SpillDir, p.log),
 		Jobs: p.cfg.Jobs, DrainTimeout: p.cfg.DrainTimeout, ReportDone: p.health.metrics.reportDone, Logger: p.log,
+		Leads: func() bool { return p.health.epoch.Load() != 0 },
 		ReadEpoch: func(ctx context.Context) (uint64, error) {
 			record, err := p.lease.Read(ctx)
 			return record.Epoch, err

@@ -69,6 +69,11 @@ type Config struct {
 	// soon after its context is done.
 	ReadEpoch func(ctx context.Context) (uint64, error)
 
+	// Leads reports whether this process is the leader; it must not block. The worker of the leader's
+	// process closes an ended job a second later than the other workers, so that a Close that ends
+	// its process does not end the leader and its followers at the same time. Leads may be nil.
+	Leads func() bool
+
 	// ReportDone, if not nil, is called after each report with the time between the first sending
 	// of the report and its receipt; it must not block.
 	ReportDone func(took time.Duration)
@@ -83,6 +88,9 @@ const minDrainTimeout = time.Second
 func (c Config) withDefaults() Config {
 	c.Slots = cmp.Or(c.Slots, runtime.GOMAXPROCS(0))
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 20*time.Second)
+	if c.Leads == nil {
+		c.Leads = func() bool { return false }
+	}
 	if c.ReportDone == nil {
 		c.ReportDone = func(time.Duration) {}
 	}

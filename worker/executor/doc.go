@@ -80,6 +80,8 @@
 //   - A job's code ends the process: if a span runs alone, the worker reports each function before
 //     the call, and waits until the leader has received the report. The leader therefore knows
 //     which function ended the process.
+//   - Close of an ended job ends the process, on each worker: the leader's own worker calls Close
+//     last, so that followers are there to take over.
 //   - An operand cannot be fetched from its holder, or its bytes are damaged: the call does not
 //     begin, and the worker reports the failed fetch with the holder's ID.
 //   - A merge fails after it has taken over held operands: the worker keeps the operands that the

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -79,6 +80,7 @@ func (t *task) run() {
 		t.storage.dropPartial(blob)
 	}
 	t.users.Wait()
+	t.delayClose(opened)
 	t.close(opened)
 	if t.ended() {
 		t.cleanUp(opened)
@@ -91,6 +93,20 @@ func (t *task) cleanUp(opened *jobs.Task) {
 	_, err := guard{w: t.w, limit: t.limits.Open}.run(t.w.life, opened.CleanUp)
 	if err != nil && t.w.life.Err() == nil {
 		t.w.cfg.Logger.Warn("Could not clean up after a job", "job", t.opening.Job, "error", err)
+	}
+}
+
+// delayClose waits before the job is closed if this process leads, because Close may end the
+// process (see [Config.Leads]).
+func (t *task) delayClose(opened *jobs.Task) {
+	if !opened.IsCloser() || !t.w.cfg.Leads() {
+		return
+	}
+	timer := time.NewTimer(t.w.timing.closeDelay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.w.life.Done():
 	}
 }
 

@@ -81,6 +81,7 @@ type timing struct {
 	slice       time.Duration // how long a job keeps a slot while another job of the same priority has no slot
 	stopTimeout time.Duration // how long a job's code may take to return after its context is done
 	auditAlive  time.Duration // time between two messages of an auditor that is still working; after ten times as long it counts as dead
+	closeDelay  time.Duration // how much later than other workers the worker of the leader's process closes an ended job
 	logEvery    time.Duration // shortest time between two log lines about the same kind of problem
 }
 
@@ -89,6 +90,7 @@ var defaultTiming = timing{
 	slice:       time.Second,
 	stopTimeout: time.Second,
 	auditAlive:  time.Second,
+	closeDelay:  time.Second,
 	logEvery:    10 * time.Second,
 }
 

@@ -325,6 +325,37 @@ func TestEndedJobIsCancelledAndClosed(t *testing.T) {
 	}
 }
 
+// The worker of the leader's process closes an ended job only after the delay, or when the worker
+// stops.
+func TestLeadersWorkerClosesLater(t *testing.T) {
+	for _, delay := range []time.Duration{time.Millisecond, time.Hour} {
+		nc := connect(t, startServer(t, -1).ClientURL())
+		closed := make(chan struct{})
+		job := jobs.MustNew(definition("sum", nil, func() { close(closed) }))
+		w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, func(own *timing, _ *session.Timing) { own.closeDelay = delay },
+			func(c *Config) { c.Leads = func() bool { return true } })
+		l := startLeader(t, nc, 1)
+		l.assign("j", job, 0, 1, all(1))
+		l.wait("the partition", func() bool { return l.has("j", 1, all(1)) })
+		l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "j", Ended: true}} })
+		if delay == time.Millisecond {
+			<-closed
+		}
+		l.wait("nothing held", func() bool { return len(l.last().Spans) == 0 })
+		select {
+		case <-closed:
+			if delay == time.Hour {
+				t.Error("closed before the delay had passed")
+			}
+		default:
+		}
+		if err := w.leave(); err != nil {
+			t.Fatal(err)
+		}
+		<-closed
+	}
+}
+
 // cleaningMapper signals when it cleans up.
 type cleaningMapper struct {
 	mapper
