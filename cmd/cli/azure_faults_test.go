@@ -232,7 +232,7 @@ var faultyParams = []string{"n=3000", "width=5", "sleep=30ms"}
 // TestSlowStorage delays each request by 2 s.
 func TestSlowStorage(t *testing.T) {
 	t.Parallel()
-	changeLeaders(t, faults.Always(faults.Fault{Delay: 2 * time.Second}))
+	changeLeaders(t, faults.Always(faults.Fault{Delay: time.Second}))
 }
 
 // TestRefusedWrites refuses one in three conditional writes.
