@@ -44,8 +44,11 @@ SINGLE := coordinator/ledger coordinator/term worker/session bench/sim jobs/wasm
 # The package with the longest tests, which are therefore started first.
 LONGEST := cmd/cli
 
+# One package more than there are cores: most tests wait for processes and timers.
+PARALLEL = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+
 # All packages are compiled first, because tests whose calls have time limits should not run beside
-# the compiler. go vet is the task of lint.
+# the compiler. go vet is the task of lint. Test binaries without debug information link faster.
 .PHONY: test
 test: ## all tests, with the race detector for packages with goroutines
 ifeq ($(RACE),)
@@ -53,8 +56,8 @@ ifeq ($(RACE),)
 endif
 	@failed=; \
 	$(GO) build $(RACE) ./... || failed=true; \
-	$(GO) test -vet=off -timeout 9m $(addprefix ./,$(SINGLE)) || failed=true; \
-	$(GO) test $(RACE) -vet=off -timeout 9m ./$(LONGEST) $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(SINGLE) $(LONGEST) | sed "s|^|$$($(GO) list -m)/|")") || failed=true; \
+	$(GO) test -vet=off -ldflags=-w -timeout 9m $(addprefix ./,$(SINGLE)) || failed=true; \
+	$(GO) test $(RACE) -vet=off -ldflags=-w -p $(PARALLEL) -timeout 9m ./$(LONGEST) $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(SINGLE) $(LONGEST) | sed "s|^|$$($(GO) list -m)/|")") || failed=true; \
 	test -z "$$failed"
 
 .PHONY: model
