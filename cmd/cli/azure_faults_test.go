@@ -229,7 +229,7 @@ func oneLostReceive(decide faults.Decide) faults.Decide {
 // faultyParams are the parameters of a job for which three workers need 6 s.
 var faultyParams = []string{"n=3000", "width=5", "sleep=30ms"}
 
-// TestSlowStorage delays each request by 2 s.
+// TestSlowStorage delays each request by 1 s.
 func TestSlowStorage(t *testing.T) {
 	t.Parallel()
 	changeLeaders(t, faults.Always(faults.Fault{Delay: time.Second}))
