@@ -137,6 +137,7 @@ func (k *keeper) start() (*kept, error) {
 	if err == nil {
 		run.Stdout = stdout
 		if one.calls, err = run.StdinPipe(); err == nil {
+			enlarge(one.calls)
 			err = k.guard.start(run.Cmd)
 		}
 		_ = stdout.Close() // the process has a duplicate of this file
@@ -222,7 +223,7 @@ func (k *kept) call(ctx context.Context, frame []byte) (status string, output []
 	sent := k.send(frame)
 	status, output, err = k.receive()
 	if err == nil {
-		err = <-sent // the process may have answered before it has read the whole call
+		err = k.awaitRead(sent)
 	}
 	if spared, early := spare(), inTime(); err == nil && !(spared && early) {
 		err = context.Canceled // the method why returns the reason, because the process was killed
@@ -246,6 +247,33 @@ func (k *kept) limit() (inTime func() bool) {
 	}
 	return k.late.Stop
 }
+
+// awaitRead waits until the process has read a call, after its answer. If the process writes more
+// instead, it may never read the rest.
+func (k *kept) awaitRead(sent <-chan error) error {
+	select {
+	case err := <-sent:
+		return err
+	default:
+	}
+	ticker := time.NewTicker(awaitReadEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case err := <-sent:
+			return err
+		case <-ticker.C:
+			if unread(k.output) > 0 {
+				_, _ = k.answers.Peek(k.answers.Buffered() + 1) // does not block
+			}
+			if err := k.quiet(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+const awaitReadEvery = 100 * time.Millisecond
 
 // quiet returns an error if the process has written data after its last answer.
 func (k *kept) quiet() error {

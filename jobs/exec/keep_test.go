@@ -282,3 +282,16 @@ func TestUnreadCall(t *testing.T) {
 		t.Errorf("got error %v, want one because of the parameter timeout", err)
 	}
 }
+
+// TestTooManyAnswers runs a kept program that answers each line of its call, so that it stops reading when
+// its standard output is full.
+func TestTooManyAnswers(t *testing.T) {
+	input := filepath.Join(t.TempDir(), "input")
+	if err := os.WriteFile(input, bytes.Repeat([]byte("0123456789abcde\n"), 1<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := runKeptOnce(t, nil, []string{"sed", "-u", "s/ .*//; s/$/ ok 0/"}, "input="+input, "keep=true")
+	if err == nil || !strings.Contains(err.Error(), `after the answer: want one answer for each call`) {
+		t.Errorf("got %v, want an error because of the second answer", err)
+	}
+}

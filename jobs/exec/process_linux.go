@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"io"
+	"os"
 	"os/exec"
 	"syscall"
 
@@ -27,6 +29,26 @@ func awaitExit(pid int) {
 	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 }
+
+// unread returns the number of bytes that can be read from a pipe without waiting.
+func unread(pipe *os.File) (n int) {
+	if c, err := pipe.SyscallConn(); err == nil {
+		_ = c.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	}
+	return n
+}
+
+// enlarge gives a pipe room for large calls, so that this process and the reader wait for each other less
+// often. An error is ignored: a user may have only a limited number of large pipes.
+func enlarge(pipe io.Writer) {
+	if f, ok := pipe.(syscall.Conn); ok {
+		if c, err := f.SyscallConn(); err == nil {
+			_ = c.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, largePipe) })
+		}
+	}
+}
+
+const largePipe = 1 << 20
 
 // memoryOf returns the resident memory of all processes of a process group in bytes, or 0 if the
 // memory cannot be measured.

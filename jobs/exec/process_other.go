@@ -5,6 +5,8 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
 )
 
@@ -16,6 +18,10 @@ func ownGroup(*exec.Cmd) {}
 func setAttributes(cmd *exec.Cmd, _ *account) { cmd.Err = errNeedsLinux }
 
 func awaitExit(int) {}
+
+func unread(*os.File) int { return 0 }
+
+func enlarge(io.Writer) {}
 
 func memoryOf(int) int64 { return 0 }
 

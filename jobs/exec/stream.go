@@ -44,23 +44,37 @@ func (m streamer) Stream(ctx context.Context, span jobs.Span) iter.Seq2[[]byte, 
 	}
 }
 
-// frame appends the call of a partition to a batch.
+// frame returns the frame of a partition's call. It may use the memory of batch, which is empty.
 func (m mapper) frame(ctx context.Context, batch []byte, number, partition uint64) ([]byte, error) {
+	numbers := [2]uint64{partition, m.partitions}
 	var input []byte
 	if m.describe {
 		input = m.description(partition)
 	}
-	if m.input != nil {
-		err := m.input.Each(ctx, partition, func(data []byte) error {
-			input = append(input, data...)
-			return nil
-		})
-		if err != nil {
-			return batch, fmt.Errorf("map: read input: %w", err)
-		}
+	if m.input == nil {
+		return append(appendHeader(batch, number, "map", numbers, len(input)), input...), nil
 	}
-	return append(appendHeader(batch, number, "map", [2]uint64{partition, m.partitions}, len(input)), input...), nil
+	_, _, length := m.input.Range(partition)
+	frame := make([]byte, maxHeader, maxHeader+len(input)+int(min(length, maxGuess))+lineGuess)
+	frame = append(frame, input...)
+	err := m.input.Each(ctx, partition, func(data []byte) error {
+		frame = append(frame, data...)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("map: read input: %w", err)
+	}
+	header := appendHeader(nil, number, "map", numbers, len(frame)-maxHeader)
+	frame = frame[maxHeader-len(header):]
+	copy(frame, header)
+	return frame, nil
 }
+
+const (
+	maxHeader = 100      // maximum number of bytes of the line of a call
+	maxGuess  = 64 << 20 // largest memory for a frame before its size is known, because compressed input grows
+	lineGuess = 4 << 10  // memory for the end of the last line
+)
 
 // stream makes the calls of a span in a kept process, and sends calls before earlier calls are
 // answered. If the process dies, the unanswered calls are retried one at a time, so that the error
@@ -138,7 +152,7 @@ func (s *stream) exchange() (status string, output []byte, err error) {
 	status, output, err = s.one.receive()
 	last := s.sent == s.lo+1
 	if err == nil && last {
-		err = <-s.written // the process may have answered before it has read the whole call
+		err = s.one.awaitRead(s.written)
 		s.written = nil
 	}
 	if !inTime() && err == nil {
@@ -188,7 +202,11 @@ func (s *stream) fill() error {
 		if s.sent > s.lo && s.bytes+size > pipeSize {
 			break // a larger write may block until the answers of the process are read
 		}
-		s.batch, s.read = append(s.batch, s.read...), s.read[:0]
+		if len(s.batch) == 0 && size > pipeSize {
+			s.batch, s.read = s.read, nil
+		} else {
+			s.batch, s.read = append(s.batch, s.read...), s.read[:0]
+		}
 		s.sizes[s.sent%maxAhead] = size
 		s.bytes += size
 		s.sent++
