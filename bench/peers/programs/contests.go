@@ -84,8 +84,10 @@ func contests(ctx context.Context, program, dir string, text int64) ([]contest, 
 			{"Bellwether", run("exec", fmt.Sprint("-ppartitions=", emptyCalls), "-pkeep=true", "--", at("empty")), false},
 		}, "100,000 calls/s per core"},
 		{fmt.Sprintf("words of %d MB of text, in Python", text/1e6), float64(text) / 1e6, "MB", []entry{
-			{"Bellwether", run("exec", "-pinput="+at("text"), "-pmerge=sum", "--send", at("words.py"), "--", "python3", "words.py"), false},
+			{"Bellwether, kept processes", run("exec", "-pinput="+at("text"), "-pmerge=sum", "-pkeep=true", "--send", at("kept_words.py"), "--send", at("bellwether.py"), "--", "python3", "kept_words.py"), false},
+			{"Bellwether, a process per block", run("exec", "-pinput="+at("text"), "-pmerge=sum", "--send", at("words.py"), "--", "python3", "words.py"), false},
 			{"one process", shell("python3 %s < %s | LC_ALL=C sort", at("words.py"), at("text")), false},
+			{"one process, by blocks", shell("python3 %s < %s | LC_ALL=C sort", at("block_words.py"), at("text")), false},
 		}, "1.8 × one process"},
 	}
 	for _, kernel := range []string{"primes", "montecarlo"} {

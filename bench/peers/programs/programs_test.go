@@ -1,6 +1,7 @@
 package programs
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -31,5 +32,28 @@ func TestEntryFails(t *testing.T) {
 	}
 	if _, output, err := (entry{command: []string{"echo", "text"}}).run(t.Context(), saved); err != nil || string(output) != "text\n" {
 		t.Errorf("got %q, %v", output, err)
+	}
+}
+
+// TestKeptProgram checks that the contest measures the example, in at most ten lines of Python.
+func TestKeptProgram(t *testing.T) {
+	for name, example := range map[string]string{"bellwether.py": "bellwether.py", "kept_words.py": "words.py"} {
+		got, err := source.ReadFile("source/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile("../../../jobs/exec/examples/" + example)
+		if err != nil || string(got) != string(want) {
+			t.Errorf("source/%s differs from the example %s: %v", name, example, err)
+		}
+		lines := 0
+		for line := range strings.Lines(string(got)) {
+			if strings.TrimSpace(line) != "" {
+				lines++
+			}
+		}
+		if name == "kept_words.py" && lines > 10 {
+			t.Errorf("%s has %d lines of Python, want at most 10", name, lines)
+		}
 	}
 }
