@@ -136,6 +136,10 @@ func startProgram(cmd *exec.Cmd) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, exec.ErrNotFound) && isFile(filepath.Join(cmd.Dir, cmd.Args[0])):
+		return jobs.Permanent(fmt.Errorf("start program: %w: the file was sent with the job, so name it ./%s", err, cmd.Args[0]))
+	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(cmd.Args[0], "./") && !isFile(cmd.Path):
+		return jobs.Permanent(fmt.Errorf("start program: %w: the working folder contains only files that were sent with the job, with --send", err))
 	case errors.Is(err, syscall.ETXTBSY), errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return fmt.Errorf("start program: %w: %w", err, errTemporary)
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOEXEC):
@@ -144,6 +148,11 @@ func startProgram(cmd *exec.Cmd) error {
 		return jobs.Permanent(fmt.Errorf("start program: %w: send long arguments in a file, with --send", err))
 	}
 	return fmt.Errorf("start program: %w", err)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // ended tells the guard process that a process group has ended. The caller must call ended before

@@ -295,3 +295,16 @@ func TestTooManyAnswers(t *testing.T) {
 		t.Errorf("got %v, want an error because of the second answer", err)
 	}
 }
+
+// TestProgramInWorkingFolder checks the hints for a program that was not sent, or is named without its folder.
+func TestProgramInWorkingFolder(t *testing.T) {
+	for command, want := range map[string]string{
+		"./nosuch": "only files that were sent with the job, with --send",
+		"words.sh": "the file was sent with the job, so name it ./words.sh",
+	} {
+		_, err := runKeptOnce(t, []string{"examples/words.sh"}, []string{command})
+		if !jobs.IsPermanent(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", command, err, want)
+		}
+	}
+}
