@@ -145,10 +145,10 @@ func (w *worker) perform(action session.Action) {
 				c.cancel()
 			}
 		}
+		w.dropPartials(a.Job, a.Blobs)
 		if t := w.tasks[a.Job]; t != nil {
 			delete(w.tasks, a.Job)
 			t.cancel()
-			w.dropPartials(a.Job, a.Blobs)
 		}
 	case session.WakeSlots:
 		w.fill()
@@ -243,6 +243,9 @@ func (w *worker) fill() {
 // the partials, because the leader may not know them.
 func (w *worker) dropPartials(job string, blobs []string) {
 	p := w.process
+	if len(blobs) == 0 {
+		return
+	}
 	p.spawn(func() {
 		for _, blob := range blobs {
 			if p.store.DropPartial(context.Background(), job, blob) == nil {

@@ -139,7 +139,7 @@ func (s *storing) run() {
 	delete(w.stores, s)
 	switch {
 	case s.ended && blob != "":
-		w.goroutines.Go(func() { s.storage.dropPartial(blob) })
+		w.dropBlobs(s.job, []string{blob})
 	case s.ended:
 	case err == nil:
 		w.session.NodeStored(s.job, s.node, blob)

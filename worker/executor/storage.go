@@ -67,6 +67,18 @@ func (s jobStorage) dropPartial(blob string) {
 	}
 }
 
+// dropBlobs removes blobs of a job that has ended, in a goroutine.
+func (w *Worker) dropBlobs(job string, blobs []string) {
+	if len(blobs) == 0 {
+		return
+	}
+	w.goroutines.Go(func() {
+		for _, blob := range blobs {
+			jobStorage{w, job, w.life}.dropPartial(blob)
+		}
+	})
+}
+
 // retry repeats a call to storage until the call succeeds, fails with an error that is not
 // retryable, or the context is done.
 func (s jobStorage) retry(doing string, call func() error, retryable func(error) bool) error {

@@ -35,8 +35,6 @@ type task struct {
 	partitions  atomic.Uint64  // number of partitions that have run so far
 	took        atomic.Int64   // slot time in nanoseconds of all partitions that have run so far
 	partialSize atomic.Int64   // size in bytes of the largest held partial of the job; 0 before the first one
-
-	orphans []string // names of blobs that are removed when the job has ended; set before ctx is done
 }
 
 // open opens a job in a goroutine. The caller must hold w.mu.
@@ -76,9 +74,6 @@ func (t *task) run() {
 		t.cancel() // the job has ended during its opening
 	}
 	<-t.ctx.Done()
-	for _, blob := range t.orphans {
-		t.storage.dropPartial(blob)
-	}
 	t.users.Wait()
 	t.delayClose(opened)
 	t.close(opened)

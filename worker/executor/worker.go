@@ -227,9 +227,9 @@ func (w *Worker) direct(action session.Action) {
 				c.cancel()
 			}
 		}
+		w.dropBlobs(a.Job, a.Blobs)
 		if t := w.tasks[a.Job]; t != nil {
 			delete(w.tasks, a.Job)
-			t.orphans = a.Blobs
 			t.cancel()
 			w.interrupt(t)
 		}

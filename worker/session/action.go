@@ -43,9 +43,9 @@ type OpenJob struct{ Opening wire.Opening }
 // and closes the job.
 type EndJob struct {
 	Job string
-	// Blobs are the names of the blobs that the worker has written and that may not be durable. The
-	// worker must remove the Blobs, because the leader may have removed the job's partials before
-	// it learned of them.
+	// Blobs are the names of the blobs that the worker has written and that the leader may not know.
+	// The worker must remove the Blobs, because they may have been written after the leader removed
+	// the job's partials.
 	Blobs []string
 }
 

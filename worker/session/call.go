@@ -65,6 +65,7 @@ func compareCalls(a, b *HeldCall) int {
 func (s *Session) Return(h *HeldCall, i wire.Item) (kept bool) {
 	s.endCall(h)
 	if h.dropped {
+		h.job.refuse(i)
 		return false
 	}
 	s.keep(h.job, item{Item: i, span: h.id})

@@ -83,20 +83,23 @@ func (s *Session) ReturnHeld(h *HeldCall, n wire.HeldNode) (kept bool) {
 }
 
 // NodeStored records that a held partial is in storage, in a blob. NodeStored reports whether the
-// session keeps the blob's name for the leader. If NodeStored returns false, the node is no longer
-// held, and the caller must remove the blob.
-func (s *Session) NodeStored(job string, n jobs.Node, blob string) (kept bool) {
+// session tells the leader of the blob. The session does not tell the leader if the node is no
+// longer held. If the node's job has ended, the caller must remove the blob.
+func (s *Session) NodeStored(job string, n jobs.Node, blob string) (told bool) {
 	j, _ := s.find(job)
 	if j == nil {
 		return false
 	}
+	stored := wire.Item{Partial: &wire.Partial{Node: n, Blob: blob, Stored: true}}
 	at, found := j.findNode(n)
 	if !found {
+		j.refuse(stored)
 		return false
 	}
 	h := j.nodes[at]
 	if h.stored == 0 {
-		s.keep(j, item{Item: wire.Item{Partial: &wire.Partial{Node: n, Blob: blob, Size: h.Size, Stored: true, Lacking: h.Lacking}}})
+		stored.Partial.Size, stored.Partial.Lacking = h.Size, h.Lacking
+		s.keep(j, item{Item: stored})
 		h.stored = j.last()
 		s.hurry()
 	}

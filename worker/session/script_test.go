@@ -33,14 +33,14 @@ import (
 //	take [slot=N]                      a slot takes a span; slot 1 by default
 //	auditors [slot=N]                  the workers that may audit its span
 //	run N [slot=N]                     it claims and runs N partitions
-//	deliver [slot=N] [size=BYTES] [held]  it delivers what it has run; items have one byte by default; held: they are
-//	                                   large, and the worker holds them
+//	deliver [slot=N] [size=BYTES] [held|blob]  it delivers what it has run; items have one byte by default; held: they
+//	                                   are large, and the worker holds them; blob: they are in storage
 //	hand-over [slot=N]                 up to where a slot that goes on would deliver
 //	stored JOB NODE, lost JOB NODE     a held partial is in storage, or lost
 //	release [slot=N]                   it gives its span back
 //	lose [slot=N]                      its code does not return
 //	take-call [call=N]                 a call begins; call 1 by default
-//	return [call=N] [failed|abandoned|held] it ends
+//	return [call=N] [failed|abandoned|held|blob] it ends
 //	lose-call [call=N]                 its code does not return
 //	wait [D]                           time passes, with a tick whenever one is due; without D, until one is
 //
@@ -185,7 +185,7 @@ func (s *script) call() {
 	switch s.d.Cmd {
 	case "stored":
 		if !s.session.NodeStored(s.word(0), s.node(s.word(1)), strings.Repeat("00", 32)) {
-			s.printf("the blob is not needed")
+			s.printf("the leader is not told")
 		}
 		return
 	case "lost":
@@ -268,6 +268,8 @@ func (s *script) callFunction(name string) {
 	}
 	switch {
 	case s.d.HasArg("failed"):
+	case s.d.HasArg("blob"):
+		item = wire.Item{Partial: storedPartial(call.Node)}
 	case call.Function == wire.Merge:
 		partial := wire.NewPartial(call.Node, []byte("merged"))
 		item = wire.Item{Partial: &partial}
@@ -288,10 +290,19 @@ func (s *script) items(slot *scriptSlot) (items []wire.Item, held []wire.HeldNod
 			held = append(held, wire.HeldNode{Node: n, Size: 1000})
 			continue
 		}
+		if s.d.HasArg("blob") {
+			items = append(items, wire.Item{Partial: storedPartial(n)})
+			continue
+		}
 		p := wire.NewPartial(slot.span.job.tree.Lift(n), make([]byte, s.number(s.text("size", "1"))))
 		items = append(items, wire.Item{Partial: &p})
 	}
 	return items, held
+}
+
+// storedPartial returns the partial of a node whose data is in a blob.
+func storedPartial(n jobs.Node) *wire.Partial {
+	return &wire.Partial{Node: n, Blob: fmt.Sprintf("%064x", n.Index), Size: 1000}
 }
 
 func (s *script) node(text string) jobs.Node {
@@ -393,6 +404,9 @@ func brief(a Action) string {
 	case OpenJob:
 		return "open job " + a.Opening.Job
 	case EndJob:
+		if len(a.Blobs) > 0 {
+			return fmt.Sprintf("end job %s, remove %d blobs", a.Job, len(a.Blobs))
+		}
 		return "end job " + a.Job
 	case DropNode:
 		return fmt.Sprintf("drop node %v of %s", a.Node, a.Job)

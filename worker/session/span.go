@@ -159,6 +159,9 @@ func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item, held ...wire.HeldNode) error {
 	s.handedOver(h)
 	if h.dropped {
+		for _, d := range delivered {
+			h.job.refuse(d)
+		}
 		return nil
 	}
 	items := make([]item, 0, len(delivered))

@@ -48,6 +48,8 @@ type job struct {
 	lastTaken uint64      // value of work.taken when a slot last took a span of the job
 	auditors  []string    // other workers that can run the job, according to the last receipt; only for an audited job
 
+	refused []string // names of blobs in items that the session did not keep
+
 	items    []item // kept items; the first item has the number durable+1
 	durable  uint64 // number of the last durable item
 	received uint64 // number of the last item that this leader has received or that is durable
@@ -81,18 +83,36 @@ func (j *job) knows(id wire.SpanID) bool {
 		slices.ContainsFunc(j.items, func(i item) bool { return i.span == id })
 }
 
-// blobs returns the names of the blobs to which the kept items refer.
+// blobs returns the names of the blobs that the leader may not know: the blobs of the kept items and
+// of the refused items.
 func (j *job) blobs() []string {
-	var list []string
+	list := slices.Clone(j.refused)
 	for _, i := range j.items {
-		if i.Partial != nil && i.Partial.Blob != "" {
-			list = append(list, i.Partial.Blob)
-		}
-		if i.Output != nil && i.Output.Blob != "" {
-			list = append(list, i.Output.Blob)
+		if blob := blobOf(i.Item); blob != "" {
+			list = append(list, blob)
 		}
 	}
 	return list
+}
+
+// refuse records the blob of an item that the session does not keep. The blob is removed at the
+// job's end. An earlier removal could lose a partial that is needed, because other items with the
+// same data have the same blob.
+func (j *job) refuse(i wire.Item) {
+	if blob := blobOf(i); blob != "" {
+		j.refused = append(j.refused, blob)
+	}
+}
+
+// blobOf returns the name of the blob that contains the data of an item, or "".
+func blobOf(i wire.Item) string {
+	switch {
+	case i.Partial != nil:
+		return i.Partial.Blob
+	case i.Output != nil:
+		return i.Output.Blob
+	}
+	return ""
 }
 
 // find returns the job with an ID and the job's index in work.jobs, or nil.
