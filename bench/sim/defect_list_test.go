@@ -67,6 +67,13 @@ var defects = []defect{
 		within: "200",
 	},
 	{
+		name:   "a worker does not tell a new leader which jobs it has",
+		file:   "worker/session/conversation.go",
+		old:    "j.listed = false\n",
+		new:    "_ = j\n",
+		within: "200",
+	},
+	{
 		name:   "releasing the lease removes its record",
 		file:   "election/memlease/memlease.go",
 		old:    "s.record.Held = false",

@@ -61,9 +61,9 @@
 //   - Calm simulations have no faults except deaths of processes. In calm simulations no worker
 //     computes a partition that another living worker finished, or holds a partial of, since before
 //     the current leader's term. If no process is killed, no partition is executed twice.
-//   - Within three minutes after the last fault every job has ended as expected, the queue is
-//     empty, and the job's index entry and partials are removed from storage. Nothing is left of a
-//     removed job, and the job does not start again.
+//   - Within three minutes after the last fault every job has ended as expected, all workers have
+//     closed the job, the queue is empty, and the job's index entry and partials are removed from
+//     storage. Nothing is left of a removed job, and the job does not start again.
 //
 // # Tests of the checks
 //

@@ -161,6 +161,11 @@ func (s *Sim) unended() string {
 		if j.removeIn >= 0 && !j.removed {
 			return fmt.Sprintf("job %s is to be removed", j.spec.ID)
 		}
+		for _, p := range s.processes {
+			if w := p.worker; p.alive && w != nil && !w.left && w.tasks[j.spec.ID] != nil {
+				return fmt.Sprintf("%s has not closed job %s", p.name, j.spec.ID)
+			}
+		}
 		if key := s.storage.remainder(j.spec.ID); key != "" && j.removed { // not an error yet, because a leader may be about to delete the blob
 			return fmt.Sprintf("%s is in storage of job %s, which was removed", key, j.spec.ID)
 		}

@@ -87,8 +87,7 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 	var c *contributor
 	if j == nil {
 		l.onUnknownJob(w, jr.Job, jr.First+uint64(len(jr.Items))-1)
-	} else {
-		s = w.share(j)
+	} else if s = w.share(j); len(jr.Items) > 0 {
 		s.opened = s.opened || slices.ContainsFunc(jr.Items, wire.Item.NeedsPlan)
 		s.ackDue = true
 		c = j.contributor(w.id)
@@ -165,7 +164,7 @@ func (l *Ledger) completeReceipt(w *worker) {
 		}
 	}
 	l.sendAssignments(w)
-	l.sendEndedParkedJobs(w)
+	l.checkUnknownJobs(w)
 	l.orderStores(w)
 	w.shares = slices.DeleteFunc(w.shares, func(s *jobShare) bool {
 		if s.job.state == jobEnded {

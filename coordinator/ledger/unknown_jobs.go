@@ -59,35 +59,46 @@ func (u *unknownJobs) markEnded(job string) {
 // of the last reported item, or 0 if there are no items. Items of a parked job are acknowledged, so
 // the worker stops resending them to this leader. Items of a job that may still be added are not
 // acknowledged, so the worker resends them.
+func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
+	if l.unknownJobs.ended[job] {
+		w.sendEnded(job)
+		return
+	}
+	if !slices.Contains(w.unknownJobs, job) {
+		w.unknownJobs = append(w.unknownJobs, job)
+	}
+	if lastItem > 0 && l.isParked(w, job) {
+		w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: job, Received: lastItem})
+	}
+}
+
+// isParked reports whether an unknown job of a worker is not looked up, because this leader cannot
+// work on it.
 //
 // A worker without a storage identity in its hello may use another storage and hold a job of that
 // storage. The leader would not find such a job in its own storage and would wrongly conclude that
 // the job had ended. The ledger therefore treats unknown jobs of such a worker as parked.
-func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
-	u := &l.unknownJobs
-	switch {
-	case u.ended[job]:
-		w.sendEnded(job)
-	case u.parked[job], l.cfg.Storage != "" && w.hello.Storage != l.cfg.Storage:
-		if !slices.Contains(w.parkedJobs, job) {
-			w.parkedJobs = append(w.parkedJobs, job)
-		}
-		if lastItem > 0 {
-			w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: job, Received: lastItem})
-		}
-	case !u.lookups[job] && len(u.lookups) < maxLookups:
-		u.lookups[job] = true
-		l.do(LookUpJob{job})
-	}
+func (l *Ledger) isParked(w *worker, job string) bool {
+	return l.unknownJobs.parked[job] || l.cfg.Storage != "" && w.hello.Storage != l.cfg.Storage
 }
 
-// sendEndedParkedJobs tells a worker which parked jobs in its reports have ended.
-func (l *Ledger) sendEndedParkedJobs(w *worker) {
-	w.parkedJobs = slices.DeleteFunc(w.parkedJobs, func(job string) bool {
-		if !l.unknownJobs.ended[job] {
-			return false
+// checkUnknownJobs tells a worker which of the unknown jobs in its reports have ended, and looks up
+// the others.
+func (l *Ledger) checkUnknownJobs(w *worker) {
+	u := &l.unknownJobs
+	w.unknownJobs = slices.DeleteFunc(w.unknownJobs, func(job string) bool {
+		j := l.jobsByID[job]
+		switch {
+		case u.ended[job]:
+			w.sendEnded(job)
+			return true
+		case j != nil:
+			w.share(j)
+			return true
+		case !l.isParked(w, job) && !u.lookups[job] && len(u.lookups) < maxLookups:
+			u.lookups[job] = true
+			l.do(LookUpJob{job})
 		}
-		w.sendEnded(job)
-		return true
+		return false
 	})
 }

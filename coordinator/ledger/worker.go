@@ -54,7 +54,7 @@ type worker struct {
 	pendingSteals int           // number of unconfirmed cuts that free work for this worker
 	nodes         []heldNode    // nodes that the worker held at its last report
 	unknownSpans  int           // number of the worker's spans of unknown jobs
-	parkedJobs    []string      // parked jobs that the worker has reported
+	unknownJobs   []string      // jobs that the worker has reported and that the ledger does not have
 }
 
 // departure describes a worker that died, left or was silent for too long.

@@ -177,16 +177,14 @@ func TestItemOfUnplannedJob(t *testing.T) {
 		Epoch: l.epoch, Worker: "w2", Sequence: 1, Hello: &wire.Hello{Host: "host", PID: 1, Slots: 1, Knows: planner.knows},
 		Jobs: []wire.JobReport{{Job: job, First: 1, Items: []wire.Item{{Partial: &partial}}}},
 	}
-	received := uint64(99)
+	var receipt *wire.Receipt
 	l.turn(func() {
-		l.term.Report(report, 100, func(r wire.Receipt) {
-			for _, j := range r.Jobs {
-				received = j.Received
-			}
-		})
+		l.term.Report(report, 100, func(r wire.Receipt) { receipt = &r })
 	})
-	c.until("the receipt", func() bool { return received != 99 })
-	if received != 0 {
-		t.Errorf("the leader has received %d items, want 0", received)
+	c.until("the receipt", func() bool { return receipt != nil })
+	for _, j := range receipt.Jobs {
+		if j.Received != 0 {
+			t.Errorf("the leader has received %d items of job %s, want 0", j.Received, j.Job)
+		}
 	}
 }

@@ -98,7 +98,8 @@ type HeldNode struct {
 }
 
 // JobReport has items First, First+1, … of one job. A worker numbers its items of a job
-// from 1 and continues the numbers under the next leader.
+// from 1 and continues the numbers under the next leader. A JobReport without items means that the
+// worker has the job and must be told when it ends.
 type JobReport struct {
 	Job   string `cbor:"1,keyasint"`
 	First uint64 `cbor:"2,keyasint"` // number of the first item

@@ -88,6 +88,7 @@ func (s *Session) startOver() {
 	s.schedule.urgent = true
 	for _, j := range s.work.jobs {
 		j.received = j.durable
+		j.listed = false
 	}
 }
 

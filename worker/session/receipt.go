@@ -104,6 +104,9 @@ func (s *Session) addJob(o wire.Opening) {
 		}
 	}
 	j, at := s.find(o.Job)
+	if j != nil {
+		j.listed = true
+	}
 	switch {
 	case j != nil && j.tree.Partitions() == 0:
 		j.opening, j.tree = o, tree
@@ -113,7 +116,7 @@ func (s *Session) addJob(o wire.Opening) {
 		return
 	}
 	last := s.work.ended[o.Job]
-	s.work.jobs = slices.Insert(s.work.jobs, at, &job{id: o.Job, opening: o, tree: tree, durable: last, received: last})
+	s.work.jobs = slices.Insert(s.work.jobs, at, &job{id: o.Job, opening: o, tree: tree, listed: true, durable: last, received: last})
 }
 
 // cut shortens a span, or drops a call that has not begun.

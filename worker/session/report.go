@@ -54,12 +54,13 @@ func (s *Session) nextReport() wire.Report {
 }
 
 // unreceived returns the items that the leader has not received, grouped by job, as many as fit
-// into a report. The result more is true if some items did not fit.
+// into a report. The result more is true if some items did not fit. A job without such items is
+// listed once in a conversation, so that the leader tells the worker when the job ends.
 func (s *Session) unreceived() (list []wire.JobReport, more bool) {
 	budget := itemBudget - s.work.nodes*nodeSize
 	for _, j := range s.work.jobs {
 		items := j.items[j.received-j.durable:]
-		if len(items) == 0 {
+		if len(items) == 0 && (j.listed || budget < jobSize) {
 			continue
 		}
 		budget -= jobSize
@@ -72,7 +73,8 @@ func (s *Session) unreceived() (list []wire.JobReport, more bool) {
 			budget -= i.size
 			report.Items = append(report.Items, i.Item)
 		}
-		if len(report.Items) > 0 {
+		if len(report.Items) > 0 || len(items) == 0 {
+			j.listed = true
 			list = append(list, report)
 		}
 		if more {

@@ -448,6 +448,10 @@ func briefReport(r wire.Report) string {
 		list = append(list, "draining")
 	}
 	for _, j := range r.Jobs {
+		if len(j.Items) == 0 {
+			list = append(list, "has "+j.Job)
+			continue
+		}
 		list = append(list, fmt.Sprintf("items %d to %d of %s", j.First, j.First+uint64(len(j.Items))-1, j.Job))
 	}
 	if r.More {

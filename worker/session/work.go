@@ -47,6 +47,7 @@ type job struct {
 	large     bool        // the worker has held a large partial of the job
 	lastTaken uint64      // value of work.taken when a slot last took a span of the job
 	auditors  []string    // other workers that can run the job, according to the last receipt; only for an audited job
+	listed    bool        // the leader knows that the worker has the job
 
 	refused []string // names of blobs in items that the session did not keep
 
