@@ -21,13 +21,16 @@ import (
 // listing is the list of a dataset's objects, sorted by name.
 type listing []source.Object
 
+// checkInput is the advice of the errors for a listing without objects.
+const checkInput = "check the parameter input, and that the workers see the same files"
+
 // list lists the objects of an input. An object that matches several patterns occurs only once in
 // the list.
 func list(ctx context.Context, from source.Lister, in Input) (l listing, err error) {
 	for _, pattern := range in.patterns() {
 		matches, err := listPattern(ctx, from, pattern)
 		if errors.Is(err, source.ErrNotFound) && !isJob(pattern) {
-			err = fmt.Errorf("%w: check the parameter input, and that the workers see the same files", err)
+			err = fmt.Errorf("%w: %s", err, checkInput)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", pattern, err)
@@ -36,7 +39,7 @@ func list(ctx context.Context, from source.Lister, in Input) (l listing, err err
 			return nil, fmt.Errorf("list %s: the output of the job has no rows: want a job whose output has rows", pattern)
 		}
 		if l = append(l, matches...); len(matches) == 0 {
-			return nil, fmt.Errorf("no object matches %q: check the parameter input, and that the workers see the same files", pattern)
+			return nil, fmt.Errorf("no object matches %q: %s", pattern, checkInput)
 		}
 	}
 	slices.SortFunc(l, func(a, b source.Object) int { return cmp.Compare(a.Name, b.Name) })
