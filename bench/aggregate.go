@@ -251,7 +251,7 @@ func (a *aggregation) killHalfWay(ctx context.Context, id string, p *procs.Proce
 		s, err := a.Cluster.Progress(ctx, id)
 		switch {
 		case errors.Is(err, client.ErrNotFound) && seen:
-			return errors.New("the job ended before a process could be killed: want larger vectors, or more")
+			return errors.New("the job ended before a process could be killed: want a longer job, with more input")
 		case err == nil:
 			seen = true
 		}
