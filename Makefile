@@ -37,28 +37,39 @@ azurite: ## run Azurite, the emulator of Azure Storage, until Ctrl-C
 	$(GO) run ./deploy/local/azurite/run
 
 # Packages whose code starts no goroutine: the state machines and jobs/wasm, for which TestImports
-# checks this, and the simulator, which runs coroutines. The race detector has nothing to find there,
-# and would make their tests five to fifteen times as slow.
-SINGLE := coordinator/ledger coordinator/term worker/session bench/sim jobs/wasm
+# checks this, the numeric jobs, and the simulator, which runs coroutines. The race detector has
+# nothing to find there, and would make their tests five to fifteen times as slow.
+SINGLE := coordinator/ledger coordinator/term worker/session bench/sim jobs/wasm jobs/primes jobs/montecarlo
 
-# The package with the longest tests, which are therefore started first.
-LONGEST := cmd/cli
+# Packages whose tests mainly wait for hundreds of processes. make race tests them with the race
+# detector. The race detector also runs in the processes of bench/chaos.
+PROCESSES := cmd/cli bench/hostile
 
-# One package more than there are cores: most tests wait for processes and timers.
-PARALLEL = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+# The tests with and without the race detector run at the same time, because most tests wait for
+# processes and timers. All packages are compiled first, because tests whose calls have time limits
+# should not run beside the compiler. go vet is the task of lint. Test binaries without debug
+# information link faster.
+TEST = $(GO) test -vet=off -ldflags=-w -timeout 9m
 
-# All packages are compiled first, because tests whose calls have time limits should not run beside
-# the compiler. go vet is the task of lint. Test binaries without debug information link faster.
 .PHONY: test
-test: ## all tests, with the race detector for packages with goroutines
+test: ## all tests, most of them with the race detector
 ifeq ($(RACE),)
 	@echo "The race detector needs a C compiler: testing without it." >&2
 endif
-	@failed=; \
-	$(GO) build $(RACE) ./... || failed=true; \
-	$(GO) test -vet=off -ldflags=-w -timeout 9m $(addprefix ./,$(SINGLE)) || failed=true; \
-	$(GO) test $(RACE) -vet=off -ldflags=-w -p $(PARALLEL) -timeout 9m ./$(LONGEST) $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(SINGLE) $(LONGEST) | sed "s|^|$$($(GO) list -m)/|")") || failed=true; \
-	test -z "$$failed"
+	@$(GO) build ./... && $(GO) build $(RACE) ./...
+	@$(MAKE) --no-print-directory -k -j2 test-plain test-race
+
+.PHONY: test-plain
+test-plain:
+	@$(TEST) -p 1 $(addprefix ./,$(PROCESSES) $(SINGLE))
+
+.PHONY: test-race
+test-race:
+	@$(TEST) $(RACE) $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(PROCESSES) $(SINGLE) | sed "s|^|$$($(GO) list -m)/|")")
+
+.PHONY: race
+race: ## the tests that start many processes, with the race detector
+	$(TEST) $(RACE) -p 1 $(addprefix ./,$(PROCESSES))
 
 .PHONY: model
 model: ## the model of the takeover, with and without defects (needs spin and a C compiler)
