@@ -51,6 +51,9 @@ PROCESSES := cmd/cli bench/hostile
 # information link faster.
 TEST = $(GO) test -vet=off -ldflags=-w -timeout 9m
 
+# One package more than there are cores.
+PARALLEL = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+
 .PHONY: test
 test: ## all tests, most of them with the race detector
 ifeq ($(RACE),)
@@ -65,7 +68,7 @@ test-plain:
 
 .PHONY: test-race
 test-race:
-	@$(TEST) $(RACE) $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(PROCESSES) $(SINGLE) | sed "s|^|$$($(GO) list -m)/|")")
+	@$(TEST) $(RACE) -p $(PARALLEL) $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(PROCESSES) $(SINGLE) | sed "s|^|$$($(GO) list -m)/|")")
 
 .PHONY: race
 race: ## the tests that start many processes, with the race detector

@@ -125,7 +125,7 @@ func (c *testCluster) until(what string, holds func() bool) {
 		}
 		// The pause between two checks limits the CPU time that checks with commands take from
 		// other processes.
-		time.Sleep(max(20*time.Millisecond, 9*time.Since(began)))
+		time.Sleep(max(20*time.Millisecond, min(9*time.Since(began), time.Second)))
 	}
 }
 

@@ -153,13 +153,19 @@ func (c *cluster) must(user string, answer any, args ...string) {
 
 func (c *cluster) until(what string, holds func() bool) {
 	c.t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+	deadline := time.Now().Add(60 * time.Second)
+	for {
+		began := time.Now()
+		if holds() {
+			return
+		}
 		if time.Now().After(deadline) {
 			for _, l := range c.logs {
 				c.t.Log(l)
 			}
 			c.t.Fatalf("timed out waiting until %s", what)
 		}
+		time.Sleep(min(9*time.Since(began), time.Second)) // commands take processor time from the workers
 	}
 }
 
