@@ -99,7 +99,8 @@ func (c *checks) replies(leader, worker *process, r wire.Receipt) {
 }
 
 // assigns is called when a leader replies to a worker's report. assigns records the spans and calls
-// that the receipt assigns to the worker, and checks that the auditors of a job are other workers that know it.
+// that the receipt assigns to the worker, and checks that the auditors of a job are other workers
+// that know it.
 func (c *checks) assigns(worker *process, r wire.Receipt) {
 	for _, j := range r.Jobs {
 		for _, id := range j.Auditors {

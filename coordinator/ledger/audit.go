@@ -4,8 +4,8 @@ import "github.com/bellwether-compute/bellwether/jobs/wire"
 
 // auditors returns the IDs of the workers that a worker should ask to compute audited partitions of a
 // job a second time. The list begins after the worker in the order of IDs, so that the requests of
-// all workers are spread evenly. The leader's own worker is an auditor only if no other worker can run the
-// job, and never if the job may have killed a leader.
+// all workers are spread evenly. The leader's own worker is an auditor only if no other worker can
+// run the job, and never if the job may have killed a leader.
 func (l *Ledger) auditors(w *worker, j *job) (list []string) {
 	if j.opening.Audit == 0 {
 		return nil

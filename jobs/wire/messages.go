@@ -312,7 +312,7 @@ type AuditRequest struct {
 }
 
 // AuditAnswer answers an AuditRequest. If none of its fields is set, the worker has computed nothing,
-// because it is stopping or has no capacity.
+// because it is stopping, has no capacity or cannot read the request.
 type AuditAnswer struct {
 	Working bool     `cbor:"1,keyasint,omitempty"` // the answer follows
 	Sums    [][]byte `cbor:"2,keyasint,omitempty"` // SHA-256 of each partition's encoded value

@@ -166,13 +166,12 @@ func (w *Worker) serveAudits() (*nats.Subscription, error) {
 		if err == nil {
 			err = request.Validate()
 		}
-		if err != nil || m.Reply == "" {
+		if err != nil {
 			w.cfg.Logger.Debug("Message refused", "subject", m.Subject, "error", err)
-			return
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.quit || w.audits >= maxAudits {
+		if err != nil || w.quit || w.audits >= maxAudits {
 			_ = m.Respond(wire.Encode(wire.AuditAnswer{})) // if the answer is lost, the request is repeated
 			return
 		}
@@ -196,8 +195,8 @@ func (w *Worker) answerAudit(m *nats.Msg, request wire.AuditRequest) {
 	w.audits--
 }
 
-// keepWorking tells the worker that sent a request that the answer follows. It returns if ctx is done, or
-// if that worker no longer waits.
+// keepWorking tells the worker that sent a request that the answer follows. It returns if ctx is
+// done, or if that worker no longer waits.
 func (w *Worker) keepWorking(ctx context.Context, inbox string) {
 	working := wire.Encode(wire.AuditAnswer{Working: true})
 	for ctx.Err() == nil {
@@ -223,7 +222,7 @@ func (w *Worker) computeAudit(ctx context.Context, request wire.AuditRequest) wi
 	case <-ctx.Done():
 		return wire.AuditAnswer{}
 	}
-	t, release, err := w.auditTask(request.Opening)
+	t, release, err := w.auditTask(ctx, request.Opening)
 	if err != nil {
 		w.cfg.Logger.Debug("Job cannot be opened for an audit", "job", request.Opening.Job, "error", firstLine(err))
 		return wire.AuditAnswer{}
@@ -263,12 +262,13 @@ func (w *Worker) computeAudit(ctx context.Context, request wire.AuditRequest) wi
 }
 
 // auditTask returns the task of a job. If the worker has not opened the job, auditTask opens it until
-// the caller calls release.
-func (w *Worker) auditTask(o wire.Opening) (t *task, release func(), err error) {
+// the caller calls release. The job's limit for Open includes the time in which storage is
+// unavailable, because another worker waits.
+func (w *Worker) auditTask(ctx context.Context, o wire.Opening) (t *task, release func(), err error) {
 	w.mu.Lock()
-	if w.lostAudits >= w.cfg.Slots {
+	if w.life.Err() != nil || w.lostAudits >= w.cfg.Slots { // life ends under mu: no ended task gets a user
 		w.mu.Unlock()
-		return nil, nil, errors.New("too many audits do not return")
+		return nil, nil, errors.New("the worker is stopping, or too many audits do not return")
 	}
 	if t := w.tasks[o.Job]; t != nil && t.opened != nil {
 		t.users.Add(1)
@@ -277,6 +277,8 @@ func (w *Worker) auditTask(o wire.Opening) (t *task, release func(), err error) 
 	}
 	t = w.newTask(o)
 	w.mu.Unlock()
+	defer context.AfterFunc(ctx, t.cancel)()
+	defer time.AfterFunc(t.limits.Open, t.cancel).Stop()
 	opened, err := t.open()
 	if err != nil {
 		t.cancel()

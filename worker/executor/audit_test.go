@@ -2,8 +2,10 @@ package executor
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -113,8 +116,8 @@ func TestAuditorFails(t *testing.T) {
 	}
 }
 
-// TestAuditorDies has an auditor that begins and then no longer listens. The job may have ended its process,
-// so the attempt has failed.
+// TestAuditorDies has an auditor that begins and then no longer listens. The job may have ended its
+// process, so the attempt has failed.
 func TestAuditorDies(t *testing.T) {
 	f := startAuditFleet(t, sum("sum", nil), sum("sum", nil), "dying")
 	var sub *nats.Subscription
@@ -156,6 +159,78 @@ func TestAuditorIsSlowToAnswer(t *testing.T) {
 	f.wait("everything finished", func() bool { return f.has("j", 1, all(1)) })
 	if there.Load() == 0 || len(f.failures) > 0 {
 		t.Errorf("%d calls by the auditor, failures %v", there.Load(), f.failures)
+	}
+}
+
+// TestAuditorCannotReadRequest checks that an auditor answers a request of another format at once,
+// because the worker that asked would wait for the answer.
+func TestAuditorCannotReadRequest(t *testing.T) {
+	f := startAuditFleet(t, sum("sum", nil), sum("sum", nil))
+	m, err := f.nc.Request(f.subjects.Audit("b"), []byte("no request"), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := wire.Decode[wire.AuditAnswer](m.Data)
+	if err != nil || answer.Working || answer.Sums != nil || answer.Failure != nil {
+		t.Errorf("got %+v, %v", answer, err)
+	}
+}
+
+// TestAuditorIsBusy has an auditor with one slot work for much longer than auditors may be silent. Two
+// slots wait for it.
+func TestAuditorIsBusy(t *testing.T) {
+	var here, there atomic.Int64
+	release := make(chan struct{})
+	busy := sum("sum", func(context.Context, uint64) error {
+		there.Add(1)
+		<-release
+		return nil
+	})
+	f := startAuditFleet(t, counting(&here), busy, "b")
+	var mu sync.Mutex
+	working := map[string]int{} // number of messages, by the subject of the waiting slot
+	sub, err := f.nc.Subscribe("_INBOX.>", func(m *nats.Msg) {
+		if answer, err := wire.Decode[wire.AuditAnswer](m.Data); err == nil && answer.Working {
+			mu.Lock()
+			defer mu.Unlock()
+			working[m.Subject]++
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sub.Unsubscribe() })
+	f.assign("j", counting(&here), 0, 2, jobs.Span{Lo: 0, Hi: 1}, jobs.Span{Lo: 1, Hi: 2})
+	f.wait("20 messages to each slot", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(working) == 2 && slices.Min(slices.Collect(maps.Values(working))) >= 20
+	})
+	close(release)
+	f.wait("everything finished", func() bool { return f.has("j", 2, all(2)) })
+	if here.Load() != 2 || there.Load() != 2 || len(f.failures) > 0 {
+		t.Errorf("%d calls here and %d by the auditor, failures %v", here.Load(), there.Load(), f.failures)
+	}
+}
+
+// unavailable is a store that cannot be reached.
+type unavailable struct{ noStore }
+
+func (unavailable) Plan(context.Context, string) (jobs.Plan, error) {
+	return jobs.Plan{}, store.ErrUnavailable
+}
+
+// TestAuditorHasNoStorage checks that another worker is asked if an auditor cannot read the plan.
+func TestAuditorHasNoStorage(t *testing.T) {
+	d := definition("sum", nil, nil)
+	d.Limits.Open = 20 * time.Millisecond
+	w := startWorker(t, connect(t, startServer(t, -1).ClientURL()), unavailable{noStore{t}}, 1, []jobs.Job{jobs.MustNew(d)}, nil)
+	l := startLeader(t, w.nc, 1)
+	l.wait("a report", func() bool { return len(l.reports) > 0 })
+	opening := wire.Opening{Job: "j", Kind: wire.JobKind{Name: "sum", Version: "1"}, Params: jobs.Params("{}"), Partitions: 5, InStore: true}
+	answer := w.computeAudit(t.Context(), wire.AuditRequest{Opening: opening, Partitions: []uint64{3}})
+	if answer.Sums != nil || answer.Failure != nil {
+		t.Errorf("got %+v, want an empty answer", answer)
 	}
 }
 

@@ -46,8 +46,8 @@
 //
 // # Audits
 //
-// If a job is audited (see [jobs.Audit]), a slot's merge stack records the hash of each audited value.
-// Before the slot delivers results, it has the audited partitions computed again by another worker,
+// If a job is audited (see [jobs.Audit]), a slot's merge stack records the hash of each audited
+// value. Before the slot delivers results, it has the audited partitions computed again by another worker,
 // and compares the hashes. No state of an audit must survive, because a partition does not count
 // before its audit:
 //
@@ -56,11 +56,14 @@
 //	compares       ◀── every second: working ── Map
 //	delivers       ◀── hashes ─────────────────
 //
-// The auditors do not need a free slot, so workers may wait for each other. The last receipt names them. The
-// slot computes the partitions itself if there is none, or if the span runs alone, because its
-// partition may end the auditor's process. What can fail in an audit:
+// The auditors do not need a free slot, so workers may wait for each other. The last receipt names
+// them. The slot computes the partitions itself if there is none, or if the span runs alone,
+// because its partition may end the auditor's process. What can fail in an audit:
 //
 //   - The auditor has died, is stopping, or cannot open the job: the slot asks the next one.
+//   - The auditor cannot read the request, or its storage is unavailable for longer than the job's
+//     limit for Open: the same.
+//   - The auditor is busy: it repeats that it is working, and the slot waits.
 //   - A request or an answer is lost: the request is repeated after two seconds. A second computation
 //     does no harm.
 //   - The auditor dies after it has begun: the attempt has failed, because the partition may have ended

@@ -161,8 +161,8 @@ func (l *link) perform(action session.Action) {
 		if a.Running > 0 {
 			w.cfg.Logger.Warn("Draining takes too long, running partitions are cancelled", "running", a.Running)
 		}
-		w.kill()
 		w.mu.Lock()
+		w.kill()
 		w.work.Broadcast() // wake task.before, which waits for the receipt
 		w.mu.Unlock()
 	case session.Leave:

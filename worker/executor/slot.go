@@ -220,8 +220,9 @@ type done struct {
 	err  error  // error of the partition next, or nil
 }
 
-// deliver audits the results since the last delivery. Then deliver passes the results of the partitions before d.hi and, if d.err is not nil, the failure of
-// partition d.next to the session. deliver reports whether the slot may continue with the span.
+// deliver audits the results since the last delivery. Then deliver passes the results of the
+// partitions before d.hi and, if d.err is not nil, the failure of partition d.next to the session.
+// deliver reports whether the slot may continue with the span.
 func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	if err := s.audit(span, t); err != nil {
 		if !errors.Is(err, errLost) {

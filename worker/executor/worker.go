@@ -187,8 +187,8 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // stop ends all slots and tasks.
 func (w *Worker) stop() error {
-	w.kill()
 	w.mu.Lock()
+	w.kill()
 	w.quit = true
 	w.interrupt(nil)
 	w.work.Broadcast()
