@@ -23,6 +23,9 @@ message names the values and says how to fix them.
 {{- if ne (empty $v.nats.tlsSecret.certKey) (empty $v.nats.tlsSecret.keyKey) -}}
 {{- fail "nats.tlsSecret.certKey and nats.tlsSecret.keyKey go together" -}}
 {{- end -}}
+{{- if and $v.exec.programs (not (has "exec" $v.allow)) -}}
+{{- fail "exec.programs needs exec in allow: without it, workers do not run the job exec" -}}
+{{- end -}}
 {{- $azure := $v.storage.azure -}}
 {{- if eq $v.storage.type "azure" -}}
 {{- if not (or $azure.account $azure.connectionSecret.name) -}}
