@@ -46,12 +46,30 @@
 // module several times slower. A host process compiles each module once, or loads the machine code
 // that another process of the worker has compiled. A worker keeps at most 512 MiB of machine code.
 //
+// # Memory
+//
+// The parameter memory is the maximum size of a module's memory in a call, rounded down
+// to pages of 64 KiB. The value is part of the job, so memory.grow fails at the same size on every
+// worker, and a result cannot depend on how much memory a worker has. At the limit, memory.grow
+// returns -1 to the module. Then a program of Go ends with exit status 2, and malloc of C returns a
+// null pointer. BELLWETHER_MEMORY tells a command the limit in advance. If the initial memory of a
+// module is larger than the limit, the job fails when it is opened.
+//
+// The host process has a limit of its own, which protects the worker: the parameter memory, four
+// times the parameter max-output, and 1 GiB. Package exec describes how it enforces the limit. A
+// module can reach this limit with large tables, or if its code is so large that the compiler needs
+// the memory. Then the host process is killed, and the attempt fails.
+//
+// Each slot has a host process, so a worker needs at least the parameter memory times the number of
+// its slots. If it has less, the kernel may kill a host process or the worker.
+//
 // # Speed
 //
 // The compiler that made a module decides how fast the module is. Measured on 2 cores beside the same
-// computation as a program of Go, by the contest "programs" of bench/peers: a module that clang 14 made
-// from C took 2.0 times as long for a sieve and 1.05 times as long for option prices. A module that Go
-// 1.26 made took 5 and 3.2 times as long.
+// computation as a program of Go, by the contest "programs" of bench/peers: a module that clang 14
+// made from C took 2.04 times as long for primes and 1.05 times as long for option prices. A module
+// that Go 1.26 made took 5.07 and 3.17 times as long. So for code that computes much, choose C, or
+// another language that LLVM compiles.
 //
 // # What can fail
 //
