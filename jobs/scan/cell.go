@@ -107,8 +107,12 @@ func compareFields(a, b []byte) int {
 func compareText(a []byte, b string) int { return strings.Compare(string(a), b) }
 
 // mixedError is the error for a column that contains both numbers and other text.
-type mixedError struct{ column, number, text string }
+type mixedError struct {
+	column, number, text string
+	object               string // object that contains the text
+	offset               int64  // offset of the text's record in the object
+}
 
 func (e mixedError) Error() string {
-	return fmt.Sprintf("column %q has numbers, such as %s, and other text, such as %.80q: leave out one kind with the parameter where", e.column, e.number, e.text)
+	return fmt.Sprintf("%s: byte %d: column %q has numbers, such as %s, and other text, such as %.80q here: leave out one kind with the parameter where", e.object, e.offset, e.column, e.number, e.text)
 }

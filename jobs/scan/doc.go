@@ -89,7 +89,7 @@
 //   - A field is not a number where a number is needed: the record is bad. Depending on the
 //     parameter on-error, the job fails or the record is skipped.
 //   - The values of a column of min or max are partly numbers and partly other text: Finish fails,
-//     and the error contains an example of each.
+//     and the error contains an example of each, with the object and the byte offset of the text.
 //   - A group of top(x,n) has more than 65,536 distinct values: Finish fails. The result is never
 //     an approximation, because approximate results would depend on the split.
 //   - A result without output has more than 100,000 rows, or with aggregates more than 1,000,000

@@ -32,7 +32,7 @@ var Definition = func() jobs.Definition[Params, dataset.Partial[*table], Result]
 var storage = dataset.Open()
 
 var job = dataset.Job[Params, *table, Result]{
-	Name: "scan", Version: "6", Summary: "a table from files or blobs: filter, group, aggregate, sort",
+	Name: "scan", Version: "7", Summary: "a table from files or blobs: filter, group, aggregate, sort",
 	Defaults: func() Params {
 		in := dataset.Defaults()
 		return Params{Format: in.Format, Header: in.Header, Quote: in.Quote, OnError: in.OnError, Block: in.Block, OutputFormat: string(output.CSV)}

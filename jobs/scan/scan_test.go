@@ -182,7 +182,7 @@ func TestErrors(t *testing.T) {
 		"where=status >= 500":                                 "the columns are vendor, fare, city",
 		"by=town;aggregate=count":                             "the columns are vendor, fare, city",
 		"aggregate=sum(fare)":                                 "trips.csv: byte 82: column \"fare\" is \"x\": want a number",
-		"aggregate=min(fare)":                                 "has numbers, such as 3, and other text, such as \"x\"",
+		"aggregate=min(fare)":                                 "trips.csv: byte 82: column \"fare\" has numbers, such as 3, and other text, such as \"x\" here",
 		"aggregate=count;where=fare > 3":                      "byte 82: column \"fare\" is \"x\": want a number",
 		"aggregate=count;where=fare * 2 > 3":                  "byte 82: parameter where",
 		"aggregate=count;where=now().Year() > 3 and fare > 3": "the function now is not allowed here",
@@ -336,6 +336,7 @@ func FuzzRun(f *testing.F) {
 	full.bind(all, make([]int, len(all)))
 	full.group([]byte("a"))
 	full.group(nil)
+	full.states[2].(*extremes).list[1] = extreme{hasText: true, text: "b", object: "c.csv", offset: 300}
 	_, seed, err := full.Split()
 	if err != nil {
 		f.Fatal(err)

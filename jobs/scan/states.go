@@ -185,6 +185,8 @@ type extreme struct {
 	hasNumber, hasText bool
 	number             exact.Number
 	text               string
+	object             string // object that contains the text
+	offset             int64  // offset of the text's record in the object
 }
 
 func (e *extremes) bind(column int) { e.column = column }
@@ -203,6 +205,7 @@ func (e *extremes) add(group int, v *values) {
 	text := v.field(e.column)
 	if len(text) > 0 && (!at.hasText || compareText(text, at.text) == e.sign) {
 		at.text, at.hasText = string(text), true
+		at.object, at.offset = v.record.Object(), v.record.Offset()
 	}
 }
 
@@ -213,6 +216,7 @@ func (e *extremes) merge(group int, from states, other int) {
 	}
 	if with.hasText && (!at.hasText || compareText([]byte(with.text), at.text) == e.sign) {
 		at.text, at.hasText = with.text, true
+		at.object, at.offset = with.object, with.offset
 	}
 }
 
@@ -233,7 +237,7 @@ func (e *extremes) append(b []byte, group int) []byte {
 		b = one.Append(b)
 	}
 	if at.hasText {
-		b = appendText(b, at.text)
+		b = binary.AppendUvarint(appendText(appendText(b, at.text), at.object), uint64(at.offset))
 	}
 	return b
 }
@@ -252,20 +256,36 @@ func (e *extremes) read(b []byte) (_ []byte, err error) {
 		at.number = one.Number()
 	}
 	if at.hasText {
-		var text []byte
-		if text, b, err = readText(b); err != nil {
+		if b, err = at.readText(b); err != nil {
 			return nil, err
 		}
-		at.text = string(text)
 	}
 	e.list = append(e.list, at)
 	return b, nil
 }
 
+// readText decodes the text of an extreme and its position.
+func (x *extreme) readText(b []byte) (_ []byte, err error) {
+	text, b, err := readText(b)
+	if err != nil {
+		return nil, err
+	}
+	object, b, err := readText(b)
+	if err != nil {
+		return nil, err
+	}
+	offset, size := binary.Uvarint(b)
+	if size <= 0 || offset > math.MaxInt64 {
+		return nil, errStates
+	}
+	x.text, x.object, x.offset = string(text), string(object), int64(offset)
+	return b[size:], nil
+}
+
 func (e *extremes) result(group int, a aggregate) (cell, error) {
 	switch at := e.list[group]; {
 	case at.hasNumber && at.hasText:
-		return null, mixedError{a.column, at.number.String(), at.text}
+		return null, mixedError{a.column, at.number.String(), at.text, at.object, at.offset}
 	case at.hasNumber:
 		return decimal(at.number.Short()), nil
 	case at.hasText:
