@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -169,6 +170,8 @@ func (c *condition) compileSlow(node ast.Node, index func(name string) int) (tes
 			if !operand.texts[name] {
 				if n, ok := v.number(columns[i]); ok {
 					env[name] = n.Float()
+				} else if f, ok := v.notFinite(columns[i]); ok {
+					env[name] = f
 				}
 			}
 		}
@@ -286,7 +289,14 @@ func compileComparison(n *ast.BinaryNode, index func(name string) int) (test, bo
 			if len(v.field(at)) == 0 { // a comparison with a missing value is not true
 				return false, nil
 			}
-			return false, v.noNumber(at)
+			f, ok := v.notFinite(at)
+			switch {
+			case !ok:
+				return false, v.noNumber(at)
+			case math.IsNaN(f):
+				return n.Operator == "!=", nil
+			}
+			return is[1+int(math.Copysign(1, f))], nil
 		}
 		return is[number.Compare(&want)+1], nil
 	}, true

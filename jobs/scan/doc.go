@@ -43,7 +43,9 @@
 // A float of a Parquet object that is infinite or NaN is not a number. The aggregates count,
 // distinct and top, and the parameters by and columns, use its text: +Inf, -Inf or NaN. For the
 // other aggregates a record with such a float is bad: the job fails, or skips the record and counts
-// it if the parameter on-error is skip. The expression x not in ['+Inf', '-Inf', 'NaN'] in where
+// it if the parameter on-error is skip. A comparison in where treats the texts of infinities and of
+// NaN as the float64 values, in all formats: +Inf is larger than all numbers, and NaN is neither
+// less than, equal to nor greater than any number. The expression x not in ['+Inf', '-Inf', 'NaN'] in where
 // leaves such records out.
 //
 // No aggregate depends on the order of the records, so the result has the same bytes for every

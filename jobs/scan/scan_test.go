@@ -382,6 +382,50 @@ func TestInfinities(t *testing.T) {
 	}
 }
 
+// Comparisons in where treat infinities and NaN as float64 values, but other texts remain bad.
+func TestConditionsOnInfinities(t *testing.T) {
+	name := write(t, "a.csv", "x\n1\n+Inf\n-inf\nNaN\n\"\"\n")
+	for where, want := range map[string]string{
+		"x > -1e308":         "2",
+		"x < 1e308":          "2",
+		"x >= 1":             "2",
+		"x <= 1":             "2",
+		"x == 1":             "1",
+		"x != 1":             "3",
+		"1 > x":              "1",
+		"1 < x":              "1",
+		"not (x > 1)":        "4",
+		"x * 2 > 2":          "1",
+		"x * 2 != 2":         "3",
+		"x in ['NaN', '1']":  "2",
+		"x > 0 and x < 1000": "1",
+	} {
+		got, err := scan(t, "input="+name, "aggregate=count", "where="+where)
+		if err != nil || !strings.Contains(got, `"rows":[[`+want+`]]`) {
+			t.Errorf("%s: got %s, %v, want %s", where, got, err, want)
+		}
+	}
+	name = write(t, "b.csv", "x\n1\ninfo\n")
+	if got, err := scan(t, "input="+name, "aggregate=count", "where=x > 0"); err == nil || !strings.Contains(err.Error(), `b.csv: byte 4: column "x" is "info": want a number`) {
+		t.Errorf("got %s, %v, want an error with the text", got, err)
+	}
+}
+
+// The error for numbers and texts in one column describes the same text for every block size.
+func TestPositionOfMixedText(t *testing.T) {
+	name := write(t, "a.csv", "x\n1\n22\n333\nzoo\n7\nape\napes\nape\n8\n9\n")
+	for function, want := range map[string]string{
+		"min": `a.csv: byte 17: column "x" has numbers, such as 1, and other text, such as "ape" here`,
+		"max": `a.csv: byte 11: column "x" has numbers, such as 333, and other text, such as "zoo" here`,
+	} {
+		for _, block := range []string{"2", "5", "12", "1000"} {
+			if got, err := scan(t, "input="+name, "aggregate="+function+"(x)", "block="+block); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, block %s: got %s, %v, want %s", function, block, got, err, want)
+			}
+		}
+	}
+}
+
 // top fails for the same data whatever the split.
 func TestTopOfManyValues(t *testing.T) {
 	var content strings.Builder

@@ -2,6 +2,8 @@ package scan
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
@@ -46,6 +48,13 @@ func (v *values) number(column int) (*exact.Number, bool) {
 		}
 	}
 	return &v.numbers[column], v.states[column] == isNumber
+}
+
+// notFinite returns a field as a float if the field is the text of an infinity or of NaN. The field
+// must not be a number.
+func (v *values) notFinite(column int) (f float64, ok bool) {
+	f, err := strconv.ParseFloat(string(v.field(column)), 64)
+	return f, err == nil && (math.IsInf(f, 0) || math.IsNaN(f))
 }
 
 // noNumber is the error for a field that must be a number.
