@@ -58,7 +58,7 @@ type Config struct {
 	// temporary files.
 	SpillDir string
 
-	// LimitMemory sets the memory limit of the Go runtime to 5/4 of Memory, unless the environment sets
+	// LimitMemory sets the memory limit of the Go runtime to Memory, unless the environment sets
 	// GOMEMLIMIT. LimitMemory is meant for programs that are only a worker.
 	LimitMemory bool
 

@@ -58,11 +58,12 @@ func ownCgroup(root string) string {
 	return ""
 }
 
-// limitMemory sets the memory limit of the Go runtime to 5/4 of its argument. The garbage collector
-// runs more often when the heap approaches the runtime's memory limit.
+// limitMemory sets the memory limit of the Go runtime. The garbage collector runs more often when the
+// heap approaches this limit. Held partials contain no pointers, so these collections are short even
+// if held partials use most of the memory.
 func limitMemory(memory int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memory + memory/4)
+		debug.SetMemoryLimit(memory)
 	}
 }
 

@@ -78,8 +78,8 @@
 // mean(x), max(x) needs about 230 bytes in the hash table and 20 bytes more than its key in a run.
 // Merge reads two runs in order and writes one, so a merge needs the memory of both runs and of the
 // merged run. Finish sorts 24 bytes for each group and reads the groups from the run. A query with
-// 10,000,000 groups therefore runs on workers with the flag --memory 1GiB. The garbage collector keeps
-// such a worker's process at about 1.4 GB.
+// 10,000,000 groups therefore runs on workers with the flag --memory 1GiB, which limits such a
+// worker's process to about 1.1 GB.
 //
 // # What can fail
 //

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -113,6 +115,9 @@ func (c *call) make() (wire.Item, error) {
 	if err != nil {
 		c.checkTaken()
 		return wire.Item{}, err
+	}
+	if made.Function == wire.Finish && slices.ContainsFunc(made.Operands, func(p wire.Partial) bool { return p.Holder != "" }) {
+		runtime.GC() // frees the operands of the last merge before Finish allocates memory for a large root
 	}
 	job = job.OnAttachment(func(a jobs.Attachment) { c.attachment = a }).OwnOperands(c.owns(0), c.owns(1))
 	var item wire.Item
