@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,7 @@ type ScanBlobsReport struct {
 	Download BlobTime `json:"download"`
 	Scan     BlobTime `json:"scan"`
 	Ratio    float64  `json:"ratio"` // median of the rounds' ratios of the time of the download to the time of the scan
+	Bound    float64  `json:"bound"` // ratio if the scan and the server kept all processors busy for the whole scan
 }
 
 // BlobTime contains the medians of the times of all rounds.
@@ -108,6 +110,7 @@ func (c ScanConfig) scanBlobs(ctx context.Context) (*ScanBlobsReport, error) {
 		ratios = append(ratios, plain/took)
 	}
 	r.Download, r.Scan, r.Ratio = downloads.medians(), scans.medians(), Median(ratios)
+	r.Bound = r.Download.Wall / ((r.Scan.CPU + r.Scan.Server) / float64(runtime.GOMAXPROCS(0)))
 	return r, nil
 }
 
@@ -146,4 +149,5 @@ func (r *ScanBlobsReport) table(w io.Writer) {
 		fmt.Fprintf(w, "%s\t%.2f s\t%.2f s\t%.2f s\t%s\n", line.name, line.time.Wall, line.time.CPU, line.time.Server, about(float64(r.Bytes)/line.time.Wall))
 	}
 	fmt.Fprintf(w, "\nspeed of the scan\t%.2f of the download\n", r.Ratio)
+	fmt.Fprintf(w, "with all processors busy\t%.2f of the download\n", r.Bound)
 }

@@ -36,7 +36,9 @@ the figures are without a cluster.
 
 With --blobs, this command also starts Azurite, and measures a scan of blobs of 32 MB beside
 a plain download of the blobs with as many goroutines. Azurite, the download and the scan
-share this machine's processor.
+share this machine's processors, so the processor time of the scan and of Azurite bounds the
+speed of the scan. The last line gives this bound: the speed of the scan if it and Azurite
+kept all processors busy.
 
 With --kill-leader, this command also starts a cluster of worker processes with one slot
 each, and measures the job in the cluster without a fault, and with the leader killed when
