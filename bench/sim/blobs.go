@@ -19,7 +19,7 @@ var _ store.Blobs = (*blobs)(nil)
 type origin struct {
 	writer *process
 	epoch  uint64 // epoch under which the writer led when it wrote the blob; 0 if it did not lead
-	late   bool   // true if the blob was stored after its writer had stopped waiting for the call, or had died
+	late   bool   // true if the blob was stored after its writer had stopped waiting for the call, had died or was deposed
 }
 
 func (b *blobs) Get(ctx context.Context, key string) (data []byte, version store.Version, err error) {
@@ -48,7 +48,7 @@ func (b *blobs) Put(ctx context.Context, key string, data []byte, cond store.Con
 		}
 		st.history[key] = append(st.history[key], version)
 		s.trace.printf(b.process, "    writes %s, late: %v", key, st.late)
-		st.origins[key] = origin{b.process, b.process.leads(), st.late}
+		st.origins[key] = origin{b.process, b.process.leads(), st.late || b.process.deposed()}
 		if st == s.storage {
 			s.checks.written(b.process.name, key)
 		}

@@ -199,3 +199,9 @@ func (p *process) leads() uint64 {
 	}
 	return p.elector.term.epoch
 }
+
+// deposed reports whether a process has a term that is over but has not ended. Calls of such a term
+// may still be in flight.
+func (p *process) deposed() bool {
+	return p.elector != nil && p.elector.term != nil && p.elector.term.over
+}
