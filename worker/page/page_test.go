@@ -97,7 +97,9 @@ func TestViews(t *testing.T) {
 	b.wantAccessible("a completed job")
 	b.shot("completed-dark-1400")
 
-	// The saved file opens without a server.
+	// The saved file opens without a server. The leader has poisoned the message again by then.
+	var list poisonedAnswer
+	c.until("the message is poisoned again", func() bool { return c.get(url+"/api/v1/poisoned", &list) == 200 && len(list.Poisoned) == 1 })
 	var saved string
 	if got := c.get(url+"/api/v1/save?job="+done, &saved); got != 200 {
 		t.Fatalf("save: got %d: %.300s", got, saved)
