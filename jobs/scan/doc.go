@@ -45,7 +45,7 @@
 // other aggregates a record with such a float is bad: the job fails, or skips the record and counts
 // it if the parameter on-error is skip. A comparison in where treats the texts of infinities and of
 // NaN as the float64 values, in all formats: +Inf is larger than all numbers, and NaN is neither
-// less than, equal to nor greater than any number. The expression x not in ['+Inf', '-Inf', 'NaN'] in where
+// less than, equal to nor greater than any number. The expression x not in ['+Inf', '-Inf', 'NaN']
 // leaves such records out.
 //
 // No aggregate depends on the order of the records, so the result has the same bytes for every

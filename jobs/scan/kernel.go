@@ -14,8 +14,9 @@ import (
 // kernel folds rows of delimited text for the most common queries. A query with a kernel has
 // aggregates of one column that need only a plain, groups by one other column, and has no parameter
 // where. A kernel finds the two fields eight bytes at a time, and folds them without a Record. At
-// every unusual row, and at a new group if the table is full, the kernel stops, and the Fold function of open folds the row. A kernel
-// therefore changes the speed of a query but not its result.
+// every unusual row, and at a new group if the table is full, the kernel stops, and the Fold
+// function of open folds the row. A kernel therefore changes the speed of a query but not its
+// result.
 type kernel struct {
 	simple
 
@@ -97,126 +98,122 @@ func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 	if t.cache == nil {
 		t.cache = new(groupCache)
 	}
-	cache := t.cache
 	keyEnd := byte('\n')
 	if k.keyFirst || k.after > 0 {
 		keyEnd = k.delimiter
 	}
-	ends := uint64(keyEnd) * ones
 	for used+margin <= len(text) {
-		at := used
-		for range k.before {
-			if at = k.skip(text, at, k.delimiter); at < 0 {
-				return used, rows
-			}
+		at := k.skipAll(text, used, k.before)
+		value := at // offset of the number
+		if !k.keyFirst && at >= 0 {
+			at = k.skipAll(text, at, k.between+1)
 		}
-		value := at
-		if !k.keyFirst {
-			for range k.between + 1 {
-				if at = k.skip(text, at, k.delimiter); at < 0 {
-					return used, rows
-				}
-			}
-		}
-		if at+margin/2 > len(text) {
+		if at < 0 || at+margin/2 > len(text) {
 			return used, rows
 		}
 
-		// The first part of the loop finds the key and its group.
-		group, field := 0, []byte(nil) // field is the key if the cache does not contain the key
-		key, a, b := at, load(text, at), uint64(0)
-		if found := first(a ^ ends); found != 0 {
-			a &= ((found - 1) &^ found) >> 7
-			at += bits.TrailingZeros64(found) >> 3
-		} else {
-			b = load(text, at+8)
-			if found := first(b ^ ends); found != 0 {
-				b &= ((found - 1) &^ found) >> 7
-				at += 8 + bits.TrailingZeros64(found)>>3
-			} else {
-				n := bytes.IndexByte(text[at+16:], keyEnd)
-				if n < 0 {
-					return used, rows
-				}
-				at += 16 + n
-				b = hash(text[key+8 : at])
-			}
+		begin := at
+		a, b, at := keyWords(text, at, keyEnd)
+		if at < 0 {
+			return used, rows
 		}
-		slot := cache.slot(a, b)
-		if slot.a == a && slot.b == b && slot.next == uint32(at-key+1) && (at-key <= 16 || bytes.Equal(t.key(int(slot.group)), text[key:at])) {
-			group = int(slot.group)
-		} else {
-			if field = text[key:at:at]; keyEnd == '\n' {
-				field = bytes.TrimSuffix(field, []byte{'\r'})
+		slot, length := t.cache.slot(a, b), at-begin
+		group, key := int(slot.group), []byte(nil) // key is nil if the cache contains it
+		if slot.a != a || slot.b != b || slot.next != uint32(length+1) || length > 16 && !bytes.Equal(t.key(group), text[begin:at]) {
+			if key = text[begin:at:at]; keyEnd == '\n' {
+				key = bytes.TrimSuffix(key, []byte{'\r'})
 			}
-			if t.full() || bytes.IndexByte(field, '\n') >= 0 || bytes.IndexByte(field, k.delimiter) >= 0 || !utf8.Valid(field) {
+			if t.full() || bytes.IndexByte(key, '\n') >= 0 || bytes.IndexByte(key, k.delimiter) >= 0 || !utf8.Valid(key) {
 				return used, rows
 			}
 		}
-		length := at - key
 		if k.keyFirst {
-			at++
-			for range k.between {
-				if at = k.skip(text, at, k.delimiter); at < 0 {
-					return used, rows
-				}
-			}
-			if value = at; value+margin/4 > len(text) {
+			if value = k.skipAll(text, at+1, k.between); value < 0 || value+margin/4 > len(text) {
 				return used, rows
 			}
 		}
 
-		// The second part of the loop parses the number.
 		mantissa, scale, size := short(load(text, value))
 		if size == 0 {
-			var n exact.Number
-			for value+size < len(text) && text[value+size] != k.delimiter && text[value+size] > '\r' {
-				size++
-			}
-			if !n.Parse(text[value:value+size]) || n.Big != nil {
+			if mantissa, scale, size = k.long(text[value:]); size == 0 {
 				return used, rows
 			}
-			mantissa, scale = n.Mantissa, n.Scale
 		}
 		if value += size; k.keyFirst {
 			at = value
 		} else if value >= len(text) || text[value] != k.delimiter {
 			return used, rows
 		}
-
-		// The last part of the loop skips the other fields of the row.
-		for left := k.after; left > 0; left-- {
-			if at >= len(text) || text[at] != k.delimiter {
-				return used, rows
-			}
-			end := k.delimiter
-			if left == 1 {
-				end = '\n'
-			}
-			if at = k.skip(text, at+1, end); at < 0 {
-				return used, rows
-			}
-			at--
-		}
-		if at < len(text) && text[at] == '\r' {
-			at++
-		}
-		if at >= len(text) || text[at] != '\n' {
+		if at = k.skipRest(text, at); at < 0 {
 			return used, rows
 		}
 
-		if field != nil { // the group is added only after the row has proved valid
-			if group = t.group(field); len(field) == length {
+		if key != nil { // the group is added only after the row has proved valid
+			if group = t.group(key); len(key) == length {
 				*slot = cached{a, b, uint32(length + 1), uint32(group)}
 			}
 		}
 		if !t.plains[group].add(mantissa, scale) {
 			return used, rows
 		}
-		used = at + 1
+		used = at
 		rows++
 	}
 	return used, rows
+}
+
+// keyWords returns the two words of a key's entry in a groupCache, and the offset of the byte after the
+// key. The offset is negative if the text does not contain that byte.
+func keyWords(text []byte, at int, keyEnd byte) (a, b uint64, end int) {
+	ends := uint64(keyEnd) * ones
+	a = load(text, at)
+	if found := first(a ^ ends); found != 0 {
+		return a & (((found - 1) &^ found) >> 7), 0, at + bits.TrailingZeros64(found)>>3
+	}
+	b = load(text, at+8)
+	if found := first(b ^ ends); found != 0 {
+		return a, b & (((found - 1) &^ found) >> 7), at + 8 + bits.TrailingZeros64(found)>>3
+	}
+	n := bytes.IndexByte(text[at+16:], keyEnd)
+	if n < 0 {
+		return 0, 0, -1
+	}
+	end = at + 16 + n
+	return a, hash(text[at+8 : end]), end
+}
+
+// skipAll returns the offset after a number of fields, each of which a delimiter ends, or a
+// negative number if one of the fields is unusual.
+func (k *kernel) skipAll(text []byte, at, fields int) int {
+	for ; fields > 0 && at >= 0; fields-- {
+		at = k.skip(text, at, k.delimiter)
+	}
+	return at
+}
+
+// skipRest returns the offset after the row, given the offset after the second of the kernel's two
+// columns, or a negative number if the rest of the row is unusual.
+func (k *kernel) skipRest(text []byte, at int) int {
+	for left := k.after; left > 0; left-- {
+		if at >= len(text) || text[at] != k.delimiter {
+			return -1
+		}
+		end := k.delimiter
+		if left == 1 {
+			end = '\n'
+		}
+		if at = k.skip(text, at+1, end); at < 0 {
+			return -1
+		}
+		at--
+	}
+	if at < len(text) && text[at] == '\r' {
+		at++
+	}
+	if at >= len(text) || text[at] != '\n' {
+		return -1
+	}
+	return at + 1
 }
 
 // skip returns the offset after the end of a field, or a negative number if the field does not end
@@ -276,6 +273,19 @@ func short(word uint64) (mantissa int64, scale, size int) {
 	digits = digits*10 + digits>>8
 	digits = ((digits&0x000000ff000000ff)*(100+1000000<<32) + (digits>>16&0x000000ff000000ff)*(1+10000<<32)) >> 32
 	return (int64(digits) ^ -int64(minus)) + int64(minus), scale, length + minus
+}
+
+// long parses a decimal of any length at the beginning of text. The result size is the length of the
+// decimal's text, or 0 if the field is no decimal that fits in 64 bits.
+func (k *kernel) long(text []byte) (mantissa int64, scale, size int) {
+	for size < len(text) && text[size] != k.delimiter && text[size] > '\r' {
+		size++
+	}
+	var n exact.Number
+	if !n.Parse(text[:size]) || n.Big != nil {
+		return 0, 0, 0
+	}
+	return n.Mantissa, n.Scale, size
 }
 
 // groupCache maps recent keys of a kernel to their groups. A kernel may replace an entry at any
