@@ -168,7 +168,8 @@ func appendRows(b []byte, rows []row) []byte {
 	return b
 }
 
-func (o *pending) read(b []byte) ([]byte, error) {
+// read decodes rows with a number of columns.
+func (o *pending) read(b []byte, columns int) ([]byte, error) {
 	n, size := binary.Uvarint(b)
 	if size <= 0 || n > uint64(len(b)) {
 		return nil, errStates
@@ -177,7 +178,7 @@ func (o *pending) read(b []byte) ([]byte, error) {
 	var err error
 	for range n {
 		var p part
-		if p.before, b, err = readRows(b); err != nil {
+		if p.before, b, err = readRows(b, columns); err != nil {
 			return nil, err
 		}
 		name, rest, err := readText(b)
@@ -196,14 +197,14 @@ func (o *pending) read(b []byte) ([]byte, error) {
 		p.Part = output.Part{Name: string(name), Rows: rows, Bytes: int64(bytes), SHA256: string(sum)}
 		o.parts, b = append(o.parts, p), rest
 	}
-	rows, b, err := readRows(b)
+	rows, b, err := readRows(b, columns)
 	for _, r := range rows {
 		o.add(r)
 	}
 	return b, err
 }
 
-func readRows(b []byte) (rows []row, rest []byte, err error) {
+func readRows(b []byte, columns int) (rows []row, rest []byte, err error) {
 	n, size := binary.Uvarint(b)
 	if size <= 0 || n > uint64(len(b)) {
 		return nil, nil, errStates
@@ -211,7 +212,7 @@ func readRows(b []byte) (rows []row, rest []byte, err error) {
 	b = b[size:]
 	for range n {
 		text, rest, err := readText(b)
-		if err != nil || !wellFormed(text) {
+		if err != nil || !wellFormed(text, columns) {
 			return nil, nil, errStates
 		}
 		rows, b = append(rows, slices.Clone(text)), rest
@@ -219,16 +220,16 @@ func readRows(b []byte) (rows []row, rest []byte, err error) {
 	return rows, b, nil
 }
 
-// wellFormed reports whether text is the encoding of a row.
-func wellFormed(text []byte) bool {
-	for len(text) > 0 {
+// wellFormed reports whether text is the encoding of a row with a number of columns.
+func wellFormed(text []byte, columns int) bool {
+	for ; len(text) > 0; columns-- {
 		_, rest, err := readText(text)
 		if err != nil {
 			return false
 		}
 		text = rest
 	}
-	return true
+	return columns == 0
 }
 
 // finishOutput writes the rows in memory to objects, and commits the output. The result then

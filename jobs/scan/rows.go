@@ -99,12 +99,7 @@ func (r *rows) append(b []byte) []byte {
 	for _, o := range r.order {
 		b = binary.AppendUvarint(b, uint64(o.Column)<<1|uint64(bit(o.Descending)))
 	}
-	b = append(b, bit(r.overflow))
-	b = binary.AppendUvarint(b, uint64(len(r.list)))
-	for _, one := range r.list {
-		b = appendText(b, string(one))
-	}
-	return b
+	return appendRows(append(b, bit(r.overflow)), r.list)
 }
 
 func bit(b bool) byte {
@@ -114,7 +109,8 @@ func bit(b bool) byte {
 	return 0
 }
 
-func (r *rows) read(b []byte) ([]byte, error) {
+// read decodes rows with a number of columns.
+func (r *rows) read(b []byte, columns int) (rest []byte, err error) {
 	number := func() uint64 {
 		n, size := binary.Uvarint(b)
 		if size <= 0 {
@@ -127,23 +123,17 @@ func (r *rows) read(b []byte) ([]byte, error) {
 	*r = rows{limit: int(number())}
 	for range min(number(), uint64(len(b))) {
 		n := number()
+		if n>>1 >= uint64(columns) {
+			return nil, errStates
+		}
 		r.order = append(r.order, rowOrder{int(n >> 1), n&1 == 1})
 	}
 	if len(b) == 0 {
 		return nil, errStates
 	}
-	r.overflow, b = b[0] == 1, b[1:]
-	for range min(number(), uint64(len(b))+1) {
-		one, rest, err := readText(b)
-		if err != nil {
-			return nil, err
-		}
-		r.list, b = append(r.list, slices.Clone(one)), rest
-	}
-	if b == nil {
-		b = []byte{}
-	}
-	return b, nil
+	r.overflow = b[0] == 1
+	r.list, rest, err = readRows(b[1:], columns)
+	return rest, err
 }
 
 func (r *rows) err() error {

@@ -317,6 +317,7 @@ func FuzzTable(f *testing.F) {
 		}
 		seeds = append(seeds, data)
 	}
+	seeds = append(seeds, []byte("\x00\x01\x01x\x00\x01\x02\x00\x02\x02\x01a\x02\x01b\x00\x00")) // sorted by a column that the rows do not have
 	recode := func(data []byte) ([]byte, error) {
 		var t table
 		if err := t.UnmarshalBinary(data); err != nil {

@@ -247,10 +247,10 @@ func (t *table) UnmarshalBinary(data []byte) (err error) {
 		}
 		t.columns = append(t.columns, string(name))
 	}
-	if b, err = t.rows.read(b); err != nil {
+	if b, err = t.rows.read(b, len(t.columns)); err != nil {
 		return err
 	}
-	if b, err = t.out.read(b); err == nil && len(b) > 0 {
+	if b, err = t.out.read(b, len(t.columns)); err == nil && len(b) > 0 {
 		err = errStates
 	}
 	return err
