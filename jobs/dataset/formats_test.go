@@ -233,6 +233,7 @@ func FuzzListing(f *testing.F) {
 		l, err := decodeListing(data)
 		return l.encode(), err
 	}
+	f.Add([]byte("(\xb5/\xfd\x90\x90\x90\x90\x00\xfe\xff\xff/\x00\x00\x020000000000000")) // 29 bytes that claim to contain 4 GB
 	fuzztest.Recode(f, recode, []error{errListing}, listing{}.encode(),
 		listing{{Name: "/a", Size: 1, Tag: "x"}, {Name: "/a/b", Size: 0, Tag: ""}, {Name: "/c", Size: 1 << 40, Tag: `"0x8D"`}}.encode())
 }

@@ -127,17 +127,28 @@ func appendString(b []byte, s string) []byte {
 
 var errListing = errors.New("damaged listing")
 
-// maxListing is the maximum size in bytes of an encoded listing before compression.
-const maxListing = 4 << 30
+const (
+	maxListing = 4 << 30 // maximum size in bytes of an encoded listing before compression
 
-// decodeListing decodes the output of encode.
+	// A zstd frame decodes to at most maxExpansion times its size: a block of at most 128 KiB takes
+	// at least 4 bytes (RFC 8878, section 3.1.1.2).
+	maxExpansion = 128 << 10 / 4
+)
+
+// decodeListing decodes the output of encode. decodeListing allocates memory only after it has
+// checked the size in the header of the frame, because a damaged size could be of many gigabytes.
 func decodeListing(data []byte) (listing, error) {
-	b, err := zstdDecoder().DecodeAll(data, nil)
+	var header zstdlib.Header
+	if err := header.Decode(data); err != nil || header.FrameContentSize > min(maxListing, maxExpansion*uint64(len(data))) {
+		return nil, errListing
+	}
+	size := max(header.FrameContentSize, 255) // the header of a smaller frame may contain no size
+	b, err := zstdDecoder().DecodeAll(data, make([]byte, 0, size))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errListing, err)
 	}
 	r := listingReader{rest: b}
-	count := r.number(uint64(len(b))) // the count is at most the number of bytes, because an object takes more than one byte
+	count := r.number(uint64(len(b) / 4)) // an object takes at least 4 bytes
 	l := make(listing, 0, count)
 	last := ""
 	for range count {
@@ -191,7 +202,7 @@ var (
 		return e
 	})
 	zstdDecoder = sync.OnceValue(func() *zstdlib.Decoder {
-		d, _ := zstdlib.NewReader(nil, zstdlib.WithDecoderConcurrency(1), zstdlib.WithDecoderMaxMemory(maxListing))
+		d, _ := zstdlib.NewReader(nil, zstdlib.WithDecoderConcurrency(1), zstdlib.WithDecodeAllCapLimit(true))
 		return d
 	})
 )
