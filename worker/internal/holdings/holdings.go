@@ -18,7 +18,9 @@
 // therefore exceeded by at most one partial if partials are decoded in place.
 //
 // The memory of a dropped partial is kept for later partials if the job allows the reuse. Spare
-// memory is used before new memory is allocated, and is freed when memory is short.
+// memory is used before new memory is allocated. Spare memory is freed when memory is short, and
+// when no partial has been held for [keepSpares]. Until then the next job can use it, because the
+// first write to new memory may take ten times as long as the computation of a partial.
 //
 // # What can fail
 //
@@ -76,9 +78,10 @@ type Holdings struct {
 	reserved int64
 	reserves int // number of reservations
 	stacks   int64
-	largest  int64 // size in bytes of the largest partial so far
-	spares   [][]byte
-	retryAt  time.Time // time of the next attempt after a failed write to the spill folder
+	largest  int64       // size in bytes of the largest partial so far
+	spares   [][]byte    // spare memory, oldest first
+	unused   *time.Timer // calls freeUnused
+	retryAt  time.Time   // time of the next attempt after a failed write to the spill folder
 	closed   bool
 	spills   sync.WaitGroup
 	spilling bool
@@ -116,6 +119,7 @@ func New(cfg Config) (*Holdings, error) {
 	}
 	h := &Holdings{cfg: cfg, parts: map[key]*part{}}
 	h.freed = sync.NewCond(&h.mu)
+	h.unused = time.AfterFunc(keepSpares, h.freeUnused)
 	return h, nil
 }
 
@@ -226,8 +230,20 @@ func (h *Holdings) DropJob(job string) {
 			h.drop(p)
 		}
 	}
+	if len(h.parts) == 0 && !h.closed {
+		h.unused.Reset(keepSpares)
+	}
+}
+
+// keepSpares is how long spare memory is kept when no partial is held.
+const keepSpares = 30 * time.Second
+
+// freeUnused frees the spare memory if no partial is held.
+func (h *Holdings) freeUnused() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if len(h.parts) == 0 {
-		h.spares = nil // the next job's partials may have other sizes
+		h.spares = nil
 	}
 }
 
@@ -271,20 +287,25 @@ func (h *Holdings) Reuse(data []byte) {
 	h.addSpare(data)
 }
 
+// addSpare adds spare memory. If there is too much, the oldest is freed, because its size may be
+// that of an earlier job's partials.
 func (h *Holdings) addSpare(data []byte) {
-	if len(h.spares) < h.cfg.Spares && !h.closed {
-		h.spares = append(h.spares, data)
-		h.trim()
+	if h.closed || h.cfg.Spares == 0 {
+		return
 	}
+	if len(h.spares) == h.cfg.Spares {
+		h.spares = slices.Delete(h.spares, 0, 1)
+	}
+	h.spares = append(h.spares, data)
+	h.trim()
 }
 
-// trim frees spare memory until the remaining memory fits within the limit.
+// trim frees the oldest spare memory until the remaining memory fits within the limit.
 func (h *Holdings) trim() {
 	spare := int64(0)
-	for i, data := range h.spares {
+	for i, data := range slices.Backward(h.spares) {
 		if spare += int64(cap(data)); h.used()+spare > h.cfg.Limit {
-			clear(h.spares[i:])
-			h.spares = h.spares[:i]
+			h.spares = slices.Delete(h.spares, 0, i+1)
 			return
 		}
 	}
@@ -542,7 +563,8 @@ const writeStep = 16 << 20
 // Close drops all partials, and waits until no file is being written.
 func (h *Holdings) Close() {
 	h.mu.Lock()
-	h.closed = true
+	h.closed, h.spares = true, nil
+	h.unused.Stop()
 	for _, p := range h.parts {
 		h.drop(p)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -234,6 +235,29 @@ func TestSparesGiveWay(t *testing.T) {
 	if left != 2 {
 		t.Errorf("%d buffers of spare memory are left, want 2", left)
 	}
+}
+
+// TestSparesOutliveTheirJob checks that the next job gets the spare memory of an ended job, that
+// memory of another size gives way, and that spare memory is freed in time.
+func TestSparesOutliveTheirJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := start(t, holdings.Config{Limit: 10_000, Spares: 2})
+		put(h, jobs.Leaf(0), data(0, 100), true)
+		time.Sleep(time.Hour)
+		h.Reuse(data(0, 100))
+		h.DropJob("j")
+		h.Reuse(data(0, 300))
+		if h.Spare(300) == nil || h.Spare(100) == nil || h.Spare(100) != nil {
+			t.Error("want one buffer of each size, because the oldest gives way")
+		}
+		h.Reuse(data(0, 100))
+		put(h, jobs.Leaf(1), data(1, 100), true)
+		h.DropJob("j")
+		time.Sleep(time.Hour)
+		if h.Spare(100) != nil {
+			t.Error("spare memory is kept although no partial is held")
+		}
+	})
 }
 
 func TestDamagedPartial(t *testing.T) {
