@@ -60,7 +60,7 @@ func (f *valueForest[T]) add(ctx context.Context, from Stack, attempts int) (err
 func (f *valueForest[T]) mergePair(ctx context.Context, left, right T, attempts int) (value T, err error) {
 	for attempt := 1; ; attempt++ {
 		value, err = f.merge.call(ctx, left, right)
-		if err == nil || !f.merge.outside || attempt >= attempts || IsPermanent(err) || ctx.Err() != nil {
+		if err == nil || f.merge.outside == nil || attempt >= attempts || IsPermanent(err) || ctx.Err() != nil {
 			return value, err
 		}
 	}

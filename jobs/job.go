@@ -311,7 +311,7 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 	}
 	pool, m := new(spares[T]), b.merger(p)
 	if _, ok := mapper.(Filler[T]); ok {
-		if m.outside {
+		if m.outside != nil {
 			return nil, fmt.Errorf("the mapper %T has the method Fill, and the definition a Merger: want one of them", mapper)
 		}
 		if err := fillable(reflect.TypeFor[T]()); err != nil {
@@ -392,19 +392,26 @@ func oneWay[T any](mapper Mapper[T]) error {
 	return nil
 }
 
-// merger is the function that merges the partials of a job.
+// merger merges the partials of a job. It has one of the two functions.
 type merger[T any] struct {
-	call    func(ctx context.Context, left, right T) (T, error)
-	outside bool // true if call comes from the definition's Merger
+	merge   func(left, right T) (T, error)                      // the definition's Merge
+	outside func(ctx context.Context, left, right T) (T, error) // the function that the definition's Merger returned
+}
+
+func (m merger[T]) call(ctx context.Context, left, right T) (T, error) {
+	if m.outside != nil {
+		return m.outside(ctx, left, right)
+	}
+	return m.merge(left, right)
 }
 
 func (b binding[P, T, R]) merger(p P) merger[T] {
 	if b.def.Merger != nil {
-		if call := b.def.Merger(p); call != nil {
-			return merger[T]{call, true}
+		if outside := b.def.Merger(p); outside != nil {
+			return merger[T]{outside: outside}
 		}
 	}
-	return merger[T]{call: func(_ context.Context, left, right T) (T, error) { return b.def.Merge(left, right) }}
+	return merger[T]{merge: b.def.Merge}
 }
 
 // mergerOf returns the function that merges partials of a job with the given stored parameters.
@@ -437,7 +444,7 @@ func (b binding[P, T, R]) checkAudit(params Params) error {
 func (b binding[P, T, R]) hasMerger(params Params) (has bool) {
 	defer func() { _ = recover() }()
 	m, err := b.mergerOf(params)
-	return err == nil && m.outside
+	return err == nil && m.outside != nil
 }
 
 func (b binding[P, T, R]) merge(ctx context.Context, params Params, own owned, left, right []byte) (merged []byte, err error) {
@@ -460,7 +467,7 @@ func (b binding[P, T, R]) merge(ctx context.Context, params Params, own owned, l
 	}
 	m, err := by.call(ctx, l, r)
 	switch {
-	case err != nil && by.outside:
+	case err != nil && by.outside != nil:
 		return nil, err
 	case err != nil:
 		return nil, Permanent(err)

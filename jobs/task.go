@@ -221,7 +221,12 @@ func (s *stack[T]) run(ctx context.Context, hi uint64, stop *atomic.Bool) error 
 		if err != nil {
 			return err
 		}
-		if err := s.take(ctx, value); err != nil {
+		if s.audit != nil {
+			if err := s.auditValue(ctx, value); err != nil {
+				return err
+			}
+		}
+		if err := s.push(ctx, value); err != nil {
 			return err
 		}
 	}
@@ -238,7 +243,12 @@ func (s *stack[T]) stream(ctx context.Context, m Streamer[T], hi uint64, stop *a
 		if err != nil {
 			return err
 		}
-		if err := s.take(ctx, value); err != nil {
+		if s.audit != nil {
+			if err := s.auditValue(ctx, value); err != nil {
+				return err
+			}
+		}
+		if err := s.push(ctx, value); err != nil {
 			return err
 		}
 		if s.next++; s.next == hi || stop.Load() {
@@ -249,15 +259,13 @@ func (s *stack[T]) stream(ctx context.Context, m Streamer[T], hi uint64, stop *a
 	return Permanent(fmt.Errorf("the sequence of Stream ended before partition %d", s.next))
 }
 
-// take audits the value of the partition s.next, and adds it to the stack.
-func (s *stack[T]) take(ctx context.Context, value T) error {
-	if s.audit != nil && s.audit.chooses(s.next, s.tree.Partitions()) {
-		s.progress.set(s.next, auditing)
-		if err := s.audit.check(ctx, s.next, value); err != nil {
-			return err
-		}
+// auditValue audits the value of the partition s.next if the auditor chooses the partition.
+func (s *stack[T]) auditValue(ctx context.Context, value T) error {
+	if !s.audit.chooses(s.next, s.tree.Partitions()) {
+		return nil
 	}
-	return s.push(ctx, Leaf(s.next), value)
+	s.progress.set(s.next, auditing)
+	return s.audit.check(ctx, s.next, value)
 }
 
 func (s *stack[T]) Interrupted() error { return s.interrupted }
@@ -302,24 +310,22 @@ func (s *stack[T]) keepSpare(value T) {
 	s.spares = append(s.spares, value)
 }
 
-// push adds a node to the stack. While the sibling of the topmost node is also on the stack, push merges the
-// two nodes.
-func (s *stack[T]) push(ctx context.Context, n Node, value T) error {
+// push adds the value of the partition s.next to the stack. While the sibling of the topmost node is also on
+// the stack, push merges the two nodes.
+func (s *stack[T]) push(ctx context.Context, value T) error {
 	top := len(s.nodes)
-	for n = s.tree.Lift(n); n.IsRight() && top > 0 && s.nodes[top-1] == n.Sibling(); n = s.tree.Lift(n.Parent()) {
+	n := s.tree.Lift(Leaf(s.next))
+	for ; n.IsRight() && top > 0 && s.nodes[top-1] == n.Sibling(); n = s.tree.Lift(n.Parent()) {
 		s.merging = true
 		s.progress.set(s.next, merging)
-		left, right := s.values[top-1], value
 		var err error
-		if value, err = s.merge.call(ctx, left, right); err != nil {
-			if s.merge.outside {
-				s.merging = false // the operands are unchanged and still on the stack
-				return fmt.Errorf("merge node %v: %w", s.tree.Lift(n.Parent()), err)
-			}
-			return err
+		if s.merge.outside == nil && s.pool.share == nil { // the usual case is inline, because push takes most of the time of empty partitions
+			value, err = s.merge.merge(s.values[top-1], value)
+		} else {
+			value, err = s.mergeInto(ctx, s.tree.Lift(n.Parent()), s.values[top-1], value)
 		}
-		if spare, ok := s.pool.freed(left, right, value); ok {
-			s.keepSpare(spare)
+		if err != nil {
+			return err
 		}
 		s.merging = false
 		top--
@@ -329,6 +335,23 @@ func (s *stack[T]) push(ctx context.Context, n Node, value T) error {
 	}
 	s.nodes, s.values = append(s.nodes[:top], n), append(s.values[:top], value)
 	return nil
+}
+
+// mergeInto returns the value of the node parent if the definition has a Merger or the mapper is a
+// Filler.
+func (s *stack[T]) mergeInto(ctx context.Context, parent Node, left, right T) (T, error) {
+	value, err := s.merge.call(ctx, left, right)
+	if err != nil && s.merge.outside != nil {
+		s.merging = false // the operands are unchanged and still on the stack
+		return value, fmt.Errorf("merge node %v: %w", parent, err)
+	}
+	if err != nil {
+		return value, err
+	}
+	if spare, ok := s.pool.freed(left, right, value); ok {
+		s.keepSpare(spare)
+	}
+	return value, nil
 }
 
 func (s *stack[T]) Drain(hi uint64) (partials []Partial, err error) {
