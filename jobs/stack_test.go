@@ -329,7 +329,7 @@ func TestStackNamesTheFunctionThatEndsItsGoroutine(t *testing.T) {
 	calls := map[string]*stack[int]{
 		"Fork":  {mapper: endingForker{}},
 		"Map":   {mapper: ending{}},
-		"Merge": {mapper: endingForker{mapping: true}, merge: merger[int]{merge: func(int, int) (int, error) { runtime.Goexit(); return 0, nil }}},
+		"Merge": {mapper: endingForker{mapping: true}, merge: merger[int]{merge: func(int, int) (int, error) { runtime.Goexit(); return 0, nil }}, pool: new(spares[int])},
 	}
 	for name, s := range calls {
 		s.tree = must(NewTree(2))
