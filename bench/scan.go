@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -21,10 +22,11 @@ import (
 
 // ScanConfig is the configuration of [Scan].
 type ScanConfig struct {
-	File   string // path of the file that Scan writes, reads and removes; the file must not exist
-	Rows   uint64
-	Slots  int
-	Rounds int
+	File    string // path of the file that Scan writes, reads and removes; the file must not exist
+	Rows    uint64
+	Between int // number of columns between the key and the number, of 9 characters
+	Slots   int
+	Rounds  int
 
 	Blobs    *ScanBlobs    // configuration of the comparison with a download of blobs, or nil
 	Failover *ScanFailover // configuration of the scan during which a leader is killed, or nil
@@ -36,6 +38,8 @@ func (c ScanConfig) validate() error {
 	switch {
 	case c.Rows < 1:
 		return fmt.Errorf("Rows %d: want at least 1", c.Rows)
+	case c.Between < 0:
+		return fmt.Errorf("Between %d: want at least 0", c.Between)
 	case c.Slots < 1:
 		return fmt.Errorf("Slots %d: want at least 1", c.Slots)
 	case c.Rounds < 1:
@@ -108,7 +112,7 @@ func Scan(ctx context.Context, c ScanConfig) (r ScanReport, err error) {
 		}
 		scans.wall, scans.cpu = append(scans.wall, took.Wall), append(scans.cpu, took.CPU)
 		took, err = timed(func() (err error) {
-			byLoop, err = scanByHand(c.File, r.Bytes, c.Slots)
+			byLoop, err = scanByHand(c.File, r.Bytes, c.Between, c.Slots)
 			return err
 		})
 		if err != nil {
@@ -145,7 +149,7 @@ func (c ScanConfig) write(ctx context.Context) (size int64, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	w := bufio.NewWriterSize(f, 1<<20)
 	n := uint64(0)
-	for line := range scanLines {
+	for line := range c.lines {
 		size += int64(len(line))
 		if _, err := w.Write(line); err != nil {
 			return size, err
@@ -164,13 +168,19 @@ func (c ScanConfig) write(ctx context.Context) (size int64, err error) {
 	return size, w.Flush()
 }
 
-// scanLines yields the header of the input and then rows without end. A line is valid until the
-// next line is yielded.
-func scanLines(yield func(line []byte) bool) {
+// lines yields the header of the input and then rows without end. A line is valid until the next
+// line is yielded.
+func (c ScanConfig) lines(yield func(line []byte) bool) {
 	random := rand.New(rand.NewPCG(1, 2))
-	line := []byte("station;temperature\n")
+	between := strings.Repeat("some text;", c.Between)
+	line := []byte("station;")
+	for i := range c.Between {
+		line = fmt.Appendf(line, "column%d;", i+1)
+	}
+	line = append(line, "temperature\n"...)
 	for yield(line) {
 		line = append(strconv.AppendInt(append(line[:0], "Station "...), int64(random.IntN(stations)), 10), ';')
+		line = append(line, between...)
 		line = append(strconv.AppendFloat(line, float64(random.IntN(1400)-500)/10, 'f', 1, 64), '\n')
 	}
 }

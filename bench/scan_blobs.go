@@ -52,7 +52,7 @@ func (c ScanConfig) scanBlobs(ctx context.Context) (*ScanBlobsReport, error) {
 		return nil, err
 	}
 	var content []byte
-	for line := range scanLines {
+	for line := range c.lines {
 		if content = append(content, line...); len(content)+len(line) > c.Blobs.Size {
 			break
 		}
@@ -87,7 +87,7 @@ func (c ScanConfig) scanBlobs(ctx context.Context) (*ScanBlobsReport, error) {
 		}
 		return group.Wait()
 	}
-	want := scanTextByHand(content) // the result does not depend on the number of blobs with this content
+	want := scanTextByHand(content, c.Between) // the result does not depend on the number of blobs with this content
 	scan := func() error {
 		got, err := c.scan(ctx, "azblob://"+scanContainer+"/")
 		if err != nil {

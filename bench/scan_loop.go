@@ -21,15 +21,15 @@ type handRow struct {
 // number of stations is known.
 type handTable [4 * 1024]handRow
 
-// scanByHand reads a file whose lines are KEY;NUMBER, with one digit after the point, and computes
-// the minimum, mean and maximum by key. scanByHand does not check its input and works only for
-// files of this form.
-func scanByHand(name string, size int64, slots int) (map[string]measured, error) {
+// scanByHand reads a file whose lines are KEY;NUMBER, with one digit after the point and a number of
+// other columns in between, and computes the minimum, mean and maximum by key. scanByHand does not
+// check its input and works only for files of this form.
+func scanByHand(name string, size int64, between, slots int) (map[string]measured, error) {
 	tables := make([]handTable, slots)
 	group := errgroup.Group{}
 	for i := range slots {
 		group.Go(func() error {
-			return tables[i].read(name, size*int64(i)/int64(slots), size*int64(i+1)/int64(slots))
+			return tables[i].read(name, size*int64(i)/int64(slots), size*int64(i+1)/int64(slots), between)
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -39,10 +39,10 @@ func scanByHand(name string, size int64, slots int) (map[string]measured, error)
 }
 
 // scanTextByHand is like scanByHand for a text in memory.
-func scanTextByHand(text []byte) map[string]measured {
+func scanTextByHand(text []byte, between int) map[string]measured {
 	tables := make([]handTable, 1)
 	text = text[bytes.IndexByte(text, '\n')+1:]
-	tables[0].lines(text, int64(len(text)))
+	tables[0].lines(text, int64(len(text)), between)
 	return handResult(tables)
 }
 
@@ -73,7 +73,7 @@ func handResult(tables []handTable) map[string]measured {
 }
 
 // read adds the lines that begin in the range [from, to) of a file, except the header.
-func (t *handTable) read(name string, from, to int64) error {
+func (t *handTable) read(name string, from, to int64, between int) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (t *handTable) read(name string, from, to int64) error {
 			end := bytes.IndexByte(text, '\n') + 1
 			text, begin, skip = text[end:], begin+int64(end), false
 		}
-		used := t.lines(text, to-begin)
+		used := t.lines(text, to-begin, between)
 		kept = copy(buffer, text[used:])
 		if int64(used) >= to-begin {
 			return nil
@@ -107,7 +107,7 @@ func (t *handTable) read(name string, from, to int64) error {
 
 // lines adds the complete lines that begin before the offset limit of text. lines returns the
 // offset of the next line.
-func (t *handTable) lines(text []byte, limit int64) (used int) {
+func (t *handTable) lines(text []byte, limit int64, between int) (used int) {
 	for int64(used) < limit {
 		line := text[used:]
 		separator, h := 0, uint64(14695981039346656037)
@@ -115,6 +115,13 @@ func (t *handTable) lines(text []byte, limit int64) (used int) {
 			h = (h ^ uint64(line[separator])) * 1099511628211
 		}
 		i := separator + 1
+		for range between {
+			n := bytes.IndexByte(line[min(i, len(line)):], ';')
+			if n < 0 {
+				return used
+			}
+			i += n + 1
+		}
 		negative := i < len(line) && line[i] == '-'
 		if negative {
 			i++

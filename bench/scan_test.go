@@ -11,9 +11,9 @@ func TestScan(t *testing.T) {
 	if _, err := processorTime(); err != nil {
 		t.Skip(err)
 	}
-	for _, slots := range []int{1, 3, 7} {
+	for between, slots := range []int{1, 3, 7} {
 		file := filepath.Join(t.TempDir(), "m.csv")
-		r, err := Scan(t.Context(), ScanConfig{File: file, Rows: 150_000, Slots: slots, Rounds: 1})
+		r, err := Scan(t.Context(), ScanConfig{File: file, Rows: 150_000, Between: between, Slots: slots, Rounds: 1})
 		if err != nil || r.Keys != stations || r.Rows != 150_000 {
 			t.Errorf("%d slots: got %+v, %v, want %d keys", slots, r, err, stations)
 		}

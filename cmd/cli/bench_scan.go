@@ -38,17 +38,20 @@ With --blobs, this command also starts Azurite, and measures a scan of blobs of 
 a plain download of the blobs with as many goroutines. Azurite, the download and the scan
 share this machine's processors, so the processor time of the scan and of Azurite bounds the
 speed of the scan. The last line gives this bound: the speed of the scan if it and Azurite
-kept all processors busy.
+kept all processors busy. The rows are short. With --columns 8 they have about 100 bytes, as
+in many logs, and the scan needs less processor time for each byte.
 
 With --kill-leader, this command also starts a cluster of worker processes with one slot
 each, and measures the job in the cluster without a fault, and with the leader killed when
 half of the partitions are done. Both results must have the same bytes.`,
 		Example: "  " + a.name + " bench scan --rows 100000000\n" +
-			"  " + a.name + " bench scan --blobs 64 --kill-leader",
+			"  " + a.name + " bench scan --blobs 64 --columns 8\n" +
+			"  " + a.name + " bench scan --kill-leader",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := cmp.Or(
 				between("rows", cfg.Rows, 1, 10_000_000_000),
+				between("columns", cfg.Between, 0, 1000),
 				between("slots", cfg.Slots, 1, mostProcesses),
 				between("rounds", cfg.Rounds, 1, mostRounds),
 				between("blobs", blobs, 0, mostBlobs),
@@ -92,6 +95,7 @@ half of the partitions are done. Both results must have the same bytes.`,
 	}
 	b.register(cmd)
 	cmd.Flags().Uint64Var(&cfg.Rows, "rows", 10_000_000, "rows of the file, about 16 bytes each")
+	cmd.Flags().IntVar(&cfg.Between, "columns", 0, "other columns between the key and the number, 10 bytes each")
 	cmd.Flags().IntVar(&cfg.Slots, "slots", runtime.GOMAXPROCS(0), "slots of the scan, and goroutines of the loop")
 	cmd.Flags().IntVar(&cfg.Rounds, "rounds", 3, "number of measurements, of which the median is printed")
 	cmd.Flags().IntVar(&blobs, "blobs", 0, "also measure a scan of this number of blobs of 32 MB")
