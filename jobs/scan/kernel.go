@@ -87,6 +87,10 @@ func load(text []byte, at int) uint64 { return binary.LittleEndian.Uint64(text[a
 // bytes may be set too. If no byte is 0, first returns 0.
 func first(x uint64) uint64 { return (x - ones) & ^x & highs }
 
+// zeros returns a word in which exactly the highest bits of the zero bytes of x are set. It takes one
+// operation more than first.
+func zeros(x uint64) uint64 { return ^((x&^highs + (highs - ones)) | x | (highs - ones)) & highs }
+
 // margin is the number of bytes at the end of a text in which no row of a kernel begins. All words
 // that a kernel loads without a check begin within the margin.
 const margin = 64
@@ -103,10 +107,10 @@ func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 		keyEnd = k.delimiter
 	}
 	for used+margin <= len(text) {
-		at := k.skipAll(text, used, k.before)
+		at := k.skip(text, used, k.before)
 		value := at // offset of the number
 		if !k.keyFirst && at >= 0 {
-			at = k.skipAll(text, at, k.between+1)
+			at = k.skip(text, at, k.between+1)
 		}
 		if at < 0 || at+margin/2 > len(text) {
 			return used, rows
@@ -128,7 +132,7 @@ func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 			}
 		}
 		if k.keyFirst {
-			if value = k.skipAll(text, at+1, k.between); value < 0 || value+margin/4 > len(text) {
+			if value = k.skip(text, at+1, k.between); value < 0 || value+margin/4 > len(text) {
 				return used, rows
 			}
 		}
@@ -182,30 +186,26 @@ func keyWords(text []byte, at int, keyEnd byte) (a, b uint64, end int) {
 	return a, hash(text[at+8 : end]), end
 }
 
-// skipAll returns the offset after a number of fields, each of which a delimiter ends, or a
-// negative number if one of the fields is unusual.
-func (k *kernel) skipAll(text []byte, at, fields int) int {
-	for ; fields > 0 && at >= 0; fields-- {
-		at = k.skip(text, at, k.delimiter)
+// skip returns the offset after a number of fields, each of which a delimiter ends, or a negative
+// number if the fields contain a line end or are not UTF-8.
+func (k *kernel) skip(text []byte, at, fields int) int {
+	if fields == 0 {
+		return at
 	}
-	return at
+	return skipTo(text, at, fields, k.delimiter, '\n')
 }
 
 // skipRest returns the offset after the row, given the offset after the second of the kernel's two
 // columns, or a negative number if the rest of the row is unusual.
 func (k *kernel) skipRest(text []byte, at int) int {
-	for left := k.after; left > 0; left-- {
+	if k.after > 0 {
 		if at >= len(text) || text[at] != k.delimiter {
 			return -1
 		}
-		end := k.delimiter
-		if left == 1 {
-			end = '\n'
+		if at = k.skip(text, at+1, k.after-1); at < 0 {
+			return at
 		}
-		if at = k.skip(text, at+1, end); at < 0 {
-			return -1
-		}
-		at--
+		return skipTo(text, at, 1, '\n', k.delimiter)
 	}
 	if at < len(text) && text[at] == '\r' {
 		at++
@@ -216,29 +216,37 @@ func (k *kernel) skipRest(text []byte, at int) int {
 	return at + 1
 }
 
-// skip returns the offset after the end of a field, or a negative number if the field does not end
-// with the given byte or is not UTF-8.
-func (k *kernel) skip(text []byte, at int, end byte) int {
+// skipTo returns the offset after a number of bytes end, at least 1, or a negative number if the text
+// before that offset is not UTF-8 or contains the byte not.
+func skipTo(text []byte, at, number int, end, not byte) int {
 	begin, others := at, uint64(0)
-	delimiters, lineEnds := uint64(k.delimiter)*ones, uint64('\n')*ones
 	for ; ; at += 8 {
 		if at+8 > len(text) {
 			return -1
 		}
 		word := load(text, at)
-		found := first(word^delimiters) | first(word^lineEnds)
-		if found == 0 {
+		found, wrong := zeros(word^uint64(end)*ones), zeros(word^uint64(not)*ones)
+		if n := bits.OnesCount64(found); n < number {
+			if wrong != 0 {
+				return -1
+			}
+			number -= n
 			others |= word
 			continue
 		}
+		for ; number > 1; number-- {
+			found &= found - 1
+		}
+		before := (found & -found) - 1
+		if wrong&before != 0 {
+			return -1
+		}
 		at += bits.TrailingZeros64(found) >> 3
-		others |= word & ((found - 1) &^ found)
-		break
+		if others |= word & before; others&highs != 0 && !utf8.Valid(text[begin:at]) {
+			return -1
+		}
+		return at + 1
 	}
-	if text[at] != end || others&highs != 0 && !utf8.Valid(text[begin:at]) {
-		return -1
-	}
-	return at + 1
 }
 
 // short parses a decimal of up to 7 bytes at the beginning of a word. The result size is the length
