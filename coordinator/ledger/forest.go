@@ -20,6 +20,7 @@ type forest struct {
 	root      *treeNode
 	treeNodes int         // number of tree nodes below the root
 	partials  int         // number of maximal finished nodes with a partial
+	held      bool        // true if a worker has ever held a partial of the job
 	lastPath  []*treeNode // buffer that the next call of path reuses
 }
 
@@ -121,6 +122,9 @@ func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 // keep records that the caller also has the partial of a held node. keep returns false if no worker
 // holds the node, or if the caller already has the partial of the node or of an ancestor.
 func (f *forest) keep(finished FinishedNode) (drop []Ref, kept bool) {
+	if !f.held { // most jobs have no held partials, and keep is called for every finished node
+		return nil, false
+	}
 	for _, at := range f.walk(f.tree.Lift(finished.Node), func(at *treeNode) bool { return !at.finished || at.fragile() }) {
 		if at.fragile() && at.held.node == finished.Node {
 			at.ref, at.size = finished.Ref, finished.Size
@@ -208,6 +212,7 @@ func maximal(p *treeNode) (n int) {
 // needs the held partial. The result added is true if the node's partitions were not finished
 // before.
 func (f *forest) hold(h holding) (needed, added bool) {
+	f.held = true
 	n := f.tree.Lift(h.node)
 	mayAdd, covered := true, false
 	path := f.walk(n, func(*treeNode) bool { return true })

@@ -74,10 +74,10 @@ func (s *sortedList[T]) remove(x T) {
 // removeRange removes the elements from lo (inclusive) to hi (exclusive).
 func (s *sortedList[T]) removeRange(lo, hi T) {
 	i, from, _ := s.search(lo)
-	k, to, _ := s.search(hi)
 	if i == len(s.chunks) {
 		return
 	}
+	k, to, _ := s.search(hi)
 	var kept [][]T
 	if i == k {
 		s.len -= to - from

@@ -168,6 +168,16 @@ func (l *Ledger) Jobs() []wire.JobProgress {
 	return list
 }
 
+// Progress returns the progress of an active job, or nil if the job is not active.
+func (l *Ledger) Progress(job string) *wire.JobProgress {
+	j := l.jobsByID[job]
+	if j == nil {
+		return nil
+	}
+	p := l.jobProgress(j)
+	return &p
+}
+
 func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 	p := wire.JobProgress{
 		Job: j.spec.ID, State: string(store.Running), Partitions: j.tree.Partitions(), Done: j.forest.done(), Executed: j.executed,

@@ -127,7 +127,8 @@ func (t *Term) mergePairs(j *activeJob, pairs []pair) ([]nodePartial, []time.Dur
 
 // readPairs reads the operands of the pairs that are in memory, up to the first pair in storage,
 // and at least the operands of one pair.
-func (t *Term) readPairs(job string, pairs []pair) (operands [][2][]byte, err error) {
+func (t *Term) readPairs(job string, pairs []pair) ([][2][]byte, error) {
+	operands := make([][2][]byte, 0, len(pairs))
 	for i, p := range pairs {
 		if i > 0 && (p.left.stored() || p.right.stored()) {
 			break

@@ -57,9 +57,6 @@ type views struct {
 
 // view returns a view of a job for answering a query, or nil if the job is not active.
 func (t *Term) view(query wire.JobQuery) *ledger.View {
-	if t.ledger == nil {
-		return nil
-	}
 	if !query.Recent {
 		return t.ledger.View(query.Job)
 	}
@@ -77,7 +74,7 @@ func (t *Term) view(query wire.JobQuery) *ledger.View {
 // jobMap returns the map of a job for a query, or nil if the job is not planned or its end is durable.
 func (t *Term) jobMap(v *ledger.View, query wire.JobQuery) *wire.JobMap {
 	j := t.jobs.active[query.Job]
-	if len(query.Windows) == 0 || j == nil {
+	if j == nil {
 		return nil
 	}
 	m := v.Map(query.Windows, j.durableSpans())
@@ -113,9 +110,17 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 		answer.Workers = t.ledger.WorkerCount()
 	}
 	if query.Job != "" {
-		if v := t.view(query); v != nil {
-			answer.Jobs = append(answer.Jobs, v.Progress)
-			answer.Map = t.jobMap(v, query)
+		switch {
+		case t.ledger == nil:
+		case len(query.Windows) == 0:
+			if p := t.ledger.Progress(query.Job); p != nil {
+				answer.Jobs = append(answer.Jobs, *p)
+			}
+		default:
+			if v := t.view(query); v != nil {
+				answer.Jobs = append(answer.Jobs, v.Progress)
+				answer.Map = t.jobMap(v, query)
+			}
 		}
 		if p, parked := t.jobs.parked[query.Job]; parked {
 			answer.Jobs = append(answer.Jobs, parkedProgress(query.Job, p))

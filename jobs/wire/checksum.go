@@ -32,16 +32,19 @@ func NewOutput(function Function, partitions uint64, data []byte) Output {
 }
 
 func (p Partial) Check() error {
-	return check(p.Data, p.Sum, "partial of node "+p.Node.String())
+	if sum := Checksum(p.Data); sum != p.Sum {
+		return damaged("partial of node "+p.Node.String(), p.Sum, sum)
+	}
+	return nil
 }
 
 func (o Output) Check() error {
-	return check(o.Data, o.Sum, "output of "+o.Function.String())
-}
-
-func check(data []byte, want uint32, what string) error {
-	if sum := Checksum(data); sum != want {
-		return fmt.Errorf("%w: %s has checksum %08x, its data %08x", ErrMalformed, what, want, sum)
+	if sum := Checksum(o.Data); sum != o.Sum {
+		return damaged("output of "+o.Function.String(), o.Sum, sum)
 	}
 	return nil
+}
+
+func damaged(what string, want, sum uint32) error {
+	return fmt.Errorf("%w: %s has checksum %08x, its data %08x", ErrMalformed, what, want, sum)
 }
