@@ -28,7 +28,7 @@ import (
 type Guard struct {
 	args []string
 
-	mu     sync.Mutex
+	mu     sync.RWMutex   // locked for writing while the guard process starts or ends
 	pipe   io.WriteCloser // nil if the guard process is not running
 	cmd    *exec.Cmd
 	folder string // folder that contains the folders of all calls and files
@@ -54,7 +54,24 @@ func (g *Guard) Close() error {
 	return nil
 }
 
-// run starts the guard process, unless it is already running.
+// use starts the guard process, unless it is already running. If use returns no error, the guard
+// process runs until the caller calls g.mu.RUnlock.
+func (g *Guard) use() error {
+	g.mu.RLock()
+	if g.pipe != nil {
+		return nil
+	}
+	g.mu.RUnlock()
+	g.mu.Lock()
+	err := g.run()
+	g.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return g.use()
+}
+
+// run starts the guard process, unless it is already running. The caller must have locked g.mu.
 func (g *Guard) run() error {
 	if g.pipe != nil {
 		return nil
@@ -89,21 +106,19 @@ func (g *Guard) makeFolder(pattern string) (string, error) {
 	if g == nil {
 		return os.MkdirTemp("", "bellwether-exec-"+pattern)
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.run(); err != nil {
+	if err := g.use(); err != nil {
 		return "", err
 	}
+	defer g.mu.RUnlock()
 	return os.MkdirTemp(g.folder, pattern)
 }
 
 // cache returns a folder that stays until the guard is closed.
 func (g *Guard) cache() (string, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.run(); err != nil {
+	if err := g.use(); err != nil {
 		return "", err
 	}
+	defer g.mu.RUnlock()
 	dir := filepath.Join(g.folder, "cache")
 	return dir, os.MkdirAll(dir, 0o700)
 }
@@ -113,11 +128,10 @@ func (g *Guard) start(cmd *exec.Cmd) error {
 	if g == nil {
 		return startProgram(cmd)
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.run(); err != nil {
+	if err := g.use(); err != nil {
 		return err
 	}
+	defer g.mu.RUnlock()
 	if err := startProgram(cmd); err != nil {
 		return err
 	}
@@ -162,8 +176,8 @@ func (g *Guard) ended(pid int) {
 	if g == nil {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.mu.RLock()
+	defer g.mu.RUnlock()
 	g.tell('-', pid)
 }
 

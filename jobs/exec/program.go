@@ -38,6 +38,7 @@ type program struct {
 	phase   string   // phase of the call in errors
 	env     []string // environment variables of every call
 	args    []string
+	path    string        // path of the file to run; empty if each call must look for it
 	timeout time.Duration // maximum duration of a call; 0 means no limit
 	memory  int64         // maximum memory of all processes of a call in bytes; 0 means no limit
 	output  int64         // maximum number of bytes of standard output
@@ -107,7 +108,7 @@ func (p program) prepare(g *Guard, env []string, operands ...operand) (run proce
 	if err != nil {
 		return run, fmt.Errorf("make working folder: %w", err)
 	}
-	name := p.args[0]
+	name := cmp.Or(p.path, p.args[0])
 	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
 	}

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -111,6 +114,9 @@ func newRunner(ctx context.Context, guard *Guard, j job) (r *runner, err error) 
 		}
 	}
 	r.program.name = cmp.Or(j.name, r.program.args[0])
+	if !strings.ContainsRune(r.program.args[0], filepath.Separator) {
+		r.program.path, _ = exec.LookPath(r.program.args[0]) // a call that finds no program fails with the error
+	}
 	r.program.env = []string{
 		"BELLWETHER_JOB=" + j.id,
 		"BELLWETHER_MEMORY=" + strconv.FormatInt(r.program.memory, 10),
