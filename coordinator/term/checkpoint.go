@@ -50,8 +50,8 @@ func (t *Term) checkpoint(c ledger.Checkpoint) {
 
 // movedToBlob records the blob of a partial that was written by a checkpoint.
 func (t *Term) movedToBlob(j *activeJob, ref ledger.Ref, p partial) {
-	if _, known := t.partials.byRef[ref]; known {
-		t.partials.byRef[ref] = p
+	if known := t.partials.byRef[ref]; known != nil {
+		*known = p
 	} else { // the partial was merged during the write of the blob
 		j.blobs.gc.afterNext = append(j.blobs.gc.afterNext, p.blob)
 	}

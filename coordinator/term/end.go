@@ -28,7 +28,7 @@ func (t *Term) end(e ledger.EndJob) {
 		final(e.Outcome, e.Error, "")
 		return
 	}
-	result := t.partials.byRef[e.Result]
+	result := t.partials.get(e.Result)
 	t.spawn(func() func() {
 		digest, err := t.storeResult(j, result)
 		return func() {

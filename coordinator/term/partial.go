@@ -31,30 +31,38 @@ const (
 
 // partialTable contains the partials to which the ledger refers.
 type partialTable struct {
-	byRef map[ledger.Ref]partial
+	byRef map[ledger.Ref]*partial
 	last  ledger.Ref
 }
 
 func (p *partialTable) add(added partial) ledger.Ref {
 	p.last++
-	p.byRef[p.last] = added
+	p.byRef[p.last] = &added
 	return p.last
 }
 
-// use returns a partial, and records that the partial's node is in the forest.
+// get returns a partial, or the zero partial if the table has none for ref.
+func (p *partialTable) get(ref ledger.Ref) partial {
+	if found := p.byRef[ref]; found != nil {
+		return *found
+	}
+	return partial{}
+}
+
+// use returns a partial like get, and records that the partial's node is in the forest.
 func (p *partialTable) use(ref ledger.Ref) partial {
 	used := p.byRef[ref]
-	if ref != ledger.NoRef && !used.inForest {
-		used.inForest = true
-		p.byRef[ref] = used
+	if used == nil {
+		return partial{}
 	}
-	return used
+	used.inForest = true
+	return *used
 }
 
 // dropPartial removes a partial to which the ledger will not refer again. The dropped partial's
 // blob is deleted later.
 func (t *Term) dropPartial(ref ledger.Ref) {
-	p := t.partials.byRef[ref]
+	p := t.partials.get(ref)
 	delete(t.partials.byRef, ref)
 	if j := t.jobs.active[p.job]; j != nil && p.inForest && p.blob != "" {
 		j.blobs.gc.afterNext = append(j.blobs.gc.afterNext, p.blob)

@@ -30,7 +30,7 @@ func (j *activeJob) setPlan(plan jobs.Plan) (partitions uint64, data []byte, inS
 // manifests, so that no plan is written after a final manifest.
 func (t *Term) storePlan(a ledger.StorePlan) {
 	j := t.jobs.active[a.Job]
-	data := t.partials.byRef[a.Data]
+	data := t.partials.get(a.Data)
 	j.manifest.writes.acquire(func() {
 		if j.ending.Load() {
 			j.manifest.writes.release()

@@ -61,7 +61,7 @@ func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, tr
 		cfg: cfg, kinds: map[wire.JobKind]jobs.Job{}, ctx: ctx, leadership: leadership, env: env, transport: transport,
 		log:      cfg.Logger.With("epoch", leadership.Epoch),
 		jobs:     newJobTable(),
-		partials: partialTable{byRef: map[ledger.Ref]partial{}},
+		partials: partialTable{byRef: map[ledger.Ref]*partial{}},
 		limits: limits{
 			merges:     limiter{limit: cfg.MaxMerging},
 			extensions: limiter{limit: maxParallel},
