@@ -465,7 +465,7 @@ func (f *forest) mergesLeft() uint64 { return uint64(max(0, f.partials-1)) }
 // finishedNodes returns the maximal finished nodes whose partials the caller has or whose
 // partitions were all skipped, in the order of their partitions.
 func (f *forest) finishedNodes() []FinishedNode {
-	var list []FinishedNode
+	list := make([]FinishedNode, 0, f.partials)
 	f.eachMaximal((*treeNode).fragile, func(n jobs.Node, p *treeNode) {
 		list = append(list, FinishedNode{Node: n, Ref: p.ref, Size: p.size, Large: p.large})
 	})
