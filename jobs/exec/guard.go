@@ -20,18 +20,21 @@ import (
 
 // Guard cleans up when this process dies, even if this process is killed. A Guard then kills the
 // processes of all calls and removes the calls' folders. A Guard uses a guard process, which runs
-// [GuardMain] and reads from a pipe to which this process writes. The guard process is started when
-// a job is opened. A nil Guard does nothing. If a process without a guard dies, the kernel kills
-// the programs of its calls. The processes that the killed programs have started continue to run,
-// and the folders remain. A Guard finds a process that has left its process group by the folder of
-// the call, which is its working folder or the value of TMPDIR.
+// [GuardMain] and waits for the end of a pipe of this process. Then the guard process reads a file
+// that contains the numbers of the running process groups. A call therefore changes the file and
+// does not wake the guard process. The guard process is started when a job is opened. A nil Guard
+// does nothing. If a process without a guard dies, the kernel kills the programs of its calls. The
+// processes that the killed programs have started continue to run, and the folders remain. A Guard
+// finds a process that has left its process group by the folder of the call, which is its working
+// folder or the value of TMPDIR.
 type Guard struct {
 	args []string
 
 	mu     sync.RWMutex   // locked for writing while the guard process starts or ends
 	pipe   io.WriteCloser // nil if the guard process is not running
 	cmd    *exec.Cmd
-	folder string // folder that contains the folders of all calls and files
+	folder string  // folder that contains the folders of all calls and files
+	groups *groups // process groups of running calls
 }
 
 // NewGuard returns a guard. The guard process is the program args[0], with the other args as its
@@ -48,7 +51,7 @@ func (g *Guard) Close() error {
 	}
 	_ = g.pipe.Close()
 	g.pipe = nil
-	if err := g.cmd.Wait(); err != nil {
+	if err := errors.Join(g.cmd.Wait(), g.groups.file.Close()); err != nil {
 		return fmt.Errorf("wait for guard: %w", err)
 	}
 	return nil
@@ -80,6 +83,10 @@ func (g *Guard) run() error {
 	if err != nil {
 		return fmt.Errorf("make folder for calls: %w", err)
 	}
+	running, err := newGroups(folder)
+	if err != nil {
+		return errors.Join(fmt.Errorf("make file of process groups: %w", err), os.RemoveAll(folder))
+	}
 	cmd := exec.Command(g.args[0], g.args[1:]...)
 	cmd.Stderr = os.Stderr
 	ownGroup(cmd)
@@ -91,10 +98,10 @@ func (g *Guard) run() error {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("start guard: %w", err), os.Remove(folder))
+		return errors.Join(fmt.Errorf("start guard: %w", err), running.file.Close(), os.RemoveAll(folder))
 	}
-	g.pipe, g.cmd, g.folder = pipe, cmd, folder
-	_, _ = fmt.Fprintf(pipe, "%s%q\n", folderLine, folder) // errors are ignored, as in the method tell
+	g.pipe, g.cmd, g.folder, g.groups = pipe, cmd, folder, running
+	_, _ = fmt.Fprintf(pipe, "%s%q\n", folderLine, folder) // a guard that was killed is needed only if this process is killed too
 	return nil
 }
 
@@ -123,7 +130,7 @@ func (g *Guard) cache() (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// start starts a program and tells the guard process the number of the program's process group.
+// start starts a program and stores the number of the program's process group for the guard process.
 func (g *Guard) start(cmd *exec.Cmd) error {
 	if g == nil {
 		return startProgram(cmd)
@@ -135,7 +142,7 @@ func (g *Guard) start(cmd *exec.Cmd) error {
 	if err := startProgram(cmd); err != nil {
 		return err
 	}
-	g.tell('+', cmd.Process.Pid)
+	g.groups.add(cmd.Process.Pid)
 	return nil
 }
 
@@ -169,8 +176,8 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// ended tells the guard process that a process group has ended. The caller must call ended before
-// it waits for the group's first process. The system may give the group's number to another group
+// ended removes the number of a process group that has ended. The caller must call ended before it
+// waits for the group's first process. The system may give the group's number to another group
 // after the wait, and the guard might kill that group.
 func (g *Guard) ended(pid int) {
 	if g == nil {
@@ -178,39 +185,27 @@ func (g *Guard) ended(pid int) {
 	}
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	g.tell('-', pid)
+	g.groups.remove(pid)
 }
 
-// tell sends a line to the guard process. tell ignores errors, because a guard that was killed is
-// needed only if this process is killed too.
-func (g *Guard) tell(sign byte, pid int) { _, _ = fmt.Fprintf(g.pipe, "%c%d\n", sign, pid) }
-
-// GuardMain is the code of the guard process. GuardMain reads the lines of a Guard, usually from
+// GuardMain is the code of the guard process. GuardMain reads the line of a Guard, usually from
 // standard input. When the input ends, GuardMain kills the process groups that have not ended and
 // the processes that have left them, and removes the folders of the calls.
 func GuardMain(from io.Reader) {
-	groups, folder := map[int]bool{}, ""
-	for s := bufio.NewScanner(from); s.Scan(); {
-		if quoted, found := strings.CutPrefix(s.Text(), folderLine); found {
-			folder, _ = strconv.Unquote(quoted)
-			continue
-		}
-		var sign rune
-		var pid int
-		if _, err := fmt.Sscanf(s.Text(), "%c%d", &sign, &pid); err != nil || pid <= 1 {
-			continue // the line is incomplete, because the other process died while it wrote the line
-		}
-		if sign == '+' {
-			groups[pid] = true
-		} else {
-			delete(groups, pid)
-		}
+	lines := bufio.NewReader(from)
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		return // the other process died before it started a call
 	}
-	for pid := range groups {
-		killGroup(pid)
-	}
-	if folder == "" {
+	folder, err := strconv.Unquote(strings.TrimSpace(strings.TrimPrefix(line, folderLine)))
+	if err != nil {
 		return
+	}
+	// The file is opened now, because it may be deleted while programs run.
+	running, _ := os.Open(filepath.Join(folder, groupsName))
+	_, _ = io.Copy(io.Discard, lines)
+	for _, pid := range readGroups(running) {
+		killGroup(pid)
 	}
 	// Killed processes may start processes and make files until they have ended.
 	for range 100 {

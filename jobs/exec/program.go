@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -150,6 +151,9 @@ func (r process) wait(g *Guard) error {
 // remove removes the working folder and the control group.
 func (r process) remove() error {
 	r.group.close()
+	if syscall.Rmdir(r.Dir) == nil { // most programs leave nothing in the folder
+		return nil
+	}
 	if err := os.RemoveAll(r.Dir); err != nil {
 		return fmt.Errorf("remove working folder: %w", err)
 	}
@@ -301,6 +305,25 @@ type limited struct {
 }
 
 var errFull = errors.New("too much output")
+
+// ReadFrom writes everything that can be read from r. Without this method, package exec would
+// allocate 32 KiB for each call.
+func (l *limited) ReadFrom(r io.Reader) (int64, error) { return copyTo(l, r) }
+
+// ReadFrom is like the method of limited.
+func (t *Tail) ReadFrom(r io.Reader) (int64, error) { return copyTo(t, r) }
+
+// copyTo copies r to w with memory that is used again.
+func copyTo(w io.Writer, r io.Reader) (int64, error) {
+	buffer := copyBuffers.Get().(*[]byte)
+	defer copyBuffers.Put(buffer)
+	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, *buffer)
+}
+
+var copyBuffers = sync.Pool{New: func() any {
+	buffer := make([]byte, 32<<10)
+	return &buffer
+}}
 
 func (l *limited) Write(data []byte) (int, error) {
 	if int64(len(l.data)+len(data)) > l.most {
