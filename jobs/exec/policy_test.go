@@ -62,7 +62,7 @@ func TestUser(t *testing.T) {
 	if want := "4000000000\n4000000001\n4000000001\ndata\nmap\n"; err != nil || string(result.Attachment.Data()) != want {
 		t.Errorf("%q, %v; want %q", result.Attachment.Data(), err, want)
 	}
-	if left, err := filepath.Glob(filepath.Join(guard.folder, "*-*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(guard.folder, "*")); err != nil || len(left) != 1 || filepath.Base(left[0]) != groupsName {
 		t.Errorf("left are %q, %v", left, err)
 	}
 }

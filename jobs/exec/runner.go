@@ -115,7 +115,9 @@ func newRunner(ctx context.Context, guard *Guard, j job) (r *runner, err error) 
 	}
 	r.program.name = cmp.Or(j.name, r.program.args[0])
 	if !strings.ContainsRune(r.program.args[0], filepath.Separator) {
-		r.program.path, _ = exec.LookPath(r.program.args[0]) // a call that finds no program fails with the error
+		if path, err := exec.LookPath(r.program.args[0]); err == nil { // otherwise each call fails with the error
+			r.program.path = path
+		}
 	}
 	r.program.env = []string{
 		"BELLWETHER_JOB=" + j.id,
