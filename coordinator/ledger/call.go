@@ -274,10 +274,9 @@ func (l *Ledger) maySteal(w *worker, j *job, c *call) bool {
 }
 
 // mayMove reports whether a call may be moved to another worker. A call with held operands may be
-// moved only to a worker that holds one of the operands.
+// moved only to the worker that would get it if it were not assigned, otherwise it would come back.
 func (l *Ledger) mayMove(j *job, c *call, to *worker) bool {
-	held := j.heldOperands(c)
-	return len(held) == 0 || slices.ContainsFunc(held, func(o *treeNode) bool { return o.held.worker == to.id })
+	return len(j.heldOperands(c)) == 0 || l.place(j, c) == to
 }
 
 // reconcileCall compares an assigned call with the worker's report. If the worker neither holds the

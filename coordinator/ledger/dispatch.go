@@ -204,7 +204,9 @@ func (l *Ledger) dueRetry(w *worker, j *job) *failedPartition {
 // self-scheduling (Polychronopoulos and Kuck, 1987): an assignment is a share of the queue, so
 // assignments shrink towards the end of the job. An assignment takes at least leastWork and at most
 // half a horizon. While the rate is unknown, assignments are small, so that the rate is soon known
-// and no worker gets work for hours.
+// and no worker gets work for hours. If partials are large, the first assignment of each worker may
+// take less than leastWork, because a worker that begins with more than its share would take the
+// siblings of the partials that other workers hold.
 func (l *Ledger) pieceSize(w *worker, j *job) uint64 {
 	share := j.queue.size()/uint64(2*l.slotsFor(j)) + 1
 	perSecond := w.share(j).perSecond()
@@ -212,6 +214,9 @@ func (l *Ledger) pieceSize(w *worker, j *job) uint64 {
 		return max(1, min(share/4, maxFirstPiece))
 	}
 	least, most := perSecond*l.leastWork(j).Seconds(), perSecond*l.horizon().Seconds()/2
+	if j.large && w.share(j).next == 0 {
+		least = 0
+	}
 	return max(1, uint64(min(max(float64(share), least), max(most, 1), jobs.MaxPartitions)))
 }
 

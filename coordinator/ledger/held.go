@@ -323,7 +323,7 @@ func (l *Ledger) place(j *job, c *call) *worker {
 		return cmp.Or(
 			-cmp.Compare(a.bytes, b.bytes),
 			-cmp.Compare(a.near, b.near),
-			cmp.Compare(indicator(a.busy(c)), indicator(b.busy(c))),
+			cmp.Compare(indicator(a.busy()), indicator(b.busy())),
 			cmp.Compare(indicator(a.id == l.cfg.Self), indicator(b.id == l.cfg.Self)),
 			cmp.Compare(a.calls, b.calls),
 			cmp.Compare(a.id, b.id))
@@ -336,8 +336,8 @@ func (w *worker) finishesStray(j *job) bool {
 	return w.callSlots == 0 && w.strayCalls > 0 && !w.draining && !w.reserved && w.knows(j)
 }
 
-// busy reports whether a worker cannot begin a call at once.
-func (w *worker) busy(c *call) bool { return w.calls >= w.callSlots && c.assignment == nil }
+// busy reports whether a worker cannot begin another call at once.
+func (w *worker) busy() bool { return w.calls >= w.callSlots }
 
 // fetches reports whether a worker can get all operands of a call. A worker with an old version of
 // the program cannot fetch operands from other workers.
@@ -406,7 +406,7 @@ func (l *Ledger) gapFor(w *worker, j *job, queued []jobs.Span, size uint64) (gap
 			gap = q
 		}
 	}
-	if gap.Len() > 2*size && l.continues(w, j, gap.Lo) {
+	if gap.Len() > size && l.continues(w, j, gap.Lo) {
 		gap.Lo = roundest(gap.Lo+gap.Len()/4, gap.Hi-gap.Len()/4)
 	}
 	return gap
