@@ -17,10 +17,10 @@
 // may run when no more partials can be moved to files, so that a worker with little memory still makes progress. The memory limit is
 // therefore exceeded by at most one partial if partials are decoded in place.
 //
-// The memory of a dropped partial is kept for later partials if the job allows the reuse. Spare
-// memory is used before new memory is allocated. Spare memory is freed when memory is short, and
-// when no partial has been held for [keepSpares]. Until then the next job can use it, because the
-// first write to new memory may take ten times as long as the computation of a partial.
+// The memory of a dropped partial is kept for later partials of about the same size, if the job
+// allows the reuse. Spare memory is used before new memory is allocated, because the first write to
+// new memory may take ten times as long as the computation of a partial. Spare memory is freed when
+// memory is short, and when it was not used for [keepSpares]. Until then the next job can use it.
 //
 // # What can fail
 //
@@ -59,7 +59,7 @@ type Config struct {
 	Limit int64
 	// Dir is the spill folder; if it is empty, partials are not moved to files.
 	Dir string
-	// Spares is the maximum number of buffers that are kept as spare memory.
+	// Spares is the maximum number of buffers of about the same size that are kept as spare memory.
 	Spares int
 	Logger *slog.Logger
 	// Changed, if not nil, is called when Short has changed; it must not block.
@@ -78,9 +78,9 @@ type Holdings struct {
 	reserved int64
 	reserves int // number of reservations
 	stacks   int64
-	largest  int64       // size in bytes of the largest partial so far
-	spares   [][]byte    // spare memory, oldest first
-	unused   *time.Timer // calls freeUnused
+	largest  int64 // size in bytes of the largest partial so far
+	spares   spares
+	unused   *time.Timer // calls freeUnused while there is spare memory
 	retryAt  time.Time   // time of the next attempt after a failed write to the spill folder
 	closed   bool
 	spills   sync.WaitGroup
@@ -117,7 +117,7 @@ func New(cfg Config) (*Holdings, error) {
 	if cfg.Changed == nil {
 		cfg.Changed = func() {}
 	}
-	h := &Holdings{cfg: cfg, parts: map[key]*part{}}
+	h := &Holdings{cfg: cfg, parts: map[key]*part{}, spares: spares{most: cfg.Spares}}
 	h.freed = sync.NewCond(&h.mu)
 	h.unused = time.AfterFunc(keepSpares, h.freeUnused)
 	return h, nil
@@ -230,20 +230,14 @@ func (h *Holdings) DropJob(job string) {
 			h.drop(p)
 		}
 	}
-	if len(h.parts) == 0 && !h.closed {
-		h.unused.Reset(keepSpares)
-	}
 }
 
-// keepSpares is how long spare memory is kept when no partial is held.
-const keepSpares = 30 * time.Second
-
-// freeUnused frees the spare memory if no partial is held.
+// freeUnused frees the spare memory that was not used for some time.
 func (h *Holdings) freeUnused() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.parts) == 0 {
-		h.spares = nil
+	if next, remain := h.spares.expire(time.Now()); remain {
+		h.unused.Reset(next)
 	}
 }
 
@@ -287,42 +281,26 @@ func (h *Holdings) Reuse(data []byte) {
 	h.addSpare(data)
 }
 
-// addSpare adds spare memory. If there is too much, the oldest is freed, because its size may be
-// that of an earlier job's partials.
 func (h *Holdings) addSpare(data []byte) {
-	if h.closed || h.cfg.Spares == 0 {
+	if h.closed {
 		return
 	}
-	if len(h.spares) == h.cfg.Spares {
-		h.spares = slices.Delete(h.spares, 0, 1)
+	if len(h.spares.list) == 0 {
+		h.unused.Reset(keepSpares)
 	}
-	h.spares = append(h.spares, data)
+	h.spares.add(data, time.Now())
 	h.trim()
 }
 
-// trim frees the oldest spare memory until the remaining memory fits within the limit.
-func (h *Holdings) trim() {
-	spare := int64(0)
-	for i, data := range slices.Backward(h.spares) {
-		if spare += int64(cap(data)); h.used()+spare > h.cfg.Limit {
-			h.spares = slices.Delete(h.spares, 0, i+1)
-			return
-		}
-	}
-}
+// trim frees spare memory until the remaining memory fits within the limit.
+func (h *Holdings) trim() { h.spares.trim(h.cfg.Limit - h.used()) }
 
 // Spare returns n bytes of spare memory, or nil if no spare buffer has this size. The returned
 // bytes may have any value.
 func (h *Holdings) Spare(n int64) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i, data := range h.spares {
-		if c := int64(cap(data)); n > 0 && n <= c && c <= n+n/8 {
-			h.spares = slices.Delete(h.spares, i, i+1)
-			return data[:n]
-		}
-	}
-	return nil
+	return h.spares.take(n)
 }
 
 // Buffer returns n bytes of spare memory or of new memory. The returned bytes may have any value.
@@ -563,7 +541,7 @@ const writeStep = 16 << 20
 // Close drops all partials, and waits until no file is being written.
 func (h *Holdings) Close() {
 	h.mu.Lock()
-	h.closed, h.spares = true, nil
+	h.closed, h.spares.list = true, nil
 	h.unused.Stop()
 	for _, p := range h.parts {
 		h.drop(p)
