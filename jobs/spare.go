@@ -15,9 +15,10 @@ import (
 // adding a vector to it.
 //
 // The parameter spare is a value that Merge no longer needs, a value in new memory, or the zero value
-// of T. The old content of spare must not affect the result. A value is freed if it was
-// an operand of Merge and shares no memory with the value that Merge returned. Merge should
-// therefore change left and return it:
+// of T. A slice in it may have the length of any partial of this job, or of an earlier job with the
+// same parameters. The old content of spare must not affect the result. A value is freed if it was an
+// operand of Merge and shares no memory with the value that Merge returned. Merge should therefore
+// change left and return it:
 //
 //	func (m mapper) Fill(ctx context.Context, partition uint64, spare []float64) ([]float64, error) {
 //		if len(spare) != m.length {

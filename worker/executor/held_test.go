@@ -19,11 +19,13 @@ func (blockMapper) Map(_ context.Context, partition uint64) ([]byte, error) {
 }
 
 // blocks returns a job with large partials. If fails is not nil, Merge calls it and returns its error.
-func blocks(fails func(left []byte) error) jobs.Job {
+func blocks(fails func(left []byte) error) jobs.Job { return blocksOf(blockMapper{}, fails) }
+
+func blocksOf(mapper jobs.Mapper[[]byte], fails func(left []byte) error) jobs.Job {
 	return jobs.MustNew(jobs.Definition[struct{}, []byte, int]{
 		Name: "blocks", Version: "1", Codec: jobs.Raw{},
 		Plan: func(context.Context, struct{}) (jobs.Plan, error) { return jobs.Plan{Partitions: 2}, nil },
-		Open: func(context.Context, struct{}, jobs.Plan) (jobs.Mapper[[]byte], error) { return blockMapper{}, nil },
+		Open: func(context.Context, struct{}, jobs.Plan) (jobs.Mapper[[]byte], error) { return mapper, nil },
 		Merge: func(left, right []byte) ([]byte, error) {
 			if fails != nil {
 				if err := fails(left); err != nil {

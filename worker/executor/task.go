@@ -35,6 +35,8 @@ type task struct {
 	partitions  atomic.Uint64  // number of partitions that have run so far
 	took        atomic.Int64   // slot time in nanoseconds of all partitions that have run so far
 	partialSize atomic.Int64   // size in bytes of the largest held partial of the job; 0 before the first one
+	work        workID         // identifies similar jobs; set before opened
+	likelySize  int64          // size in bytes of the largest held partial of the last similar job, or 0; set before opened
 }
 
 // open opens a job in a goroutine. The caller must hold w.mu.
@@ -175,6 +177,8 @@ func (t *task) open() (*jobs.Task, error) {
 	}
 	opened.Audit(jobs.Audit{Share: o.Audit, Seed: o.Job, Defer: true})
 	if t.w.held != nil {
+		t.work = newWorkID(o.Kind, params)
+		t.likelySize = t.w.sizes.get(t.work)
 		t.reuses = opened.Spares(t.spare, t.w.held.Reuse)
 	}
 	return opened, t.fork(opened)
@@ -184,9 +188,17 @@ func (t *task) open() (*jobs.Task, error) {
 // bytes of the value, or 0 if it is unknown.
 func (t *task) spare(size int) []byte {
 	if size == 0 {
-		return t.w.held.Spare(t.partialSize.Load())
+		return t.w.held.Spare(cmp.Or(t.partialSize.Load(), t.likelySize))
 	}
 	return t.w.held.Buffer(int64(size))
+}
+
+// noteSize records the size in bytes of a held partial. The caller must hold w.mu.
+func (t *task) noteSize(bytes int64) {
+	if bytes > t.partialSize.Load() {
+		t.partialSize.Store(bytes)
+		t.w.sizes.put(t.work, bytes)
+	}
 }
 
 // fork creates the first merge stack and calls the job's Fork for it. Fork is called before any

@@ -57,6 +57,7 @@ type Worker struct {
 	ping  chan struct{} // unbuffered channel with which Turns detects the next iteration of the link's loop
 	unfit chan struct{} // closed when no slot is usable, or when no more calls can be made
 
+	sizes      sizes              // partial sizes of recent jobs
 	held       *holdings.Holdings // holdings of large partials; nil if the worker holds none
 	memory     chan struct{}      // wakes the link to check the memory; the buffer has one element
 	storeTurns chan struct{}      // semaphore for writes of held partials
