@@ -35,8 +35,9 @@ same job in this process, and by a cluster of worker processes with one slot eac
 The loop and the job in this process have a goroutine for each core. For each size
 there are as many vectors as make up the total.
 
-With --kill, the job runs once more in the cluster, and the process is killed when half of
-the vectors are done. LOST WORK is the time that the cluster needs for the partitions that
+With --kill, the job runs twice more in the cluster: once unmeasured before the other runs,
+so that each process has written to its memory before, and once with the process killed
+when half of the vectors are done. LOST WORK is the time that the cluster needs for the partitions that
 ran again. EXTRA should be at most 1 s longer: see MET. LEADER MOVES is how many more bytes
 the leader's process read and wrote than the other workers' processes did on average, as a
 share of the bytes that were merged.
