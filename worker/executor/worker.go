@@ -127,7 +127,7 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 	w.work = sync.NewCond(&w.mu)
 	hello := wire.Hello{Host: cfg.Host, PID: cfg.PID, Slots: cfg.Slots, Since: cfg.Since, Storage: cfg.Storage, Build: wire.ThisBuild(), Version: cfg.Version[:min(len(cfg.Version), wire.MaxVersion)], Holds: cfg.Bulk != nil}
 	if cfg.Bulk != nil {
-		if w.held, err = holdings.New(holdings.Config{Limit: cfg.Memory, Dir: cfg.SpillDir, Spares: 2*cfg.Slots + 4, Logger: cfg.Logger, Changed: w.memoryChanged}); err != nil {
+		if w.held, err = holdings.New(holdings.Config{Limit: cfg.Memory, Dir: cfg.SpillDir, Logger: cfg.Logger, Changed: w.memoryChanged}); err != nil {
 			return nil, fmt.Errorf("configure worker: %w", err)
 		}
 	}

@@ -19,8 +19,9 @@
 //
 // The memory of a dropped partial is kept for later partials of about the same size, if the job
 // allows the reuse. Spare memory is used before new memory is allocated, because the first write to
-// new memory may take ten times as long as the computation of a partial. Spare memory is freed when
-// memory is short, and when it was not used for [keepSpares]. Until then the next job can use it.
+// new memory may take ten times as long as the computation of a partial. Spare memory takes at most
+// half of the limit. It is freed when memory is short, and when it was not used for [keepSpares]. Until
+// then the next job can use it.
 //
 // # What can fail
 //
@@ -58,9 +59,7 @@ type Config struct {
 	// Limit is the maximum number of bytes of partials, operands and results of merges in memory.
 	Limit int64
 	// Dir is the spill folder; if it is empty, partials are not moved to files.
-	Dir string
-	// Spares is the maximum number of buffers of about the same size that are kept as spare memory.
-	Spares int
+	Dir    string
 	Logger *slog.Logger
 	// Changed, if not nil, is called when Short has changed; it must not block.
 	Changed func()
@@ -117,7 +116,7 @@ func New(cfg Config) (*Holdings, error) {
 	if cfg.Changed == nil {
 		cfg.Changed = func() {}
 	}
-	h := &Holdings{cfg: cfg, parts: map[key]*part{}, spares: spares{most: cfg.Spares}}
+	h := &Holdings{cfg: cfg, parts: map[key]*part{}, spares: spares{limit: cfg.Limit / 2}}
 	h.freed = sync.NewCond(&h.mu)
 	h.unused = time.AfterFunc(keepSpares, h.freeUnused)
 	return h, nil
@@ -541,7 +540,7 @@ const writeStep = 16 << 20
 // Close drops all partials, and waits until no file is being written.
 func (h *Holdings) Close() {
 	h.mu.Lock()
-	h.closed, h.spares.list = true, nil
+	h.closed, h.spares = true, spares{}
 	h.unused.Stop()
 	for _, p := range h.parts {
 		h.drop(p)

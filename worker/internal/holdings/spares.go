@@ -8,11 +8,14 @@ import (
 // keepSpares is how long spare memory is kept without being used.
 const keepSpares = 30 * time.Second
 
-// spares is memory of dropped partials that later partials can use. The zero value is empty and keeps
-// nothing.
+// maxSpares is the maximum number of spare buffers, which bounds the time of a search.
+const maxSpares = 1000
+
+// spares is memory of dropped partials that later partials can use.
 type spares struct {
-	most int     // maximum number of buffers of about the same size
-	list []spare // oldest first
+	limit int64   // maximum of bytes
+	bytes int64   // sum of the buffers' capacities
+	list  []spare // oldest first
 }
 
 // spare is a buffer that nothing uses.
@@ -27,25 +30,12 @@ func (s spare) holds(n int64) bool {
 	return n > 0 && n <= c && c <= n+n/8
 }
 
-// add adds a buffer. If there are too many of its size, the oldest of them is freed.
+// add adds a buffer, and frees the oldest buffers if there are too many.
 func (s *spares) add(data []byte, now time.Time) {
-	same, oldest := 0, -1
-	n := int64(cap(data))
-	for i, old := range s.list {
-		if !old.holds(n) && !(spare{data: data}).holds(int64(cap(old.data))) {
-			continue
-		}
-		if same++; oldest < 0 {
-			oldest = i
-		}
-	}
-	switch {
-	case s.most == 0:
-		return
-	case same == s.most:
-		s.list = slices.Delete(s.list, oldest, oldest+1)
-	}
 	s.list = append(s.list, spare{data, now})
+	s.bytes += int64(cap(data))
+	s.free(max(0, len(s.list)-maxSpares))
+	s.trim(s.limit)
 }
 
 // take removes the buffer that was used last among those that hold n bytes, and returns n bytes of it. take
@@ -54,6 +44,7 @@ func (s *spares) take(n int64) []byte {
 	for i, spare := range slices.Backward(s.list) {
 		if spare.holds(n) {
 			s.list = slices.Delete(s.list, i, i+1)
+			s.bytes -= int64(cap(spare.data))
 			return spare.data[:n]
 		}
 	}
@@ -62,12 +53,11 @@ func (s *spares) take(n int64) []byte {
 
 // trim frees the oldest buffers until at most limit bytes remain.
 func (s *spares) trim(limit int64) {
-	for i, spare := range slices.Backward(s.list) {
-		if limit -= int64(cap(spare.data)); limit < 0 {
-			s.list = slices.Delete(s.list, 0, i+1)
-			return
-		}
+	n, bytes := 0, s.bytes
+	for ; n < len(s.list) && bytes > limit; n++ {
+		bytes -= int64(cap(s.list[n].data))
 	}
+	s.free(n)
 }
 
 // expire frees the buffers that were not used for keepSpares. If buffers remain, expire returns the time until the
@@ -75,9 +65,17 @@ func (s *spares) trim(limit int64) {
 func (s *spares) expire(now time.Time) (next time.Duration, remain bool) {
 	used := slices.IndexFunc(s.list, func(old spare) bool { return now.Sub(old.since) < keepSpares })
 	if used < 0 {
-		s.list = nil
+		s.free(len(s.list))
 		return 0, false
 	}
-	s.list = slices.Delete(s.list, 0, used)
+	s.free(used)
 	return keepSpares - now.Sub(s.list[0].since), true
+}
+
+// free frees the n oldest buffers.
+func (s *spares) free(n int) {
+	for _, spare := range s.list[:n] {
+		s.bytes -= int64(cap(spare.data))
+	}
+	s.list = slices.Delete(s.list, 0, n)
 }
