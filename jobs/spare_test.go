@@ -267,11 +267,15 @@ func TestTaskSpares(t *testing.T) {
 		sizes = append(sizes, size)
 		return nil
 	}, put)
-	if _, err := task.NewStack().Run(context.Background(), Span{Lo: 0, Hi: 4}, new(atomic.Bool)); err != nil {
+	stack = task.NewStack()
+	if _, err := stack.Run(context.Background(), Span{Lo: 0, Hi: 4}, new(atomic.Bool)); err != nil {
 		t.Fatal(err)
 	}
 	if len(given) != 1 || len(given[0]) != 4*8 { // the last partition frees two values
 		t.Errorf("%d values were given away, want one", len(given))
+	}
+	if must(stack.Drain(4)); len(given) != 2 {
+		t.Errorf("%d values were given away, want also that of the empty stack", len(given))
 	}
 	if !slices.Equal(sizes, []int{0, 4 * 8, 4 * 8}) { // the third partition uses the memory that the first merge has freed
 		t.Errorf("memory of %v bytes was requested", sizes)

@@ -21,7 +21,8 @@ type Task struct {
 // Spares lets a [Filler] reuse memory that the caller no longer needs. The function get returns the
 // memory of an encoded partial of the job, or nil if the caller has no spare memory. If size is not
 // 0, the next partition probably needs size bytes, and get may also return new memory. The function
-// put takes memory that the job's stacks no longer need: a stack keeps one spare value at most.
+// put takes memory that the job's stacks no longer need: a stack keeps one spare value at most, and none
+// while it is empty.
 // Several goroutines may call get and put at the same time. Spares must be called before a stack
 // runs. Spares returns false, and neither function is ever called, unless the mapper is a Filler and the
 // codec decodes partials without copying them. Only if Spares returns true may the caller reuse the
@@ -375,6 +376,9 @@ func (s *stack[T]) Drain(hi uint64) (partials []Partial, err error) {
 	}
 	clear(s.values[kept:])
 	s.nodes, s.values = s.nodes[:kept], s.values[:kept]
+	for kept == 0 && s.pool.give != nil && len(s.spares) > 0 {
+		s.pool.put(pop(&s.spares)) // the caller limits the memory of an empty stack
+	}
 	return partials, nil
 }
 

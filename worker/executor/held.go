@@ -159,6 +159,13 @@ func (s *storing) write() (blob string, err error) {
 	case <-s.storage.ctx.Done():
 		return "", s.storage.ctx.Err()
 	}
+	if size := s.w.held.InFile(s.job, s.node); size > 0 {
+		release, err := s.w.held.Reserve(s.storage.ctx, size)
+		if err != nil {
+			return "", err
+		}
+		defer release()
+	}
 	data, _, done, err := s.w.readHeld(s.job, s.node)
 	if err != nil {
 		return "", err
@@ -281,10 +288,17 @@ func overlap(a, b []byte) bool {
 }
 
 // reserve waits until there is memory for the call's operands and result. If the job merges
-// partials in place, the result needs no additional memory.
+// partials in place, the result needs no additional memory. Operands that the call may take over
+// stay in memory until release is called.
 func (c *call) reserve(inPlace bool) (release func(), err error) {
 	if c.w.held == nil {
 		return func() {}, nil
+	}
+	var releases []func()
+	release = func() {
+		for _, f := range releases {
+			f()
+		}
 	}
 	var need, largest uint64
 	for _, o := range c.held.Call().Operands {
@@ -292,14 +306,24 @@ func (c *call) reserve(inPlace bool) (release func(), err error) {
 			need += o.Size // size of the decoded operand
 			largest = max(largest, o.Size)
 		}
-		if !c.mayTake() || o.Holder != c.w.cfg.ID || !c.w.held.InMemory(c.opening.Job, o.Node) {
-			need += o.Size
+		if c.mayTake() && o.Holder == c.w.cfg.ID {
+			if f, ok := c.w.held.Keep(c.opening.Job, o.Node); ok {
+				releases = append(releases, f)
+				continue
+			}
 		}
+		need += o.Size
 	}
 	if need+largest == 0 {
-		return func() {}, nil
+		return release, nil
 	}
-	return c.w.held.Reserve(c.ctx, int64(min(need+largest, 1<<62)))
+	unreserve, err := c.w.held.Reserve(c.ctx, int64(min(need+largest, 1<<62)))
+	if err != nil {
+		release()
+		return nil, err
+	}
+	releases = append(releases, unreserve)
+	return release, nil
 }
 
 var _ bulk.Source = served{}

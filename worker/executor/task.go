@@ -188,10 +188,13 @@ func (t *task) open() (*jobs.Task, error) {
 // bytes of the value, or 0 if it is unknown.
 func (t *task) spare(size int) []byte {
 	if size == 0 {
-		return t.w.held.Spare(cmp.Or(t.partialSize.Load(), t.likelySize))
+		return t.w.held.Spare(t.size())
 	}
 	return t.w.held.Buffer(int64(size))
 }
+
+// size returns the probable size in bytes of a large partial of the job, or 0 if it is unknown.
+func (t *task) size() int64 { return cmp.Or(t.partialSize.Load(), t.likelySize) }
 
 // noteSize records the size in bytes of a held partial. The caller must hold w.mu.
 func (t *task) noteSize(bytes int64) {

@@ -94,14 +94,16 @@ type key struct {
 // part is a held partial. part.data is nil after the partial was spilled or taken.
 type part struct {
 	key
-	data    []byte
-	file    *os.File
-	size    int64
-	sum     uint32 // CRC-32C of the partial
-	readers int    // number of unfinished reads of the partial's data
-	reuse   bool   // the memory of data may be used for other partials
-	taken   bool
-	dropped bool
+	data     []byte
+	file     *os.File
+	size     int64
+	sum      uint32 // CRC-32C of the partial
+	readers  int    // number of unfinished reads of the partial's data, including that of a spill
+	keeps    int    // number of calls of Keep that were not released
+	reuse    bool   // the memory of data may be used for other partials
+	taken    bool
+	dropped  bool
+	spilling bool // a spill reads the partial's data now
 }
 
 // New returns empty holdings.
@@ -191,12 +193,36 @@ func (h *Holdings) Has(job string, node jobs.Node) bool {
 	return h.parts[key{job, node}] != nil
 }
 
-// InMemory reports whether the bytes of a partial are in memory.
-func (h *Holdings) InMemory(job string, node jobs.Node) bool {
+// Keep keeps the bytes of a partial in memory until release is called, so that Take does not find
+// them in a file. Keep returns false if the bytes are not in memory. If the partial is being moved to
+// a file, Keep waits until the move has stopped.
+func (h *Holdings) Keep(job string, node jobs.Node) (release func(), ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := h.parts[key{job, node}]
-	return p != nil && p.data != nil
+	if p == nil || p.data == nil {
+		return nil, false
+	}
+	p.keeps++
+	for p.spilling {
+		h.freed.Wait()
+	}
+	return sync.OnceFunc(func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		p.keeps--
+		h.startSpill()
+	}), true
+}
+
+// InFile returns the size in bytes of a partial whose bytes are in a file, and 0 for other partials.
+func (h *Holdings) InFile(job string, node jobs.Node) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.parts[key{job, node}]; p != nil && p.file != nil {
+		return p.size
+	}
+	return 0
 }
 
 // DropTaken removes a taken partial. DropTaken returns false if the partial is not held, or if Put
@@ -255,21 +281,30 @@ func (h *Holdings) discard(f *os.File) {
 	h.spills.Go(func() { _ = f.Close() }) // errors of Close do not matter, because nobody reads the file again
 }
 
-// forget removes a partial from memory, but not from the list.
+// forget removes a partial from memory, but not from the list. If the partial's data are being
+// read, they count against the limit until the last read ends.
 func (h *Holdings) forget(p *part) {
 	switch i := slices.Index(h.order, p); {
 	case i >= 0:
 		h.order = slices.Delete(h.order, i, i+1)
-		if p.reuse && p.readers == 0 {
-			h.addSpare(p.data)
-		}
+		data := p.data
 		p.data = nil
+		h.freeUnread(p, data)
 	case p.taken:
 		p.taken = false
-	default:
+		h.change(&h.inMemory, -p.size)
+	}
+}
+
+// freeUnread frees the data of a partial that was removed from memory, unless they are being read.
+func (h *Holdings) freeUnread(p *part, data []byte) {
+	if p.readers > 0 || p.data != nil {
 		return
 	}
 	h.change(&h.inMemory, -p.size)
+	if p.reuse {
+		h.addSpare(data)
+	}
 }
 
 // Reuse adds the memory of data to the spare memory. Nothing else may refer to the memory that
@@ -375,14 +410,14 @@ func (h *Holdings) begin(job string, node jobs.Node) (p *part, data []byte) {
 	return p, p.data
 }
 
-// end finishes a read of a partial's data. If the partial was dropped during the read, the last
-// call of end frees the data.
+// end finishes a read of a partial's data. If the partial was removed from memory during the read,
+// the last call of end frees the data.
 func (h *Holdings) end(p *part, data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if p.readers--; p.readers == 0 && p.data == nil && p.reuse {
-		h.addSpare(data)
-	}
+	p.readers--
+	h.freeUnread(p, data)
+	h.startSpill()
 }
 
 func (h *Holdings) readFile(p *part, to []byte, offset int64) error {
@@ -475,7 +510,12 @@ func (h *Holdings) change(which *int64, n int64) {
 	if h.short() != before {
 		h.cfg.Changed()
 	}
-	if h.short() && !h.spilling && !h.closed && h.cfg.Dir != "" && time.Now().After(h.retryAt) {
+	h.startSpill()
+}
+
+// startSpill starts to write partials to files if memory is short and a partial can be written.
+func (h *Holdings) startSpill() {
+	if h.short() && !h.spilling && !h.closed && h.cfg.Dir != "" && time.Now().After(h.retryAt) && h.nextSpill() != nil {
 		h.spilling = true
 		h.spills.Go(h.spill)
 	}
@@ -492,25 +532,30 @@ func (h *Holdings) spill() {
 		h.spilling = false
 		h.freed.Broadcast()
 	}()
-	for h.short() && !h.closed && len(h.order) > 0 {
-		p := h.order[0]
+	for h.short() && !h.closed {
+		p := h.nextSpill()
+		if p == nil {
+			return
+		}
 		data := p.data
 		p.readers++
+		p.spilling = true
 		h.mu.Unlock()
-		f, err := h.write(data)
+		f, err := h.write(p, data)
 		h.mu.Lock()
 		p.readers--
+		p.spilling = false
+		h.freed.Broadcast()
+		h.freeUnread(p, data)
 		switch {
+		case errors.Is(err, errUnwanted):
 		case err != nil:
 			h.retryAt = time.Now().Add(retrySpill)
 			h.cfg.Changed() // the caller writes partials to storage if the spill folder is full
 			h.cfg.Logger.Error("Cannot write a partial to the spill folder, it stays in memory", "job", p.job, "node", p.node.String(), "bytes", p.size, "error", err)
 			return
-		case p.dropped || h.closed:
+		case p.unwanted() || h.closed:
 			h.discard(f)
-			if p.reuse && p.readers == 0 {
-				h.addSpare(data)
-			}
 		default:
 			p.file = f
 			h.forget(p)
@@ -518,12 +563,35 @@ func (h *Holdings) spill() {
 	}
 }
 
-func (h *Holdings) write(data []byte) (*os.File, error) {
+// nextSpill returns the oldest partial in memory that nobody uses, or nil.
+func (h *Holdings) nextSpill() *part {
+	i := slices.IndexFunc(h.order, func(p *part) bool { return p.readers == 0 && p.keeps == 0 })
+	if i < 0 {
+		return nil
+	}
+	return h.order[i]
+}
+
+// unwanted reports whether the partial's file is not needed, because the partial was dropped or must
+// stay in memory.
+func (p *part) unwanted() bool { return p.dropped || p.keeps > 0 }
+
+var errUnwanted = errors.New("the file is not needed")
+
+// write writes the data of a partial to a new file. write stops with errUnwanted when the file is no
+// longer needed.
+func (h *Holdings) write(p *part, data []byte) (*os.File, error) {
 	f, err := newFile(h.cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
 	for at := 0; at < len(data); at += writeStep {
+		h.mu.Lock()
+		unwanted := p.unwanted()
+		h.mu.Unlock()
+		if unwanted {
+			return nil, errors.Join(errUnwanted, f.Close())
+		}
 		if _, err := f.Write(data[at:min(at+writeStep, len(data))]); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}

@@ -87,6 +87,73 @@ func TestSpill(t *testing.T) {
 	}
 }
 
+// TestKeep keeps the oldest partial in memory while others are moved to files.
+func TestKeep(t *testing.T) {
+	h, _ := start(t, holdings.Config{Limit: 1000, Dir: t.TempDir()})
+	put(h, jobs.Leaf(0), data(0, 300), false)
+	release, ok := h.Keep("j", jobs.Leaf(0))
+	if !ok {
+		t.Fatal("the partial is not in memory")
+	}
+	put(h, jobs.Leaf(1), data(1, 300), false)
+	put(h, jobs.Leaf(2), data(2, 300), false)
+	eventually(t, "the oldest partial that may be moved is in a file", func() bool { return h.InFile("j", jobs.Leaf(1)) == 300 && !h.Short() })
+	h.Use(700)
+	eventually(t, "the next partial is in a file", func() bool { return h.InFile("j", jobs.Leaf(2)) == 300 })
+	if h.InFile("j", jobs.Leaf(0)) != 0 || !h.Short() {
+		t.Error("a kept partial was moved to a file")
+	}
+	if _, ok := h.Keep("j", jobs.Leaf(1)); ok {
+		t.Error("kept a partial that is in a file")
+	}
+	release()
+	eventually(t, "the released partial is in a file", func() bool { return h.InFile("j", jobs.Leaf(0)) == 300 })
+}
+
+// TestKeepEndsSpill keeps a partial while it is being moved to a file.
+func TestKeepEndsSpill(t *testing.T) {
+	h, _ := start(t, holdings.Config{Limit: 1, Dir: t.TempDir()})
+	kept := 0
+	for i := range uint64(20) {
+		put(h, jobs.Leaf(i), make([]byte, 64<<20), false)
+		release, ok := h.Keep("j", jobs.Leaf(i))
+		if _, took := h.Take("j", jobs.Leaf(i)); took != ok {
+			t.Errorf("kept: %v, took: %v", ok, took)
+		}
+		if ok {
+			kept++
+			release()
+		}
+		h.Drop("j", jobs.Leaf(i))
+	}
+	if kept == 0 {
+		t.Error("no partial was kept")
+	}
+	if inMemory, spilled := h.Bytes(); inMemory+spilled != 0 {
+		t.Errorf("%d bytes in memory and %d spilled", inMemory, spilled)
+	}
+}
+
+// TestReadCounts checks that the bytes of a partial count against the limit while they are read, even if the
+// partial was dropped or moved to a file.
+func TestReadCounts(t *testing.T) {
+	h, _ := start(t, holdings.Config{Limit: 1000, Dir: t.TempDir()})
+	used := func() int64 { inMemory, _ := h.Bytes(); return inMemory }
+	put(h, jobs.Leaf(0), data(0, 300), true)
+	_, _, done, err := h.Read("j", jobs.Leaf(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Drop("j", jobs.Leaf(0))
+	if used() != 300 {
+		t.Errorf("%d bytes are used, want those that are read", used())
+	}
+	done()
+	if used() != 0 || h.Spare(300) == nil {
+		t.Errorf("%d bytes are used after the read, want none and a spare buffer", used())
+	}
+}
+
 // TestSpillFails removes the spill folder: the partials stay in memory, and the log names the
 // partial that could not be written.
 func TestSpillFails(t *testing.T) {
