@@ -121,7 +121,7 @@ type clusterRun struct {
 	seconds   float64 // time from the submission to the durable result
 	processes []ProcessUse
 	epochs    int
-	repeated  uint64    // number of repeated executions of partitions
+	repeated  uint64    // number of repeated executions of partitions, or of partitions that were lost with the leader
 	answers   []float64 // response times of the leader in seconds
 }
 
@@ -189,8 +189,9 @@ func (a *aggregation) runCluster(ctx context.Context, params jobs.Params, want [
 		return r, errors.Join(err, observer.stop())
 	}
 	asked := a.askLeader(ctx)
+	lost := uint64(0)
 	if victim != KillNobody {
-		err = a.killHalfWay(ctx, id, a.choose(victim, lead.PID))
+		lost, err = a.killHalfWay(ctx, id, a.choose(victim, lead.PID), lead)
 	}
 	var m client.Status
 	if err == nil {
@@ -201,7 +202,7 @@ func (a *aggregation) runCluster(ctx context.Context, params jobs.Params, want [
 	if err != nil {
 		return r, errors.Join(err, cancel(context.WithoutCancel(ctx), a.Cluster, id))
 	}
-	r = clusterRun{m.Finished.Sub(began).Seconds(), observer.uses, len(m.Epochs), m.Repeated, answers}
+	r = clusterRun{m.Finished.Sub(began).Seconds(), observer.uses, len(m.Epochs), max(m.Repeated, lost), answers}
 	if err := sameResult(ctx, a.Cluster, id, want); err != nil {
 		return r, err
 	}
@@ -251,27 +252,53 @@ func (a *aggregation) choose(victim Victim, leader int) *procs.Process {
 	return nil
 }
 
-func (a *aggregation) killHalfWay(ctx context.Context, id string, p *procs.Process) error {
+// killHalfWay kills a process when half of a job's partitions are done, and starts another process. If
+// the process was the leader, killHalfWay returns the number of partitions that were lost with it.
+func (a *aggregation) killHalfWay(ctx context.Context, id string, p *procs.Process, lead client.Leader) (lost uint64, err error) {
 	if p == nil {
-		return errors.New("the process to kill is not one of the workers' processes")
+		return 0, errors.New("the process to kill is not one of the workers' processes")
 	}
+	done := uint64(0)
 	for seen := false; ; {
 		s, err := a.Cluster.Progress(ctx, id)
 		switch {
 		case errors.Is(err, client.ErrNotFound) && seen:
-			return errors.New("the job ended before a process could be killed: want a longer job, with more input")
+			return 0, errors.New("the job ended before a process could be killed: want a longer job, with more input")
 		case err == nil:
 			seen = true
 		}
-		if err == nil && s.Partitions > 0 && 2*(s.Done+s.Unreported) >= s.Partitions {
+		if done = s.Done + s.Unreported; err == nil && s.Partitions > 0 && 2*done >= s.Partitions {
 			break
 		}
 		if err := wait(ctx, glance); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	p.Kill()
 	<-p.Done()
-	_, err := a.Flock.Start()
-	return err
+	if _, err = a.Flock.Start(); err != nil || p.PID() != lead.PID {
+		return 0, err
+	}
+	return a.missing(ctx, id, done, lead.Epoch)
+}
+
+// missing returns how many fewer partitions are done when the other workers have reported to the next
+// leader than when the leader of an epoch died. This is less than what the dead process held, because
+// the other workers go on in between. The next leader does not know what the dead process held.
+func (a *aggregation) missing(ctx context.Context, id string, done, epoch uint64) (uint64, error) {
+	if _, err := a.Cluster.LeaderAfter(ctx, epoch); err != nil {
+		return 0, err
+	}
+	err := until(ctx, "the other workers have reported", glance, func(ctx context.Context) (bool, error) {
+		known, err := a.Cluster.Workers(ctx)
+		return len(known.Workers) >= a.Workers-1, err
+	})
+	if err != nil {
+		return 0, err
+	}
+	s, err := a.Cluster.Progress(ctx, id)
+	if errors.Is(err, client.ErrNotFound) || err == nil && s.Partitions == 0 {
+		return 0, nil // the job has ended, or is too new for the next leader
+	}
+	return done - min(done, s.Done+s.Unreported), err
 }

@@ -35,13 +35,15 @@ same job in this process, and by a cluster of worker processes with one slot eac
 The loop and the job in this process have a goroutine for each core. For each size
 there are as many vectors as make up the total.
 
-With --kill, the job runs twice more in the cluster: once unmeasured before the other runs,
-so that each process has written to its memory before, and once with the process killed
-when half of the vectors are done. LOST WORK is the time that the cluster needs for the partitions that
-ran again. EXTRA should be at most 1 s longer: see MET. LEADER MOVES is how many more bytes
-the leader's process read and wrote than the other workers' processes did on average, as a
-share of the bytes that were merged.
-ANSWERS P99 is the time within which the leader gave 99 % of its answers while the job ran.`,
+With --kill, the job runs twice more in the cluster: once unmeasured before the other
+runs, so that each process has written to its memory before, and once with the process
+killed when half of the vectors are done. LOST WORK is the time that the cluster needs
+for the vectors that are computed again. If the leader is killed, LOST WORK is too
+small by what the other workers compute before the next leader asks them. EXTRA should
+be at most 1 s longer than LOST WORK: see MET. LEADER MOVES is how many more bytes the
+leader's process read and wrote than the other workers' processes did on average, as a
+share of the bytes that were merged. ANSWERS P99 is the time within which the leader
+gave 99 % of its answers while the job ran.`,
 		Example: "  " + a.name + " bench aggregate --sizes 8e6 --total 1e9 --kill leader",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
