@@ -12,10 +12,15 @@
 //	                      └──▶ spare memory ──▶ Buffer
 //
 // The memory limit applies to the sum of four amounts: the held partials, the merge stacks of slots
-// (Use), the operands of merges (Reserve), and one more partial, so that a slot can begin. Work
-// that would exceed the limit waits. A slot may always begin if nothing is in memory, and one merge
-// may run when no more partials can be moved to files, so that a worker with little memory still makes progress. The memory limit is
-// therefore exceeded by at most one partial if partials are decoded in place.
+// (Use), the operands of merges (Reserve), and one more partial, so that a slot can begin. A partial
+// that is dropped or spilled while it is read counts until the last read ends. Work that would exceed
+// the limit waits. A slot may always begin if nothing is in memory, and one merge may run when no more
+// partials can be moved to files, so that a worker with little memory still makes progress. The
+// memory limit is therefore exceeded by at most one partial if partials are decoded in place.
+//
+// A merge takes over the memory of its operands on this worker, so these are not spilled from the
+// moment that the merge waits for memory or for other operands (Keep): it would have to read them back
+// into new memory.
 //
 // The memory of a dropped partial is kept for later partials of about the same size, if the job
 // allows the reuse. Spare memory is used before new memory is allocated, because the first write to
