@@ -17,10 +17,42 @@ func NewPartial(node jobs.Node, data []byte) Partial {
 	return Partial{Node: node, Data: data, Sum: Checksum(data)}
 }
 
+// checksumPiece is the number of bytes of an update, because the Go runtime cannot preempt a goroutine
+// during an update.
+const checksumPiece = 1 << 20
+
+const (
+	// readAheadFrom is the number of bytes from which data are probably not in the processor's cache.
+	readAheadFrom = 4 << 20
+	// readAheadPiece is the number of bytes that are read ahead of an update: an update on amd64
+	// computes three checksums of 1,344 bytes at once, and combines them.
+	readAheadPiece = 3 * 1344
+	cacheLine      = 64
+)
+
 // Checksum returns the CRC-32C of data.
 func Checksum(data []byte) (sum uint32) {
-	for piece := range slices.Chunk(data, 1<<20) { // short updates, because the Go runtime cannot preempt a goroutine during an update
+	size := checksumPiece
+	if len(data) >= readAheadFrom {
+		size = readAheadPiece
+	}
+	for piece := range slices.Chunk(data, size) {
+		if size == readAheadPiece {
+			readAhead(piece)
+		}
 		sum = crc32.Update(sum, castagnoli, piece)
+	}
+	return sum
+}
+
+// readAhead reads data into the processor's cache. An update reads data at three places in turns, which
+// keeps the processor from reading ahead, so that without readAhead the checksum of data in memory
+// takes up to three times as long.
+//
+//go:noinline
+func readAhead(data []byte) (sum byte) { // the sum keeps the compiler from removing the reads
+	for i := 0; i < len(data); i += cacheLine {
+		sum += data[i]
 	}
 	return sum
 }
