@@ -152,13 +152,11 @@ func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uin
 	}
 	debug.FreeOSMemory()
 
-	if a.Kill != KillNobody {
-		// The process that was started in the last round has new memory, and the first write to new memory
-		// may take ten times as long as the computation of a partial.
-		a.Progress(fmt.Sprintf("%v: cluster, unmeasured", s), done, all)
-		if _, err = a.runCluster(ctx, stored, want, KillNobody); err != nil {
-			return r, err
-		}
+	// The first run is not measured: the first write to the memory of a new process may take ten times as
+	// long as the computation of a partial.
+	a.Progress(fmt.Sprintf("%v: cluster, unmeasured", s), done, all)
+	if _, err = a.runCluster(ctx, stored, want, KillNobody); err != nil {
+		return r, err
 	}
 	a.Progress(fmt.Sprintf("%v: cluster", s), done, all)
 	if r.cluster, err = a.runCluster(ctx, stored, want, KillNobody); err != nil || a.Kill == KillNobody {

@@ -33,11 +33,11 @@ func (a *app) benchAggregateCommand() *cobra.Command {
 		Long: `Add up vectors of numbers, in turns: by a plain loop that reuses its memory, by the
 same job in this process, and by a cluster of worker processes with one slot each.
 The loop and the job in this process have a goroutine for each core. For each size
-there are as many vectors as make up the total.
+there are as many vectors as make up the total. The cluster runs the job once before it
+is measured, because the first write to the memory of a new process is slow.
 
-With --kill, the job runs twice more in the cluster: once unmeasured before the other
-runs, so that each process has written to its memory before, and once with the process
-killed when half of the vectors are done. LOST WORK is the time that the cluster needs
+With --kill, the job runs once more in the cluster, and the process is killed when half
+of the vectors are done. LOST WORK is the time that the cluster needs
 for the vectors that are computed again. If the leader is killed, LOST WORK is too
 small by what the other workers compute before the next leader asks them. EXTRA should
 be at most 1 s longer than LOST WORK: see MET. LEADER MOVES is how many more bytes the
