@@ -130,12 +130,12 @@ func TestKeepEndsSpill(t *testing.T) {
 		t.Error("no partial was kept")
 	}
 	if inMemory, spilled := h.Bytes(); inMemory+spilled != 0 {
-		t.Errorf("%d bytes in memory and %d spilled", inMemory, spilled)
+		t.Errorf("%d bytes in memory and %d in files after all partials were dropped, want 0", inMemory, spilled)
 	}
 }
 
-// TestReadCounts checks that the bytes of a partial count against the limit while they are read, even if the
-// partial was dropped or moved to a file.
+// TestReadCounts checks that the bytes of a dropped partial count against the limit until the last read
+// ends.
 func TestReadCounts(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 1000, Dir: t.TempDir()})
 	used := func() int64 { inMemory, _ := h.Bytes(); return inMemory }
@@ -146,11 +146,11 @@ func TestReadCounts(t *testing.T) {
 	}
 	h.Drop("j", jobs.Leaf(0))
 	if used() != 300 {
-		t.Errorf("%d bytes are used, want those that are read", used())
+		t.Errorf("%d bytes count against the limit during the read, want 300", used())
 	}
 	done()
 	if used() != 0 || h.Spare(300) == nil {
-		t.Errorf("%d bytes are used after the read, want none and a spare buffer", used())
+		t.Errorf("%d bytes count against the limit after the read, want 0 and a spare buffer of 300 bytes", used())
 	}
 }
 
@@ -326,7 +326,7 @@ func TestSparesOutliveTheirJob(t *testing.T) {
 			kept++
 		}
 		if kept != 3 {
-			t.Errorf("%d buffers of about 300 bytes are kept, want as many as half of the limit can hold", kept)
+			t.Errorf("%d buffers of about 300 bytes are kept, want 3, which is what half of the limit holds", kept)
 		}
 		h.Reuse(data(0, 300))
 		time.Sleep(20 * time.Second)

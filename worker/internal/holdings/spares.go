@@ -13,7 +13,7 @@ const maxSpares = 1000
 
 // spares is memory of dropped partials that later partials can use.
 type spares struct {
-	limit int64   // maximum of bytes
+	limit int64   // largest allowed value of the field bytes
 	bytes int64   // sum of the buffers' capacities
 	list  []spare // oldest first
 }
