@@ -22,6 +22,7 @@ type metrics struct {
 	registry *prometheus.Registry
 
 	reports        prometheus.Histogram
+	pings          prometheus.Histogram
 	merges         prometheus.Histogram
 	checkpoints    prometheus.Histogram
 	phases         *prometheus.HistogramVec
@@ -38,8 +39,8 @@ const leaderOnly = " Only the leader has this metric."
 const summable = " Counted by leaders, so the sum over all workers is the cluster's."
 
 var (
-	// shortTimes contains the buckets for reports and merges, which take about a millisecond, or a
-	// few seconds in the worst case.
+	// shortTimes contains the buckets for reports, pings and merges, which take about a
+	// millisecond, or a few seconds in the worst case.
 	shortTimes = prometheus.ExponentialBuckets(0.0005, 2, 17)
 	// longTimes contains the buckets for checkpoints, which take seconds if storage is slow, and
 	// for takeovers, which may have to wait up to a minute for the lease to expire.
@@ -49,6 +50,7 @@ var (
 func newMetrics(h *health, version string) *metrics {
 	m := &metrics{registry: prometheus.NewRegistry()}
 	m.reports = m.histogram("report_duration_seconds", "Time from first sending a report to the leader until its receipt arrived.", shortTimes)
+	m.pings = m.histogram("ping_duration_seconds", "Time from sending a ping to the leader until its answer arrived or the ping timed out. Only followers send pings.", shortTimes)
 	m.merges = m.histogram("merge_duration_seconds", "Time that the job's Merge took for two partials at the leader."+summable, shortTimes)
 	m.checkpoints = m.histogram("checkpoint_duration_seconds", "Time from requesting a checkpoint until it was durable."+summable, longTimes)
 	m.done = m.counter("partitions_done_total", "Partitions whose results became durable."+summable)
@@ -182,6 +184,8 @@ func (m *metrics) termBegan(cause election.Cause) {
 func (m *metrics) termEnded() { m.figures.Store(nil) }
 
 func (m *metrics) reportDone(took time.Duration) { m.reports.Observe(took.Seconds()) }
+
+func (m *metrics) pingDone(took time.Duration) { m.pings.Observe(took.Seconds()) }
 
 // storageCall counts a call to the blob storage or to the queue.
 func (m *metrics) storageCall(c store.Call) {

@@ -87,7 +87,10 @@ func TestMetrics(t *testing.T) {
 	}
 	checkGolden(t, families)
 
-	families = scrape(t, follower.address())
+	until(t, "the follower has pinged the leader", func() bool {
+		families = scrape(t, follower.address())
+		return value(t, families["bellwether_ping_duration_seconds"]) > 0
+	})
 	for _, name := range leaderMetrics {
 		if families[name] != nil {
 			t.Errorf("a follower shows %s", name)

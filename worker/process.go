@@ -95,7 +95,7 @@ func (p *process) stand(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return election.Run(ctx, p.lease, peers, p.election, func(ctx context.Context, t *election.Term) (string, error) {
+	return election.Run(ctx, p.lease, timePings(peers, p.health.metrics.pingDone), p.election, func(ctx context.Context, t *election.Term) (string, error) {
 		defer p.health.leads(t)()
 		return leader.Lead(ctx, t)
 	})

@@ -79,8 +79,8 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	if cfg.LimitCPU {
-		limitCPU(cfg.Slots)
+	if cfg.SetGOMAXPROCS && os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(cfg.Slots + 2)
 	}
 	if cfg.LimitMemory {
 		limitMemory(cfg.Memory)
@@ -161,13 +161,6 @@ func (p *process) openStorage(ctx context.Context) (*cluster.Storage, error) {
 		p.partials = again.Store(p.health.metrics.storageCall)
 	}
 	return storage, nil
-}
-
-// limitCPU lowers GOMAXPROCS to slots + 1 (see [Config].LimitCPU).
-func limitCPU(slots int) {
-	if os.Getenv("GOMAXPROCS") == "" && slots+1 < runtime.GOMAXPROCS(0) {
-		runtime.GOMAXPROCS(slots + 1)
-	}
 }
 
 // reconnectWait is the shortest pause between two attempts to connect to NATS. A random time of up

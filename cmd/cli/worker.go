@@ -219,7 +219,7 @@ func (a *app) worker(ctx context.Context, flags workerFlags, memory int64) error
 	ended := make(chan error, 1)
 	go func() {
 		ended <- worker.Run(ctx, worker.Config{
-			Cluster: target, Jobs: allowed, Slots: flags.slots, LimitCPU: true,
+			Cluster: target, Jobs: allowed, Slots: flags.slots, SetGOMAXPROCS: true,
 			Lease: flags.lease, DrainTimeout: flags.drain,
 			Memory: memory, LimitMemory: true, SpillDir: flags.spillDir, MeanTimeBetweenFailures: flags.mtbf,
 			HTTP: flags.http.address, HTTPHosts: flags.http.hosts, HTTPToken: token, Name: a.name, Version: readBuild(a.name).Version,
