@@ -9,9 +9,12 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // AggregateConfig is the configuration of [Aggregate].
@@ -122,7 +125,7 @@ type clusterRun struct {
 	processes []ProcessUse
 	epochs    int
 	repeated  uint64    // number of repeated executions of partitions, or of partitions that were lost with the leader
-	answers   []float64 // response times of the leader in seconds
+	pings     []float64 // times in seconds until the leader answered pings
 }
 
 func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uint64) (r aggregateRound, err error) {
@@ -177,6 +180,10 @@ func (a *aggregation) runCluster(ctx context.Context, params jobs.Params, want [
 	if err != nil {
 		return r, err
 	}
+	subjects, err := a.Cluster.Cluster().Subjects()
+	if err != nil {
+		return r, err
+	}
 	observer, err := observe(a.roles(lead.PID))
 	if err != nil {
 		return r, err
@@ -186,7 +193,7 @@ func (a *aggregation) runCluster(ctx context.Context, params jobs.Params, want [
 	if err != nil {
 		return r, errors.Join(err, observer.stop())
 	}
-	asked := a.askLeader(ctx)
+	stopPinging := a.pingLeader(ctx, subjects, lead.Epoch)
 	lost := uint64(0)
 	if victim != KillNobody {
 		lost, err = a.killHalfWay(ctx, id, a.choose(victim, lead.PID), lead)
@@ -195,12 +202,12 @@ func (a *aggregation) runCluster(ctx context.Context, params jobs.Params, want [
 	if err == nil {
 		m, err = finish(ctx, a.Cluster, id, func(uint64, uint64) {})
 	}
-	answers := asked()
+	pings := stopPinging()
 	err = errors.Join(err, observer.stop())
 	if err != nil {
 		return r, errors.Join(err, cancel(context.WithoutCancel(ctx), a.Cluster, id))
 	}
-	r = clusterRun{m.Finished.Sub(began).Seconds(), observer.uses, len(m.Epochs), max(m.Repeated, lost), answers}
+	r = clusterRun{m.Finished.Sub(began).Seconds(), observer.uses, len(m.Epochs), max(m.Repeated, lost), pings}
 	if err := sameResult(ctx, a.Cluster, id, want); err != nil {
 		return r, err
 	}
@@ -208,19 +215,25 @@ func (a *aggregation) runCluster(ctx context.Context, params jobs.Params, want [
 	return r, err
 }
 
-// askLeader sends a request to the leader every few milliseconds. The returned function ends the
-// requests and returns the leader's response times in seconds. The loop of the leader that answers
-// state requests also answers pings.
-func (a *aggregation) askLeader(ctx context.Context) (stop func() []float64) {
+// pingTimeout is the default of election.Config.PingTimeout.
+const pingTimeout = 400 * time.Millisecond
+
+// pingLeader pings the leader of an epoch every few milliseconds, as followers do less often. The
+// returned function ends the pings and returns the times in seconds until their answers arrived. A
+// ping that is not answered within pingTimeout counts as pingTimeout.
+func (a *aggregation) pingLeader(ctx context.Context, subjects wire.Subjects, epoch uint64) (stop func() []float64) {
 	ctx, cancel := context.WithCancel(ctx)
 	result := make(chan []float64, 1)
 	go func() {
 		var took []float64
+		ping := wire.Encode(wire.Ping{Epoch: epoch})
 		for wait(ctx, 4*glance) == nil {
 			began := time.Now()
-			if _, err := a.Cluster.Leader(ctx); ctx.Err() == nil && err == nil {
-				took = append(took, time.Since(began).Seconds())
+			_, err := a.Cluster.Conn().Request(subjects.Ping(epoch), ping, pingTimeout)
+			if errors.Is(err, nats.ErrNoResponders) { // the leader was killed
+				break
 			}
+			took = append(took, time.Since(began).Seconds())
 		}
 		result <- took
 	}()

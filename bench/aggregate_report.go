@@ -26,8 +26,9 @@ type AggregatePoint struct {
 	Cluster      float64      `json:"cluster_seconds"` // time from the submission to the durable result
 	LocalRatio   float64      `json:"run_ratio"`       // median ratio of Local to the loop's time in the same round
 	ClusterRatio float64      `json:"cluster_ratio"`
-	AnswerP99    float64      `json:"answer_p99_seconds"` // 99th percentile of the leader's response times over all rounds
-	Repeated     uint64       `json:"repeated"`           // maximum over the rounds of the number of repeated executions of partitions
+	PingP99      float64      `json:"ping_p99_seconds"` // 99th percentile over all rounds of the times until the leader answered a ping
+	Epochs       int          `json:"epochs"`           // largest number of leaders in a round
+	Repeated     uint64       `json:"repeated"`         // maximum over the rounds of the number of repeated executions of partitions
 	Processes    []ProcessUse `json:"processes"`
 	Killed       *KilledPoint `json:"killed,omitempty"`
 }
@@ -56,14 +57,14 @@ func (r aggregateRound) lost(partitions uint64) float64 {
 }
 
 func newAggregatePoint(s AggregateShape, rounds []aggregateRound) AggregatePoint {
-	var loop, local, cluster, localRatio, clusterRatio, killed, extra, lost, answers []float64
+	var loop, local, cluster, localRatio, clusterRatio, killed, extra, lost, pings []float64
 	p := AggregatePoint{AggregateShape: s}
 	var k KilledPoint
 	for _, r := range rounds {
 		loop, local, cluster = append(loop, r.loop), append(local, r.local), append(cluster, r.cluster.seconds)
 		localRatio, clusterRatio = append(localRatio, r.local/r.loop), append(clusterRatio, r.cluster.seconds/r.loop)
-		answers = append(answers, r.cluster.answers...)
-		p.Repeated, p.Processes = max(p.Repeated, r.cluster.repeated), r.cluster.processes
+		pings = append(pings, r.cluster.pings...)
+		p.Epochs, p.Repeated, p.Processes = max(p.Epochs, r.cluster.epochs), max(p.Repeated, r.cluster.repeated), r.cluster.processes
 		if r.killed.epochs > 0 {
 			killed, extra = append(killed, r.killed.seconds), append(extra, r.killed.seconds-r.cluster.seconds)
 			lost = append(lost, r.lost(s.Partitions))
@@ -71,8 +72,8 @@ func newAggregatePoint(s AggregateShape, rounds []aggregateRound) AggregatePoint
 		}
 	}
 	p.Loop, p.Local, p.Cluster, p.LocalRatio, p.ClusterRatio = Median(loop), Median(local), Median(cluster), Median(localRatio), Median(clusterRatio)
-	if len(answers) > 0 {
-		p.AnswerP99 = Quantile(answers, 0.99)
+	if len(pings) > 0 {
+		p.PingP99 = Quantile(pings, 0.99)
 	}
 	if len(killed) > 0 {
 		k.Seconds, k.Extra, k.Lost = Median(killed), Median(extra), Median(lost)
@@ -122,10 +123,10 @@ func most(uses []ProcessUse, role string) (bytes uint64) {
 // Table writes the report as tables with tabs between columns.
 func (r AggregateReport) Table(w io.Writer) {
 	fmt.Fprintf(w, "sums of vectors: %d workers with one slot each, and a plain loop of %d goroutines\n\n", r.Workers, r.Cores)
-	fmt.Fprintf(w, "VECTORS\tLOOP\tRUN\tCLUSTER\tRUN/LOOP\tCLUSTER/LOOP\tMEMORY: LEADER\tWORKER\tNATS\tLEADER MOVES\tANSWERS P99\n")
+	fmt.Fprintf(w, "VECTORS\tLOOP\tRUN\tCLUSTER\tRUN/LOOP\tCLUSTER/LOOP\tMEMORY: LEADER\tWORKER\tNATS\tLEADER MOVES\tPINGS P99\tLEADERS\n")
 	for _, p := range r.Points {
-		fmt.Fprintf(w, "%v\t%.2f s\t%.2f s\t%.2f s\t%.2f\t%.2f\t%s\t%s\t%s\t+%.2f %%\t%.0f ms\n", p.AggregateShape, p.Loop, p.Local, p.Cluster, p.LocalRatio, p.ClusterRatio,
-			humanize.Bytes(most(p.Processes, roleLeader)), humanize.Bytes(most(p.Processes, roleWorker)), humanize.Bytes(most(p.Processes, roleNATS)), 100*p.LeaderShare(), 1000*p.AnswerP99)
+		fmt.Fprintf(w, "%v\t%.2f s\t%.2f s\t%.2f s\t%.2f\t%.2f\t%s\t%s\t%s\t+%.2f %%\t%.0f ms\t%d\n", p.AggregateShape, p.Loop, p.Local, p.Cluster, p.LocalRatio, p.ClusterRatio,
+			humanize.Bytes(most(p.Processes, roleLeader)), humanize.Bytes(most(p.Processes, roleWorker)), humanize.Bytes(most(p.Processes, roleNATS)), 100*p.LeaderShare(), 1000*p.PingP99, p.Epochs)
 	}
 	if r.Kill == KillNobody {
 		return

@@ -42,8 +42,8 @@ for the vectors that are computed again. If the leader is killed, LOST WORK is t
 small by what the other workers compute before the next leader asks them. EXTRA should
 be at most 1 s longer than LOST WORK: see MET. LEADER MOVES is how many more bytes the
 leader's process read and wrote than the other workers' processes did on average, as a
-share of the bytes that were merged. ANSWERS P99 is the time within which the leader
-gave 99 % of its answers while the job ran.`,
+share of the bytes that were merged. PINGS P99 is the time within which the leader
+answered 99 % of pings while the job ran, and LEADERS how many leaders the job had.`,
 		Example: "  " + a.name + " bench aggregate --sizes 8e6 --total 1e9 --kill leader",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
