@@ -159,13 +159,16 @@ func (s *storing) write() (blob string, err error) {
 	case <-s.storage.ctx.Done():
 		return "", s.storage.ctx.Err()
 	}
-	if size := s.w.held.InFile(s.job, s.node); size > 0 {
-		release, err := s.w.held.Reserve(s.storage.ctx, size)
-		if err != nil {
-			return "", err
-		}
-		defer release()
+	size, inFile := s.w.held.Size(s.job, s.node)
+	need := size // storage writes a copy of the partial with a header
+	if inFile {
+		need += size
 	}
+	release, err := s.w.held.Reserve(s.storage.ctx, need)
+	if err != nil {
+		return "", err
+	}
+	defer release()
 	data, _, done, err := s.w.readHeld(s.job, s.node)
 	if err != nil {
 		return "", err

@@ -157,3 +157,29 @@ func TestHeldPartialTooLargeForStorage(t *testing.T) {
 	l.assign("k", other, 0, 10, all(10))
 	l.wait("the other job", func() bool { return l.has("k", 10, all(10)) && len(l.last().Nodes) == 2 })
 }
+
+// meteredStore reports how much memory the worker uses for large partials during a write.
+type meteredStore struct {
+	noStore
+	worker chan *running
+	used   chan int64
+}
+
+func (s meteredStore) PutPartial(context.Context, string, jobs.Node, []byte) (string, error) {
+	used, _ := (<-s.worker).held.Bytes()
+	s.used <- used
+	return strings.Repeat("0", 64), nil
+}
+
+// Storage copies a partial to write it, and the copy counts against the memory limit.
+func TestStoringCountsTheCopy(t *testing.T) {
+	s := meteredStore{noStore{t}, make(chan *running, 1), make(chan int64, 1)}
+	w, l := startHolder(t, blocks(nil), s)
+	s.worker <- w
+	l.order(func(r *wire.Receipt) {
+		r.Jobs = []wire.JobReceipt{{Job: "j", Received: l.received["j"], Store: []jobs.Node{jobs.Leaf(1)}}}
+	})
+	if used := <-s.used; used != 3<<20 {
+		t.Errorf("%d bytes are used while a partial of two is stored, want 3 MiB", used)
+	}
+}

@@ -220,14 +220,16 @@ func (h *Holdings) Keep(job string, node jobs.Node) (release func(), ok bool) {
 	}), true
 }
 
-// InFile returns the size in bytes of a partial whose bytes are in a file, and 0 for other partials.
-func (h *Holdings) InFile(job string, node jobs.Node) int64 {
+// Size returns the size in bytes of a partial, and reports whether the partial is in a file. Size
+// returns 0 if the partial is not held.
+func (h *Holdings) Size(job string, node jobs.Node) (bytes int64, inFile bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if p := h.parts[key{job, node}]; p != nil && p.file != nil {
-		return p.size
+	p := h.parts[key{job, node}]
+	if p == nil {
+		return 0, false
 	}
-	return 0
+	return p.size, p.file != nil
 }
 
 // DropTaken removes a taken partial. DropTaken returns false if the partial is not held, or if Put

@@ -88,6 +88,12 @@ func TestSpill(t *testing.T) {
 }
 
 // TestKeep keeps the oldest partial in memory while others are moved to files.
+// inFile reports whether a partial of 300 bytes is in a file.
+func inFile(h *holdings.Holdings, partition uint64) bool {
+	size, inFile := h.Size("j", jobs.Leaf(partition))
+	return size == 300 && inFile
+}
+
 func TestKeep(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 1000, Dir: t.TempDir()})
 	put(h, jobs.Leaf(0), data(0, 300), false)
@@ -97,17 +103,17 @@ func TestKeep(t *testing.T) {
 	}
 	put(h, jobs.Leaf(1), data(1, 300), false)
 	put(h, jobs.Leaf(2), data(2, 300), false)
-	eventually(t, "the oldest partial that may be moved is in a file", func() bool { return h.InFile("j", jobs.Leaf(1)) == 300 && !h.Short() })
+	eventually(t, "the oldest partial that may be moved is in a file", func() bool { return inFile(h, 1) && !h.Short() })
 	h.Use(700)
-	eventually(t, "the next partial is in a file", func() bool { return h.InFile("j", jobs.Leaf(2)) == 300 })
-	if h.InFile("j", jobs.Leaf(0)) != 0 || !h.Short() {
+	eventually(t, "the next partial is in a file", func() bool { return inFile(h, 2) })
+	if inFile(h, 0) || !h.Short() {
 		t.Error("a kept partial was moved to a file")
 	}
 	if _, ok := h.Keep("j", jobs.Leaf(1)); ok {
 		t.Error("kept a partial that is in a file")
 	}
 	release()
-	eventually(t, "the released partial is in a file", func() bool { return h.InFile("j", jobs.Leaf(0)) == 300 })
+	eventually(t, "the released partial is in a file", func() bool { return inFile(h, 0) })
 }
 
 // TestKeepEndsSpill keeps a partial while it is being moved to a file.
