@@ -3,7 +3,11 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"unsafe"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -94,9 +98,32 @@ func (w *Worker) checkMemory() {
 				w.storeHeld(n.Job, n.Node)
 			}
 		}
+		w.failUnstorable()
 	}
 	w.pause()
 	w.work.Broadcast()
+}
+
+// failUnstorable fails jobs whose held partials occupy memory that other partials need, because the
+// partials can neither be moved to files nor be written to storage. Otherwise the slots would wait
+// forever. The caller must hold w.mu.
+func (w *Worker) failUnstorable() {
+	for _, n := range w.held.List() {
+		held := heldKey{n.Job, n.Node}
+		if err := w.unstorable[held]; err != nil {
+			delete(w.unstorable, held)
+			w.session.NodeFailed(n.Job, n.Node, fmt.Sprintf("memory for large partials is short (%s), "+
+				"and node %v of %d bytes can neither be moved to the spill folder, see the worker's log, nor be written to storage: %v",
+				humanize.IBytes(uint64(w.cfg.Memory)), n.Node, n.Size, err))
+			w.wakeLink()
+		}
+	}
+}
+
+// heldKey identifies a held partial.
+type heldKey struct {
+	job  string
+	node jobs.Node
 }
 
 // pause makes slots wait if memory is short. The caller must hold w.mu.
@@ -145,6 +172,8 @@ func (s *storing) run() {
 		w.session.NodeStored(s.job, s.node, blob)
 	case errors.Is(err, store.ErrTooLarge):
 		w.cfg.Logger.Error("A partial is too large for storage, it is lost if this worker ends", "job", s.job, "node", s.node.String(), "bytes", s.bytes, "error", err)
+		w.unstorable[heldKey{s.job, s.node}] = err
+		w.memoryChanged()
 	default:
 		w.session.NodeNotStored(s.job, s.node)
 	}
@@ -184,6 +213,7 @@ func (w *Worker) endHeld(job string) {
 		return
 	}
 	w.held.DropJob(job)
+	maps.DeleteFunc(w.unstorable, func(held heldKey, _ error) bool { return held.job == job })
 	for s := range w.stores {
 		if s.job == job {
 			s.ended = true

@@ -44,12 +44,18 @@ func blocksOf(mapper jobs.Mapper[[]byte], fails func(left []byte) error) jobs.Jo
 // startHolder runs a worker that holds the partials of the two partitions of a job "j".
 func startHolder(t *testing.T, job jobs.Job, store Store) (*running, *leader) {
 	t.Helper()
+	return startHolderWith(t, job, store, 1<<30)
+}
+
+// startHolderWith does the same with a limit of the memory for large partials.
+func startHolderWith(t *testing.T, job jobs.Job, store Store, memory int64) (*running, *leader) {
+	t.Helper()
 	url := startServer(t, -1).ClientURL()
 	nc := connect(t, url)
 	l := startLeader(t, nc, 1)
 	l.holds = true
 	known := []jobs.Job{job, sum("s", func(context.Context, uint64) error { return nil })}
-	w := startWorker(t, nc, store, 1, known, nil, func(c *Config) { c.Bulk, c.Memory = connect(t, url), 1<<30 })
+	w := startWorker(t, nc, store, 1, known, nil, func(c *Config) { c.Bulk, c.Memory = connect(t, url), memory })
 	l.wait("the worker's first report", func() bool { return len(l.reports) > 0 })
 	l.assign("j", job, 0, 2, jobs.Span{Lo: 0, Hi: 1}, jobs.Span{Lo: 1, Hi: 2})
 	l.wait("two held nodes", func() bool { return len(l.last().Nodes) == 2 })
@@ -156,6 +162,17 @@ func TestHeldPartialTooLargeForStorage(t *testing.T) {
 	other := w.known[wire.JobKind{Name: "s", Version: "1"}]
 	l.assign("k", other, 0, 10, all(10))
 	l.wait("the other job", func() bool { return l.has("k", 10, all(10)) && len(l.last().Nodes) == 2 })
+}
+
+// A held partial that neither storage nor a file takes fails its job if memory is short.
+func TestUnstorablePartialFailsTheJob(t *testing.T) {
+	_, l := startHolderWith(t, blocks(nil), &narrowStore{}, 3<<20-1)
+	l.wait("the failure", func() bool { return len(l.failures) > 0 })
+	f := l.failures[0]
+	want := "memory for large partials is short (3.0 MiB), and node 0/0 of 1048576 bytes can neither be moved to the spill folder, see the worker's log, nor be written to storage: write partial: too large for storage: 1048576 bytes"
+	if !f.Permanent || f.Function != wire.Map || f.Partition != 0 || f.Error != want {
+		t.Errorf("got %+v, want the permanent error %q", f, want)
+	}
 }
 
 // meteredStore reports how much memory the worker uses for large partials during a write.

@@ -63,14 +63,15 @@ type Worker struct {
 	storeTurns chan struct{}      // semaphore for writes of held partials
 	auditTurns chan struct{}      // semaphore for second computations for other workers
 
-	mu      sync.Mutex // guards the fields below; never held during slow operations
-	work    *sync.Cond // signalled when a slot may find a span, or when quit is set
-	session *session.Session
-	tasks   map[string]*task // by job ID
-	calls   map[*session.HeldCall]*call
-	stores  map[*storing]bool
-	slots   []*slot
-	quit    bool // slots return and no call begins
+	mu         sync.Mutex // guards the fields below; never held during slow operations
+	work       *sync.Cond // signalled when a slot may find a span, or when quit is set
+	session    *session.Session
+	tasks      map[string]*task // by job ID
+	calls      map[*session.HeldCall]*call
+	stores     map[*storing]bool
+	unstorable map[heldKey]error // held partials that are too large for storage
+	slots      []*slot
+	quit       bool // slots return and no call begins
 
 	audits     int // number of unanswered requests for second computations
 	lostAudits int // number of second computations that do not return
@@ -121,6 +122,7 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 
 		memory:     make(chan struct{}, 1),
 		stores:     make(map[*storing]bool),
+		unstorable: make(map[heldKey]error),
 		storeTurns: make(chan struct{}, maxStoring),
 		auditTurns: make(chan struct{}, cfg.Slots),
 	}

@@ -116,6 +116,18 @@ func (s *Session) NodeNotStored(job string, n jobs.Node) {
 	}
 }
 
+// NodeFailed fails the job of a held node for a reason that the caller cannot resolve.
+func (s *Session) NodeFailed(job string, n jobs.Node, reason string) {
+	j, _ := s.find(job)
+	if j == nil {
+		return
+	}
+	if _, found := j.findNode(n); found {
+		s.keep(j, item{Item: wire.Item{Failure: &wire.Failure{Partition: j.tree.Span(n).Lo, Error: reason, Permanent: true}}})
+		s.hurry()
+	}
+}
+
 // NodeLost records that the caller no longer has a held partial: the partial could not be read
 // back, or it was dropped because it is durable and memory was short.
 func (s *Session) NodeLost(job string, n jobs.Node) {
