@@ -34,6 +34,7 @@ type Job struct {
 
 	attaches     bool
 	inPlace      bool
+	decodedSize  func(partial []byte) uint64
 	onAttachment func(Attachment) // function that receives the attachments of results; nil if they are dropped
 	own          owned
 }
@@ -82,6 +83,8 @@ func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 		finish:     b.finish,
 		attaches:   b.attachment.exists,
 		inPlace:    b.aliases(),
+
+		decodedSize: b.decodedSize,
 	}, nil
 }
 
@@ -186,6 +189,12 @@ func (j Job) Merge(ctx context.Context, p Params, left, right []byte) ([]byte, e
 
 // InPlace reports whether the codec encodes and decodes partials without copying them.
 func (j Job) InPlace() bool { return j.inPlace }
+
+// DecodedSize returns about how many bytes of memory a partial takes when it is decoded: the size
+// before the compression by a codec of [Zstd], otherwise the size of its encoding.
+func (j Job) DecodedSize(partial []byte) uint64 {
+	return max(uint64(len(partial)), j.decodedSize(partial))
+}
 
 // Attaches reports whether the job's results may have an [Attachment].
 func (j Job) Attaches() bool { return j.attaches }
@@ -360,6 +369,14 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 func (b binding[P, T, R]) aliases() bool {
 	_, ok := b.def.Codec.(interface{ aliases() })
 	return ok
+}
+
+// decodedSize returns the size of a decoded partial, or 0 if the codec does not know it.
+func (b binding[P, T, R]) decodedSize(partial []byte) uint64 {
+	if c, ok := b.def.Codec.(interface{ decodedSize([]byte) uint64 }); ok {
+		return c.decodedSize(partial)
+	}
+	return 0
 }
 
 func (b binding[P, T, R]) decode(own bool, data []byte) (value T, err error) {

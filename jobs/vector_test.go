@@ -155,6 +155,30 @@ func TestZstd(t *testing.T) {
 	}
 }
 
+func TestDecodedSize(t *testing.T) {
+	value := make([]float64, 1000)
+	for _, c := range []struct {
+		codec Codec[[]float64]
+		data  []byte
+		want  uint64
+	}{
+		{Zstd(Vector[float64]{}), must(Zstd(Vector[float64]{}).Encode(value)), 8000},
+		{Zstd(Vector[float64]{}), []byte("no zstd"), 7},
+		{Vector[float64]{}, make([]byte, 80), 80},
+	} {
+		job := MustNew(Definition[struct{}, []float64, int]{
+			Name: "numbers", Version: "1", Codec: c.codec,
+			Plan:   func(context.Context, struct{}) (Plan, error) { return Plan{Partitions: 1}, nil },
+			Open:   func(context.Context, struct{}, Plan) (Mapper[[]float64], error) { return nil, nil },
+			Merge:  func(left, _ []float64) ([]float64, error) { return left, nil },
+			Finish: func(context.Context, struct{}, []float64) (int, error) { return 0, nil },
+		})
+		if got := job.DecodedSize(c.data); got != c.want {
+			t.Errorf("%T, %d bytes: got %d, want %d", c.codec, len(c.data), got, c.want)
+		}
+	}
+}
+
 // TestZstdChecksType checks that New refuses the same types for Zstd(nil) as for the default codec.
 func TestZstdChecksType(t *testing.T) {
 	type lossy struct {

@@ -50,6 +50,15 @@ func (c zstdCodec[T]) Decode(data []byte) (T, error) {
 
 func (c zstdCodec[T]) DecodeInPlace(data []byte) (T, error) { return c.Decode(data) }
 
+// decodedSize returns the size of the data before its compression, or 0 if it is unknown.
+func (c zstdCodec[T]) decodedSize(data []byte) uint64 {
+	var header zstd.Header
+	if header.Decode(data) != nil {
+		return 0
+	}
+	return header.FrameContentSize
+}
+
 func compress(data []byte, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err

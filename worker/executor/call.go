@@ -116,6 +116,9 @@ func (c *call) make() (wire.Item, error) {
 		c.checkTaken()
 		return wire.Item{}, err
 	}
+	for _, data := range operands {
+		c.w.expansions.note(o.Job, len(data), job.DecodedSize(data))
+	}
 	if made.Function == wire.Finish && slices.ContainsFunc(made.Operands, func(p wire.Partial) bool { return p.Holder != "" }) {
 		runtime.GC() // frees the operands of the last merge before Finish allocates memory for a large root
 	}

@@ -213,6 +213,7 @@ func (w *Worker) endHeld(job string) {
 		return
 	}
 	w.held.DropJob(job)
+	w.expansions.drop(job)
 	maps.DeleteFunc(w.unstorable, func(held heldKey, _ error) bool { return held.job == job })
 	for s := range w.stores {
 		if s.job == job {
@@ -336,8 +337,9 @@ func (c *call) reserve(inPlace bool) (release func(), err error) {
 	var need, largest uint64
 	for _, o := range c.held.Call().Operands {
 		if !inPlace {
-			need += o.Size // size of the decoded operand
-			largest = max(largest, o.Size)
+			decoded := c.w.expansions.decoded(c.opening.Job, o.Size)
+			need += decoded
+			largest = max(largest, decoded)
 		}
 		if c.mayTake() && o.Holder == c.w.cfg.ID {
 			if f, ok := c.w.held.Keep(c.opening.Job, o.Node); ok {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -22,8 +24,12 @@ func (blockMapper) Map(_ context.Context, partition uint64) ([]byte, error) {
 func blocks(fails func(left []byte) error) jobs.Job { return blocksOf(blockMapper{}, fails) }
 
 func blocksOf(mapper jobs.Mapper[[]byte], fails func(left []byte) error) jobs.Job {
+	return blocksWith(mapper, jobs.Raw{}, fails)
+}
+
+func blocksWith(mapper jobs.Mapper[[]byte], codec jobs.Codec[[]byte], fails func(left []byte) error) jobs.Job {
 	return jobs.MustNew(jobs.Definition[struct{}, []byte, int]{
-		Name: "blocks", Version: "1", Codec: jobs.Raw{},
+		Name: "blocks", Version: "1", Codec: codec,
 		Plan: func(context.Context, struct{}) (jobs.Plan, error) { return jobs.Plan{Partitions: 2}, nil },
 		Open: func(context.Context, struct{}, jobs.Plan) (jobs.Mapper[[]byte], error) { return mapper, nil },
 		Merge: func(left, right []byte) ([]byte, error) {
@@ -172,6 +178,33 @@ func TestUnstorablePartialFailsTheJob(t *testing.T) {
 	want := "memory for large partials is short (3.0 MiB), and node 0/0 of 1048576 bytes can neither be moved to the spill folder, see the worker's log, nor be written to storage: write partial: too large for storage: 1048576 bytes"
 	if !f.Permanent || f.Function != wire.Map || f.Partition != 0 || f.Error != want {
 		t.Errorf("got %+v, want the permanent error %q", f, want)
+	}
+}
+
+// noiseMapper maps every partition to 512 KiB of noise and 3.5 MiB of zeros.
+type noiseMapper struct{}
+
+func (noiseMapper) Map(context.Context, uint64) ([]byte, error) {
+	data := make([]byte, 4<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(data[:512<<10]) // Read never fails
+	return data, nil
+}
+
+// The memory of a merge is that of its decoded operands and result, even if the codec compresses.
+func TestMergeCountsDecodedOperands(t *testing.T) {
+	var worker atomic.Pointer[running]
+	var used atomic.Int64
+	job := blocksWith(noiseMapper{}, jobs.Zstd[[]byte](jobs.Raw{}), func([]byte) error {
+		bytes, _ := worker.Load().held.Bytes()
+		used.Store(bytes)
+		return nil
+	})
+	w, l := startHolder(t, job, noStore{t})
+	worker.Store(w)
+	l.merge("w", 0)
+	l.wait("the merged node", func() bool { return len(l.last().Nodes) == 1 && l.last().Nodes[0].Node.Level == 1 })
+	if used.Load() < 13<<20 {
+		t.Errorf("%d bytes are used during a merge, want at least 12 MiB for two operands and the result, and 1 MiB for the encoded operands", used.Load())
 	}
 }
 

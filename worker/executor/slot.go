@@ -275,7 +275,7 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	}
 	for _, h := range held {
 		if wanted {
-			t.noteSize(int64(h.Size))
+			t.noteSize(h)
 			w.held.Put(t.opening.Job, h.Node, h.data, h.Sum, t.reuses)
 		}
 	}

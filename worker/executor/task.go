@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -34,7 +35,7 @@ type task struct {
 	panics      sync.Once      // logs the stack trace of only the first panic
 	partitions  atomic.Uint64  // number of partitions that have run so far
 	took        atomic.Int64   // slot time in nanoseconds of all partitions that have run so far
-	partialSize atomic.Int64   // size in bytes of the largest held partial of the job; 0 before the first one
+	partialSize atomic.Int64   // size in bytes of the largest held partial of the job when it is decoded; 0 before the first one
 	work        workID         // identifies similar jobs; set before opened
 	likelySize  int64          // size in bytes of the largest held partial of the last similar job, or 0; set before opened
 }
@@ -193,12 +194,14 @@ func (t *task) spare(size int) []byte {
 	return t.w.held.Buffer(int64(size))
 }
 
-// size returns the probable size in bytes of a large partial of the job, or 0 if it is unknown.
+// size returns the probable size in bytes of a large partial of the job when it is decoded, or 0 if it is unknown.
 func (t *task) size() int64 { return cmp.Or(t.partialSize.Load(), t.likelySize) }
 
-// noteSize records the size in bytes of a held partial. The caller must hold w.mu.
-func (t *task) noteSize(bytes int64) {
-	if bytes > t.partialSize.Load() {
+// noteSize records the size of a partial that the worker will hold. The caller must hold w.mu.
+func (t *task) noteSize(p heldPartial) {
+	decoded := t.w.known[t.opening.Kind].DecodedSize(p.data)
+	t.w.expansions.note(t.opening.Job, len(p.data), decoded)
+	if bytes := int64(min(decoded, math.MaxInt64)); bytes > t.partialSize.Load() {
 		t.partialSize.Store(bytes)
 		t.w.sizes.put(t.work, bytes)
 	}

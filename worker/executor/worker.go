@@ -58,6 +58,7 @@ type Worker struct {
 	unfit chan struct{} // closed when no slot is usable, or when no more calls can be made
 
 	sizes      sizes              // partial sizes of recent jobs
+	expansions expansions         // sizes of decoded partials
 	held       *holdings.Holdings // holdings of large partials; nil if the worker holds none
 	memory     chan struct{}      // wakes the link to check the memory; the buffer has one element
 	storeTurns chan struct{}      // semaphore for writes of held partials
