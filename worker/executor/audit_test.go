@@ -19,7 +19,7 @@ import (
 )
 
 // fastAudits shortens the time after which an auditor counts as dead.
-func fastAudits(t *timing, _ *session.Timing) { t.auditAlive = 20 * time.Millisecond }
+func fastAudits(t *timing, _ *session.Timing) { t.auditAlive = 50 * time.Millisecond }
 
 // auditFleet is a worker w, an auditor b, and a leader that has all partitions audited.
 type auditFleet struct {
