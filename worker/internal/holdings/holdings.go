@@ -86,6 +86,7 @@ type Holdings struct {
 	spares   spares
 	unused   *time.Timer // calls freeUnused while there is spare memory
 	retryAt  time.Time   // time of the next attempt after a failed write to the spill folder
+	retry    *time.Timer // calls retrySpill at retryAt
 	closed   bool
 	spills   sync.WaitGroup
 	spilling bool
@@ -126,6 +127,7 @@ func New(cfg Config) (*Holdings, error) {
 	h := &Holdings{cfg: cfg, parts: map[key]*part{}, spares: spares{limit: cfg.Limit / 2}}
 	h.freed = sync.NewCond(&h.mu)
 	h.unused = time.AfterFunc(keepSpares, h.freeUnused)
+	h.retry = time.AfterFunc(0, h.retrySpill) // nothing is held yet, so this call does nothing
 	return h, nil
 }
 
@@ -522,14 +524,22 @@ func (h *Holdings) change(which *int64, n int64) {
 
 // startSpill starts to write partials to files if memory is short and a partial can be written.
 func (h *Holdings) startSpill() {
-	if h.short() && !h.spilling && !h.closed && h.cfg.Dir != "" && time.Now().After(h.retryAt) && h.nextSpill() != nil {
+	if h.short() && !h.spilling && !h.closed && h.cfg.Dir != "" && !time.Now().Before(h.retryAt) && h.nextSpill() != nil {
 		h.spilling = true
 		h.spills.Go(h.spill)
 	}
 }
 
-// retrySpill is the time between a failed write to the spill folder and the next attempt.
-const retrySpill = 10 * time.Second
+// spillBackoff is the time between a failed write to the spill folder and the next attempt.
+const spillBackoff = 10 * time.Second
+
+// retrySpill retries a failed write to the spill folder. The retry needs a timer, because nothing
+// else may happen while slots wait for memory.
+func (h *Holdings) retrySpill() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.startSpill()
+}
 
 // spill writes partials to the folder until memory is no longer short.
 func (h *Holdings) spill() {
@@ -557,7 +567,8 @@ func (h *Holdings) spill() {
 		switch {
 		case errors.Is(err, errUnwanted):
 		case err != nil:
-			h.retryAt = time.Now().Add(retrySpill)
+			h.retryAt = time.Now().Add(spillBackoff)
+			h.retry.Reset(spillBackoff)
 			h.cfg.Changed() // the caller writes partials to storage if the spill folder is full
 			h.cfg.Logger.Error("Cannot write a partial to the spill folder, it stays in memory", "job", p.job, "node", p.node.String(), "bytes", p.size, "error", err)
 			return
@@ -617,6 +628,7 @@ func (h *Holdings) Close() {
 	h.mu.Lock()
 	h.closed, h.spares = true, spares{}
 	h.unused.Stop()
+	h.retry.Stop()
 	for _, p := range h.parts {
 		h.drop(p)
 	}

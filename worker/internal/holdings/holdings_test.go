@@ -181,6 +181,38 @@ func TestSpillFails(t *testing.T) {
 	}
 }
 
+// TestSpillIsRetried makes the spill folder writable again after a failed write. The write is
+// retried although nothing else changes.
+func TestSpillIsRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "spill")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		h, log := start(t, holdings.Config{Limit: 1000, Dir: dir})
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		put(h, jobs.Leaf(0), data(0, 2000), false)
+		synctest.Wait()
+		if n := log.Count("Cannot write a partial"); n != 1 {
+			t.Fatalf("%d failed writes are logged, want 1", n)
+		}
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(9 * time.Second)
+		if h.InFile("j", jobs.Leaf(0)) != 0 {
+			t.Error("the write was retried too early")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if size := h.InFile("j", jobs.Leaf(0)); size != 2000 {
+			t.Errorf("%d bytes of the partial are in a file, want 2000", size)
+		}
+	})
+}
+
 func TestNoFolder(t *testing.T) {
 	if _, err := holdings.New(holdings.Config{Dir: filepath.Join(t.TempDir(), "none")}); err == nil {
 		t.Error("want an error for a folder that does not exist")
