@@ -170,6 +170,7 @@ func (s *storing) run() {
 	case s.ended:
 	case err == nil:
 		w.session.NodeStored(s.job, s.node, blob)
+		w.cfg.Logger.Debug("Wrote a held partial to storage", "job", s.job, "node", s.node.String(), "bytes", s.bytes)
 	case errors.Is(err, store.ErrTooLarge):
 		w.cfg.Logger.Error("A partial is too large for storage, it is lost if this worker ends", "job", s.job, "node", s.node.String(), "bytes", s.bytes, "error", err)
 		w.unstorable[heldKey{s.job, s.node}] = err

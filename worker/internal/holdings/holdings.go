@@ -577,6 +577,7 @@ func (h *Holdings) spill() {
 		default:
 			p.file = f
 			h.forget(p)
+			h.cfg.Logger.Debug("Moved a partial to the spill folder", "job", p.job, "node", p.node.String(), "bytes", p.size)
 		}
 	}
 }
