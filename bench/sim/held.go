@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ func (w *worker) holds(job string, n jobs.Node, data []byte, merged, lacks bool)
 	if w.holdings[job] == nil {
 		w.holdings[job] = map[jobs.Node]heldPartial{}
 	}
-	if _, found := w.holdings[job][n]; !found {
+	if old, found := w.holdings[job][n]; !found || !bytes.Equal(old.data, data) {
 		w.holdings[job][n] = heldPartial{data, w.process.sim.now, lacks}
 	}
 }
@@ -45,21 +46,21 @@ func described(n jobs.Node, data []byte, lacking uint64) wire.HeldNode {
 }
 
 // storeNode writes a held partial to storage, and tells the session whether the write succeeded.
-func (w *worker) storeNode(job string, n jobs.Node) {
+func (w *worker) storeNode(held wire.HeldNode) {
 	p := w.process
-	held, found := w.holdings[job][n]
-	if !found {
-		p.sim.fail("%s is told to store node %v of job %s, which it does not hold", p.name, n, job)
+	if _, found := w.holdings[held.Job][held.Node]; !found {
+		p.sim.fail("%s is told to store node %v of job %s, which it does not hold", p.name, held.Node, held.Job)
 		return
 	}
 	p.sim.cover("seen: held partial stored")
-	w.writeNode(job, n, held.data, func() {})
+	w.writeNode(held, func() {})
 }
 
 // writeNode writes a held partial to storage, tells the session whether the write succeeded, and
 // calls the function then.
-func (w *worker) writeNode(job string, n jobs.Node, data []byte, then func()) {
-	p := w.process
+func (w *worker) writeNode(held wire.HeldNode, then func()) {
+	p, job, n := w.process, held.Job, held.Node
+	data := w.holdings[job][n].data
 	var blob string
 	var err error
 	p.spawn(func() { blob, err = p.store.PutPartial(context.Background(), job, n, data) }, func() {
@@ -69,8 +70,8 @@ func (w *worker) writeNode(job string, n jobs.Node, data []byte, then func()) {
 		case ended:
 			w.dropPartials(job, []string{blob})
 		case err != nil:
-			w.session.NodeNotStored(job, n)
-		case w.session.NodeStored(job, n, blob):
+			w.session.NodeNotStored(held)
+		case w.session.NodeStored(held, blob):
 			p.sim.checks.delivered(p, p.sim.jobs[job], []wire.Item{{Partial: &wire.Partial{Node: n, Blob: blob, Stored: true}}})
 		}
 		w.called()
@@ -108,10 +109,12 @@ func (w *worker) freeMemory() {
 				w.process.sim.cover("seen: durable partial dropped")
 				delete(w.holdings[id], n)
 				w.session.NodeLost(id, n)
-			case w.storing < 2 && w.session.BeginStore(id, n):
-				w.process.sim.cover("seen: held partial stored for want of memory")
-				w.storing++
-				w.writeNode(id, n, w.holdings[id][n].data, func() { w.storing-- })
+			case w.storing < 2:
+				if held, ok := w.session.BeginStore(id, n); ok {
+					w.process.sim.cover("seen: held partial stored for want of memory")
+					w.storing++
+					w.writeNode(held, func() { w.storing-- })
+				}
 			}
 		}
 	}

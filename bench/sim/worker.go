@@ -135,7 +135,7 @@ func (w *worker) perform(action session.Action) {
 		s.checks.drops(p, a.Job, a.Node)
 		delete(w.holdings[a.Job], a.Node)
 	case session.StoreNode:
-		w.storeNode(a.Job, a.Node)
+		w.storeNode(a.Held)
 	case session.EndJob:
 		delete(w.holdings, a.Job)
 		w.ended[a.Job] = true

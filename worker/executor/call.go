@@ -11,6 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/internal/holdings"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
@@ -27,6 +28,8 @@ type call struct {
 	blob     string       // name of the blob that the call may have written, or empty
 	result   *heldPartial // result of the call, if the worker will hold it as a large partial
 	operands []operand
+	keeps    []func()              // functions that let operands of this worker be moved to files again
+	reserved *holdings.Reservation // memory for the call; nil if it needs none
 
 	attachment jobs.Attachment // the attachment of the result that Finish returned
 }
@@ -106,11 +109,10 @@ func (c *call) make() (wire.Item, error) {
 	if err != nil {
 		return wire.Item{}, err
 	}
-	release, err := c.reserve(job.InPlace())
-	if err != nil {
+	defer c.unreserve()
+	if err := c.reserve(job.InPlace()); err != nil {
 		return wire.Item{}, err
 	}
-	defer release()
 	operands, err := c.readOperands()
 	if err != nil {
 		c.checkTaken()
@@ -140,6 +142,7 @@ func (c *call) make() (wire.Item, error) {
 	if item.Partial != nil {
 		c.reuse(item.Partial.Data)
 	}
+	c.unreserve() // a write to storage may take long, and other calls wait for memory
 	return c.store(item)
 }
 
@@ -162,6 +165,9 @@ func (c *call) lose(err error) {
 	defer w.mu.Unlock()
 	w.session.LoseCall(c.held, c.failure(err))
 	c.returnTaken()
+	if c.reserved != nil {
+		c.reserved.Detach()
+	}
 	w.checkUsable()
 	w.wakeLink()
 }

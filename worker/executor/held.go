@@ -52,6 +52,8 @@ func (w *Worker) readHeld(job string, node jobs.Node) (data []byte, own bool, do
 // lost, and its partitions run again.
 func (w *Worker) checkRead(job string, node jobs.Node, err error) error {
 	switch {
+	case errors.Is(err, holdings.ErrRange): // the fetcher wants another partial of the node, which lacks other skipped partitions
+		return bulk.ErrNotHeld
 	case errors.Is(err, holdings.ErrNotHeld):
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -94,8 +96,11 @@ func (w *Worker) checkMemory() {
 	}
 	if w.held.Stuck() {
 		for _, n := range w.held.List() {
-			if len(w.stores) < maxStoring && w.session.BeginStore(n.Job, n.Node) {
-				w.storeHeld(n.Job, n.Node)
+			if len(w.stores) == maxStoring {
+				break
+			}
+			if held, ok := w.session.BeginStore(n.Job, n.Node); ok {
+				w.storeHeld(held)
 			}
 		}
 		w.failUnstorable()
@@ -136,11 +141,9 @@ func (w *Worker) pause() {
 // storing is the state of a write of a held partial to storage.
 type storing struct {
 	w       *Worker
-	job     string
-	node    jobs.Node
+	held    wire.HeldNode
 	storage jobStorage
 	cancel  context.CancelFunc
-	bytes   int  // size of the partial in bytes
 	ended   bool // the partial's job has ended; guarded by Worker.mu
 }
 
@@ -148,11 +151,11 @@ type storing struct {
 const maxStoring = 2
 
 // storeHeld starts to write a held partial to storage. The caller must hold w.mu.
-func (w *Worker) storeHeld(job string, node jobs.Node) {
-	s := &storing{w: w, job: job, node: node}
+func (w *Worker) storeHeld(held wire.HeldNode) {
+	s := &storing{w: w, held: held}
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancel(w.life)
-	s.storage = jobStorage{w, job, ctx}
+	s.storage = jobStorage{w, held.Job, ctx}
 	w.stores[s] = true
 	w.goroutines.Go(s.run)
 }
@@ -166,22 +169,26 @@ func (s *storing) run() {
 	delete(w.stores, s)
 	switch {
 	case s.ended && blob != "":
-		w.dropBlobs(s.job, []string{blob})
+		w.dropBlobs(s.held.Job, []string{blob})
 	case s.ended:
 	case err == nil:
-		w.session.NodeStored(s.job, s.node, blob)
-		w.cfg.Logger.Debug("Wrote a held partial to storage", "job", s.job, "node", s.node.String(), "bytes", s.bytes)
+		w.session.NodeStored(s.held, blob)
+		w.cfg.Logger.Debug("Wrote a held partial to storage", "job", s.held.Job, "node", s.held.Node.String(), "bytes", s.held.Size)
 	case errors.Is(err, store.ErrTooLarge):
-		w.cfg.Logger.Error("A partial is too large for storage, it is lost if this worker ends", "job", s.job, "node", s.node.String(), "bytes", s.bytes, "error", err)
-		w.unstorable[heldKey{s.job, s.node}] = err
+		w.cfg.Logger.Error("A partial is too large for storage, it is lost if this worker ends", "job", s.held.Job, "node", s.held.Node.String(), "bytes", s.held.Size, "error", err)
+		w.unstorable[heldKey{s.held.Job, s.held.Node}] = err
 		w.memoryChanged()
 	default:
-		w.session.NodeNotStored(s.job, s.node)
+		w.session.NodeNotStored(s.held)
 	}
 	w.wakeLink()
 }
 
-// write waits until fewer than maxStoring writes are running, and then writes the partial.
+// errUnread marks an error of reading a held partial.
+var errUnread = errors.New("read held partial")
+
+// write waits until fewer than maxStoring writes are running, and then writes the partial. write
+// retries until the context is done, unless the partial cannot be read or is too large for storage.
 func (s *storing) write() (blob string, err error) {
 	select {
 	case s.w.storeTurns <- struct{}{}:
@@ -189,23 +196,32 @@ func (s *storing) write() (blob string, err error) {
 	case <-s.storage.ctx.Done():
 		return "", s.storage.ctx.Err()
 	}
-	size, inFile := s.w.held.Size(s.job, s.node)
+	err = s.storage.retry("write partial", func() (err error) {
+		blob, err = s.attempt()
+		return err
+	}, func(err error) bool { return !errors.Is(err, errUnread) && !errors.Is(err, store.ErrTooLarge) })
+	return blob, err
+}
+
+// attempt writes the partial once. The memory for the write is reserved only during the attempt,
+// because storage may be unavailable for a long time, and merges wait for reservations.
+func (s *storing) attempt() (blob string, err error) {
+	size, inFile := s.w.held.Size(s.held.Job, s.held.Node)
 	need := size // storage writes a copy of the partial with a header
 	if inFile {
 		need += size
 	}
-	release, err := s.w.held.Reserve(s.storage.ctx, need)
+	reserved, err := s.w.held.Reserve(s.storage.ctx, need)
 	if err != nil {
 		return "", err
 	}
-	defer release()
-	data, _, done, err := s.w.readHeld(s.job, s.node)
+	defer reserved.Release()
+	data, _, done, err := s.w.readHeld(s.held.Job, s.held.Node)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%w: %w", errUnread, err)
 	}
 	defer done()
-	s.bytes = len(data)
-	return s.storage.writePartial(s.node, data)
+	return s.w.store.PutPartial(s.storage.ctx, s.held.Job, s.held.Node, data)
 }
 
 // endHeld drops the held partials of a job that has ended. The caller must hold w.mu.
@@ -217,7 +233,7 @@ func (w *Worker) endHeld(job string) {
 	w.expansions.drop(job)
 	maps.DeleteFunc(w.unstorable, func(held heldKey, _ error) bool { return held.job == job })
 	for s := range w.stores {
-		if s.job == job {
+		if s.held.Job == job {
 			s.ended = true
 			s.cancel()
 		}
@@ -324,16 +340,10 @@ func overlap(a, b []byte) bool {
 
 // reserve waits until there is memory for the call's operands and result. If the job merges
 // partials in place, the result needs no additional memory. Operands that the call may take over
-// stay in memory until release is called.
-func (c *call) reserve(inPlace bool) (release func(), err error) {
+// stay in memory until unreserve is called.
+func (c *call) reserve(inPlace bool) (err error) {
 	if c.w.held == nil {
-		return func() {}, nil
-	}
-	var releases []func()
-	release = func() {
-		for _, f := range releases {
-			f()
-		}
+		return nil
 	}
 	var need, largest uint64
 	for _, o := range c.held.Call().Operands {
@@ -344,22 +354,26 @@ func (c *call) reserve(inPlace bool) (release func(), err error) {
 		}
 		if c.mayTake() && o.Holder == c.w.cfg.ID {
 			if f, ok := c.w.held.Keep(c.opening.Job, o.Node); ok {
-				releases = append(releases, f)
+				c.keeps = append(c.keeps, f)
 				continue
 			}
 		}
 		need += o.Size
 	}
-	if need+largest == 0 {
-		return release, nil
+	if need+largest > 0 {
+		c.reserved, err = c.w.held.Reserve(c.ctx, int64(min(need+largest, 1<<62)))
 	}
-	unreserve, err := c.w.held.Reserve(c.ctx, int64(min(need+largest, 1<<62)))
-	if err != nil {
+	return err
+}
+
+// unreserve ends the reservation of memory. Further calls of unreserve do nothing.
+func (c *call) unreserve() {
+	for _, release := range c.keeps {
 		release()
-		return nil, err
 	}
-	releases = append(releases, unreserve)
-	return release, nil
+	if c.reserved != nil {
+		c.reserved.Release()
+	}
 }
 
 var _ bulk.Source = served{}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -208,6 +209,35 @@ func TestMergeCountsDecodedOperands(t *testing.T) {
 	}
 }
 
+// awayStore is a storage that is unavailable.
+type awayStore struct {
+	noStore
+	tried chan struct{} // receives a value when a write is tried
+}
+
+func (s awayStore) PutPartial(context.Context, string, jobs.Node, []byte) (string, error) {
+	select {
+	case s.tried <- struct{}{}:
+	default:
+	}
+	return "", store.ErrUnavailable
+}
+
+// Merges do not wait until storage is available again.
+func TestStoringReservesNothingBetweenAttempts(t *testing.T) {
+	s := awayStore{noStore{t}, make(chan struct{})}
+	w, l := startHolderWith(t, blocks(nil), s, 4<<20)
+	l.order(func(r *wire.Receipt) {
+		r.Jobs = []wire.JobReceipt{{Job: "j", Received: l.received["j"], Store: []jobs.Node{jobs.Leaf(1)}}}
+	})
+	<-s.tried
+	reserved, err := w.held.Reserve(t.Context(), 100<<20) // granted only if there is no other reservation
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserved.Release()
+}
+
 // meteredStore reports how much memory the worker uses for large partials during a write.
 type meteredStore struct {
 	noStore
@@ -225,6 +255,10 @@ func (s meteredStore) PutPartial(context.Context, string, jobs.Node, []byte) (st
 func TestStoringCountsTheCopy(t *testing.T) {
 	s := meteredStore{noStore{t}, make(chan *running, 1), make(chan int64, 1)}
 	w, l := startHolder(t, blocks(nil), s)
+	l.wait("the slot's memory is free", func() bool {
+		used, _ := w.held.Bytes()
+		return used == 2<<20
+	})
 	s.worker <- w
 	l.order(func(r *wire.Receipt) {
 		r.Jobs = []wire.JobReceipt{{Job: "j", Received: l.received["j"], Store: []jobs.Node{jobs.Leaf(1)}}}

@@ -222,7 +222,7 @@ func (w *Worker) direct(action session.Action) {
 			w.held.Drop(a.Job, a.Node)
 		}
 	case session.StoreNode:
-		w.storeHeld(a.Job, a.Node)
+		w.storeHeld(a.Held)
 	case session.EndJob:
 		w.endHeld(a.Job)
 		for _, c := range w.calls {

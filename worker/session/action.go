@@ -55,13 +55,9 @@ type DropNode struct {
 	Node jobs.Node
 }
 
-// StoreNode writes the partial of a held node to storage. The reply to StoreNode is
-// [Session.NodeStored], or [Session.NodeNotStored]. The caller still keeps the partial after
-// StoreNode.
-type StoreNode struct {
-	Job  string
-	Node jobs.Node
-}
+// StoreNode writes a held partial to storage. The reply to StoreNode is [Session.NodeStored], or
+// [Session.NodeNotStored]. The caller still keeps the partial after StoreNode.
+type StoreNode struct{ Held wire.HeldNode }
 
 // WakeSlots wakes idle slots so that they call [Session.Take].
 type WakeSlots struct{}

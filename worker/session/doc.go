@@ -139,6 +139,8 @@
 //	the leader knows of no held    holds none: the caller writes them to storage        held-older-leader
 //	nodes
 //	a held node is lost            no longer lists it                                 held
+//	a held partial is replaced     does not tell the leader of the blob               held-replaced
+//	while it is written
 //	draining with held nodes       leaves once they are durable                       held-drain
 //	a job cannot be opened         reports it and gives up the job's spans             open-fails
 //	a job ends while it runs       drops all of it; late deliveries are ignored        job-ends,

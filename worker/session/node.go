@@ -28,11 +28,13 @@ func (j *job) findNode(n jobs.Node) (int, bool) {
 func (s *Session) holdNode(j *job, n wire.HeldNode) {
 	n.Job = j.id
 	j.large = true
-	if at, found := j.findNode(n.Node); found {
-		j.nodes[at].HeldNode = n // the node was computed twice with the same bytes; the caller keeps only one copy
-	} else {
+	at, found := j.findNode(n.Node)
+	switch {
+	case !found:
 		j.nodes = slices.Insert(j.nodes, at, &heldNode{HeldNode: n})
 		s.work.nodes++
+	case j.nodes[at].HeldNode != n: // the partials lack different skipped partitions, so a blob of the old one is not the new one's
+		j.nodes[at] = &heldNode{HeldNode: n}
 	}
 }
 
@@ -83,22 +85,20 @@ func (s *Session) ReturnHeld(h *HeldCall, n wire.HeldNode) (kept bool) {
 }
 
 // NodeStored records that a held partial is in storage, in a blob. NodeStored reports whether the
-// session tells the leader of the blob. The session does not tell the leader if the node is no
+// session tells the leader of the blob. The session does not tell the leader if the partial is no
 // longer held. If the node's job has ended, the caller must remove the blob.
-func (s *Session) NodeStored(job string, n jobs.Node, blob string) (told bool) {
-	j, _ := s.find(job)
+func (s *Session) NodeStored(held wire.HeldNode, blob string) (told bool) {
+	j, _ := s.find(held.Job)
 	if j == nil {
 		return false
 	}
-	stored := wire.Item{Partial: &wire.Partial{Node: n, Blob: blob, Stored: true}}
-	at, found := j.findNode(n)
-	if !found {
+	stored := wire.Item{Partial: &wire.Partial{Node: held.Node, Blob: blob, Stored: true, Size: held.Size, Lacking: held.Lacking}}
+	h := j.held(held)
+	if h == nil {
 		j.refuse(stored)
 		return false
 	}
-	h := j.nodes[at]
 	if h.stored == 0 {
-		stored.Partial.Size, stored.Partial.Lacking = h.Size, h.Lacking
 		s.keep(j, item{Item: stored})
 		h.stored = j.last()
 		s.hurry()
@@ -108,12 +108,21 @@ func (s *Session) NodeStored(job string, n jobs.Node, blob string) (told bool) {
 
 // NodeNotStored records that the write for a [StoreNode] has failed, so that the leader may order
 // another write.
-func (s *Session) NodeNotStored(job string, n jobs.Node) {
-	if j, _ := s.find(job); j != nil {
-		if at, found := j.findNode(n); found {
-			j.nodes[at].storing = false
+func (s *Session) NodeNotStored(held wire.HeldNode) {
+	if j, _ := s.find(held.Job); j != nil {
+		if h := j.held(held); h != nil {
+			h.storing = false
 		}
 	}
+}
+
+// held returns the entry of a held partial, or nil if the worker does not hold it any more. Another
+// partial of the same node, which lacks other skipped partitions, does not count.
+func (j *job) held(n wire.HeldNode) *heldNode {
+	if at, found := j.findNode(n.Node); found && j.nodes[at].HeldNode == n {
+		return j.nodes[at]
+	}
+	return nil
 }
 
 // NodeFailed fails the job of a held node for a reason that the caller cannot resolve.
@@ -208,26 +217,26 @@ func (s *Session) orderNodes(j *job, r wire.JobReceipt) {
 		s.dropNode(j, n)
 	}
 	for _, n := range r.Store {
-		if s.BeginStore(j.id, n) {
-			s.do(StoreNode{j.id, n})
+		if held, ok := s.BeginStore(j.id, n); ok {
+			s.do(StoreNode{held})
 		}
 	}
 }
 
-// BeginStore records that the caller writes a held partial to storage without a [StoreNode].
-// BeginStore returns false if the partial is already being written, is already in storage, or is
-// not held.
-func (s *Session) BeginStore(job string, n jobs.Node) bool {
+// BeginStore records that the caller writes a held partial to storage without a [StoreNode], and
+// describes the partial. BeginStore returns false if the partial is already being written, is
+// already in storage, or is not held.
+func (s *Session) BeginStore(job string, n jobs.Node) (held wire.HeldNode, ok bool) {
 	j, _ := s.find(job)
 	if j == nil {
-		return false
+		return wire.HeldNode{}, false
 	}
 	at, found := j.findNode(n)
 	if !found || j.nodes[at].storing || j.nodes[at].stored > 0 {
-		return false
+		return wire.HeldNode{}, false
 	}
 	j.nodes[at].storing = true
-	return true
+	return j.nodes[at].HeldNode, true
 }
 
 // HoldsNode reports whether the worker holds the partial of a node.

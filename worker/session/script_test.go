@@ -64,7 +64,8 @@ type script struct {
 	asked   ReadRecord // last ReadRecord
 	spans   uint64     // number of spans assigned so far
 	slots   map[string]*scriptSlot
-	calls   map[string]*HeldCall // running calls
+	calls   map[string]*HeldCall     // running calls
+	stores  map[string]wire.HeldNode // partials that are written to storage, by job and node
 }
 
 type scriptSlot struct {
@@ -112,7 +113,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 
 func (s *script) begin() {
 	t, d := s.t, s.d
-	*s = script{t: t, d: d, slots: map[string]*scriptSlot{}, calls: map[string]*HeldCall{}}
+	*s = script{t: t, d: d, slots: map[string]*scriptSlot{}, calls: map[string]*HeldCall{}, stores: map[string]wire.HeldNode{}}
 	session, err := New(Config{
 		Worker:  "w",
 		Hello:   wire.Hello{Slots: int(s.number(s.text("slots", "2"))), Storage: s.text("storage", ""), Holds: d.HasArg("holds")},
@@ -158,6 +159,9 @@ func (s *script) step(in Input) {
 		if asked, ok := a.(ReadRecord); ok {
 			s.asked = asked
 		}
+		if store, ok := a.(StoreNode); ok {
+			s.stores[fmt.Sprint(store.Held.Job, " ", store.Held.Node)] = store.Held
+		}
 		s.printf("%v %s", s.now, brief(a))
 	}
 }
@@ -184,7 +188,7 @@ func (s *script) call() {
 	}
 	switch s.d.Cmd {
 	case "stored":
-		if !s.session.NodeStored(s.word(0), s.node(s.word(1)), strings.Repeat("00", 32)) {
+		if !s.session.NodeStored(s.stores[s.word(0)+" "+s.word(1)], strings.Repeat("00", 32)) {
 			s.printf("the leader is not told")
 		}
 		return
@@ -260,7 +264,7 @@ func (s *script) callFunction(name string) {
 	}
 	item := wire.Item{Failure: &failure}
 	if s.d.HasArg("held") {
-		if !s.session.ReturnHeld(h, wire.HeldNode{Node: call.Node, Size: 1000}) {
+		if !s.session.ReturnHeld(h, wire.HeldNode{Node: call.Node, Size: 1000, Lacking: s.number(s.text("lacking", "0"))}) {
 			s.printf("what call %s returned is dropped", name)
 		}
 		delete(s.calls, name)
@@ -411,7 +415,7 @@ func brief(a Action) string {
 	case DropNode:
 		return fmt.Sprintf("drop node %v of %s", a.Node, a.Job)
 	case StoreNode:
-		return fmt.Sprintf("store node %v of %s", a.Node, a.Job)
+		return fmt.Sprintf("store node %v of %s", a.Held.Node, a.Held.Job)
 	case WakeSlots:
 		return "wake slots"
 	case CancelRunning:

@@ -66,8 +66,8 @@ func TestSpillFillsDisk(t *testing.T) {
 	if used := diskUse(t, dir); used != small {
 		t.Errorf("files use %d bytes, want the %d bytes of the small partial", used, small)
 	}
-	if size := h.InFile("other", jobs.Leaf(3)); size != small {
-		t.Errorf("%d bytes of the small partial are in a file, want %d", size, small)
+	if size, inFile := h.Size("other", jobs.Leaf(3)); size != small || !inFile {
+		t.Errorf("the small partial has %d bytes, in a file: %v, want %d in a file", size, inFile, small)
 	}
 	for _, want := range []struct {
 		job  string

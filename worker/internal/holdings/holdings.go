@@ -42,7 +42,6 @@ package holdings
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -56,8 +55,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// ErrNotHeld means that the holdings do not contain the partial.
-var ErrNotHeld = errors.New("the partial is not held")
+var (
+	// ErrNotHeld means that the holdings do not contain the partial.
+	ErrNotHeld = errors.New("the partial is not held")
+	// ErrRange means that a read goes beyond the partial.
+	ErrRange = errors.New("the partial is shorter")
+)
 
 // Config is the configuration of [Holdings].
 type Config struct {
@@ -80,9 +83,10 @@ type Holdings struct {
 	order    []*part // partials in memory, oldest first
 	inMemory int64
 	reserved int64
-	reserves int // number of reservations
+	reserves int            // number of reservations for which others wait
+	waiting  []*Reservation // reservations that are not granted yet, in order
 	stacks   int64
-	largest  int64 // size in bytes of the largest partial so far
+	largest  map[string]int64 // size in bytes of the largest partial so far, by job
 	spares   spares
 	unused   *time.Timer // calls freeUnused while there is spare memory
 	retryAt  time.Time   // time of the next attempt after a failed write to the spill folder
@@ -124,7 +128,7 @@ func New(cfg Config) (*Holdings, error) {
 	if cfg.Changed == nil {
 		cfg.Changed = func() {}
 	}
-	h := &Holdings{cfg: cfg, parts: map[key]*part{}, spares: spares{limit: cfg.Limit / 2}}
+	h := &Holdings{cfg: cfg, parts: map[key]*part{}, largest: map[string]int64{}, spares: spares{limit: cfg.Limit / 2}}
 	h.freed = sync.NewCond(&h.mu)
 	h.unused = time.AfterFunc(keepSpares, h.freeUnused)
 	h.retry = time.AfterFunc(0, h.retrySpill) // nothing is held yet, so this call does nothing
@@ -145,7 +149,8 @@ func newFile(dir string) (*os.File, error) {
 }
 
 // Put adds a partial. The caller must not change data after Put. If the partial is already held,
-// Put keeps one of the two equal copies. The caller sets reuse if nothing else refers to the memory
+// Put keeps one of the two equal copies. If another partial of the node is held, which lacks other
+// skipped partitions, Put replaces it. The caller sets reuse if nothing else refers to the memory
 // of data, which then becomes spare memory when the partial is dropped. The parameter sum is the
 // CRC-32C of data.
 func (h *Holdings) Put(job string, node jobs.Node, data []byte, sum uint32, reuse bool) {
@@ -153,7 +158,7 @@ func (h *Holdings) Put(job string, node jobs.Node, data []byte, sum uint32, reus
 	defer h.mu.Unlock()
 	k := key{job, node}
 	old := h.parts[k]
-	if old != nil && !old.taken || h.closed {
+	if h.closed || old != nil && !old.taken && old.sum == sum {
 		return
 	}
 	if old != nil {
@@ -162,7 +167,7 @@ func (h *Holdings) Put(job string, node jobs.Node, data []byte, sum uint32, reus
 	p := &part{key: k, data: data, size: int64(len(data)), sum: sum, reuse: reuse}
 	h.parts[k] = p
 	h.order = append(h.order, p)
-	h.largest = max(h.largest, p.size)
+	h.largest[job] = max(h.largest[job], p.size)
 	h.change(&h.inMemory, p.size)
 }
 
@@ -263,6 +268,11 @@ func (h *Holdings) DropJob(job string) {
 		if k.job == job {
 			h.drop(p)
 		}
+	}
+	before := h.short()
+	delete(h.largest, job)
+	if h.short() != before {
+		h.cfg.Changed()
 	}
 }
 
@@ -386,7 +396,7 @@ func (h *Holdings) Read(job string, node jobs.Node) (data []byte, own bool, done
 	return data, own, done, nil
 }
 
-// ReadAt fills the buffer to with the bytes of a partial from offset on.
+// ReadAt fills the buffer to with the bytes of a partial from offset on, which is at least 0.
 func (h *Holdings) ReadAt(job string, node jobs.Node, to []byte, offset int64) error {
 	p, data := h.begin(job, node)
 	if p == nil {
@@ -396,8 +406,8 @@ func (h *Holdings) ReadAt(job string, node jobs.Node, to []byte, offset int64) e
 		defer h.end(p, data)
 	}
 	switch {
-	case offset < 0 || offset+int64(len(to)) > p.size:
-		return fmt.Errorf("read %d bytes from %d of node %v, which has %d", len(to), offset, node, p.size)
+	case offset > p.size-int64(len(to)):
+		return fmt.Errorf("read %d bytes from %d of node %v, which has %d: %w", len(to), offset, node, p.size, ErrRange)
 	case data != nil:
 		copy(to, data[offset:])
 		return nil
@@ -441,32 +451,6 @@ func (h *Holdings) readFile(p *part, to []byte, offset int64) error {
 	return nil
 }
 
-// Reserve waits until n bytes of memory are free, or until there is no other reservation and no partial is being
-// moved to a file. Reserve returns a function that ends the reservation.
-func (h *Holdings) Reserve(ctx context.Context, n int64) (release func(), err error) {
-	defer context.AfterFunc(ctx, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.freed.Broadcast()
-	})()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for (h.reserves > 0 || h.spilling) && h.used()+n > h.cfg.Limit {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		h.freed.Wait()
-	}
-	h.reserves++
-	h.change(&h.reserved, n)
-	return sync.OnceFunc(func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.reserves--
-		h.change(&h.reserved, -n)
-	}), nil
-}
-
 // Use adds n, which may be negative, to the number of bytes that the merge stacks of slots use.
 func (h *Holdings) Use(n int64) {
 	h.mu.Lock()
@@ -484,7 +468,13 @@ func (h *Holdings) Short() bool {
 // used returns how many bytes count against the limit; spare memory does not count.
 func (h *Holdings) used() int64 { return h.inMemory + h.reserved + h.stacks }
 
-func (h *Holdings) short() bool { return h.used() > 0 && h.used()+h.largest > h.cfg.Limit }
+func (h *Holdings) short() bool {
+	largest := int64(0)
+	for _, size := range h.largest {
+		largest = max(largest, size)
+	}
+	return h.used() > 0 && h.used()+largest > h.cfg.Limit
+}
 
 // Stuck reports whether memory is short and partials cannot be written to the spill folder.
 func (h *Holdings) Stuck() bool {
@@ -637,12 +627,16 @@ func (h *Holdings) Close() {
 	h.spills.Wait()
 }
 
-// List returns the job, node and size of each partial in memory, the largest first.
+// List returns the job, node and size of each partial in memory, the largest first. Partials that a
+// call of Keep protects are not listed.
 func (h *Holdings) List() []wire.HeldNode {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var list []wire.HeldNode
 	for _, p := range h.order {
+		if p.keeps > 0 {
+			continue
+		}
 		list = append(list, wire.HeldNode{Job: p.job, Node: p.node, Size: uint64(p.size)})
 	}
 	slices.SortStableFunc(list, func(a, b wire.HeldNode) int { return -cmp.Compare(a.Size, b.Size) })

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,8 +79,10 @@ func TestSpill(t *testing.T) {
 	if _, _, _, err := h.Read("j", jobs.Leaf(0)); !errors.Is(err, holdings.ErrNotHeld) {
 		t.Errorf("a dropped partial: %v", err)
 	}
-	if err := h.ReadAt("j", jobs.Leaf(1), make([]byte, 2), 299); err == nil {
-		t.Error("read past the end of a partial")
+	for _, offset := range []int64{299, math.MaxInt64} {
+		if err := h.ReadAt("j", jobs.Leaf(1), make([]byte, 2), offset); !errors.Is(err, holdings.ErrRange) {
+			t.Errorf("read past the end of a partial: %v", err)
+		}
 	}
 	h.DropJob("j")
 	if inMemory, spilled := h.Bytes(); inMemory+spilled != 0 {
@@ -202,13 +205,13 @@ func TestSpillIsRetried(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(9 * time.Second)
-		if h.InFile("j", jobs.Leaf(0)) != 0 {
+		if _, inFile := h.Size("j", jobs.Leaf(0)); inFile {
 			t.Error("the write was retried too early")
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if size := h.InFile("j", jobs.Leaf(0)); size != 2000 {
-			t.Errorf("%d bytes of the partial are in a file, want 2000", size)
+		if _, inFile := h.Size("j", jobs.Leaf(0)); !inFile {
+			t.Error("the write was not retried")
 		}
 	})
 }
@@ -225,7 +228,7 @@ func TestReserve(t *testing.T) {
 	changes := make(chan struct{}, 100)
 	h, _ := start(t, holdings.Config{Limit: 1000, Changed: func() { changes <- struct{}{} }})
 	put(h, jobs.Leaf(0), data(0, 500), false)
-	release, err := h.Reserve(t.Context(), 500)
+	first, err := h.Reserve(t.Context(), 500)
 	if err != nil || !h.Short() || len(changes) != 1 {
 		t.Fatalf("%v, short: %v, %d changes", err, h.Short(), len(changes))
 	}
@@ -239,13 +242,13 @@ func TestReserve(t *testing.T) {
 	if err := <-failed; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	second := make(chan func())
+	second := make(chan *holdings.Reservation)
 	go func() {
 		r, _ := h.Reserve(context.Background(), 50)
 		second <- r
 	}()
-	release()
-	(<-second)()
+	first.Release()
+	(<-second).Release()
 	if h.Short() {
 		t.Error("memory is still short")
 	}
@@ -258,11 +261,11 @@ func TestReserveWaitsForSpills(t *testing.T) {
 	for p := range 3 {
 		put(h, jobs.Leaf(uint64(p)), data(p, size), false)
 	}
-	release, err := h.Reserve(t.Context(), size)
+	reserved, err := h.Reserve(t.Context(), size)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer release()
+	defer reserved.Release()
 	if used, _ := h.Bytes(); used > 3*size {
 		t.Errorf("%d bytes are used, want at most %d", used, 3*size)
 	}
@@ -390,5 +393,105 @@ func TestDamagedPartial(t *testing.T) {
 	h.Put("j", jobs.Leaf(0), data(0, 100), 1, false)
 	if _, _, _, err := h.Read("j", jobs.Leaf(0)); err == nil || !strings.Contains(err.Error(), "node 0/0 of job j, 100 bytes: the checksum is") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Two partials of a node differ if they lack different skipped partitions.
+func TestPutReplaces(t *testing.T) {
+	h, _ := start(t, holdings.Config{Limit: 1000})
+	put(h, jobs.Leaf(0), data(1, 100), true)
+	put(h, jobs.Leaf(0), data(2, 100), true)
+	got, _, done, err := h.Read("j", jobs.Leaf(0))
+	if err != nil || !bytes.Equal(got, data(2, 100)) {
+		t.Fatalf("got %v, %v, want the later partial", got, err)
+	}
+	done()
+	if used, _ := h.Bytes(); used != 100 {
+		t.Errorf("%d bytes are used, want 100", used)
+	}
+}
+
+// A large reservation waits for the smaller ones before it, and not for those after it.
+func TestReserveInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, err := holdings.New(holdings.Config{Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		first, err := h.Reserve(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		granted := make(chan string, 2)
+		for _, r := range []struct {
+			name  string
+			bytes int64
+		}{{"large", 950}, {"small", 100}} {
+			go func() {
+				reserved, err := h.Reserve(t.Context(), r.bytes)
+				if err == nil {
+					granted <- r.name
+					reserved.Release()
+				}
+			}()
+			synctest.Wait()
+		}
+		if len(granted) > 0 {
+			t.Errorf("the %s reservation did not wait", <-granted)
+		}
+		first.Release()
+		if name := <-granted; name != "large" {
+			t.Errorf("the %s reservation was granted first", name)
+		}
+		<-granted
+	})
+}
+
+// Nothing waits for the memory of code that does not return.
+func TestDetach(t *testing.T) {
+	h, _ := start(t, holdings.Config{Limit: 1000})
+	lost, err := h.Reserve(t.Context(), 900)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost.Detach()
+	second, err := h.Reserve(t.Context(), 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used, _ := h.Bytes(); used != 1100 {
+		t.Errorf("%d bytes are used, want 1100", used)
+	}
+	lost.Release()
+	lost.Release()
+	second.Release()
+	if used, _ := h.Bytes(); used != 0 {
+		t.Errorf("%d bytes are used, want 0", used)
+	}
+}
+
+// The size of one job's partials does not matter after the job has ended.
+func TestShortIsPerJob(t *testing.T) {
+	h, _ := start(t, holdings.Config{Limit: 1000})
+	h.Put("large", jobs.Leaf(0), data(0, 2000), wire.Checksum(data(0, 2000)), false)
+	h.DropJob("large")
+	put(h, jobs.Leaf(0), data(0, 10), false)
+	if h.Short() {
+		t.Error("memory is short although 10 of 1000 bytes are used")
+	}
+}
+
+// A partial that a merge will take over is not among those that may be dropped.
+func TestListOmitsKept(t *testing.T) {
+	h, _ := start(t, holdings.Config{Limit: 1000})
+	put(h, jobs.Leaf(0), data(0, 300), false)
+	release, _ := h.Keep("j", jobs.Leaf(0))
+	if list := h.List(); len(list) > 0 {
+		t.Errorf("got %v, want nothing", list)
+	}
+	release()
+	if list := h.List(); len(list) != 1 {
+		t.Errorf("got %v, want the released partial", list)
 	}
 }
