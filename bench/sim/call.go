@@ -138,7 +138,7 @@ func (c *call) operands() (list [][]byte, err error) {
 // large partial in the worker's memory instead.
 func (c *call) store(item wire.Item) (wire.Item, error) {
 	switch {
-	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline && c.worker.session.MayHold():
+	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline && c.worker.session.MayHold(0):
 		c.held = item.Partial.Data
 		return wire.Item{}, nil
 	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline:

@@ -130,7 +130,7 @@ func (s *slot) deliver(hi uint64, failed error, then func()) {
 	large := false
 	var held []heldNode
 	for i, part := range partials {
-		if len(part.Data) > session.MaxInline && s.worker.session.MayHold() {
+		if len(part.Data) > session.MaxInline && s.worker.session.MayHold(len(held)) {
 			items[i] = wire.Item{Held: &part.Node}
 			held = append(held, heldNode{part.Node, part.Data})
 			continue

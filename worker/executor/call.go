@@ -71,6 +71,9 @@ func (c *call) end(item wire.Item, err error) (jobEnded bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.calls, c.held)
+	if c.result != nil {
+		w.undelivered--
+	}
 	switch {
 	case c.ctx.Err() != nil: // the call was cancelled, so its error is not a failure of the job's code
 		w.session.AbandonCall(c.held)

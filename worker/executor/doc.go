@@ -92,8 +92,8 @@
 //     merges copies, so each merge loses operands at most once.
 //   - A held partial cannot be read back from the spill folder: the worker no longer lists the
 //     partial in reports, and the partial's partitions run again. A held partial is too large for
-//     storage: the worker logs an error, and the partial is lost if the worker ends. If memory is
-//     short and the partial cannot be moved to a file either, the job fails.
+//     storage: the worker logs an error, and the partial is lost if the worker ends. If memory stays
+//     full of such partials, and they cannot be moved to files either, the job fails.
 //   - Storage does not answer: writes of large partials and attachments and reads of plans are
 //     retried until storage answers; the slot waits.
 //   - Package session describes failures of NATS and of the leader.

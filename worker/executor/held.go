@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"time"
 	"unsafe"
 
 	"github.com/dustin/go-humanize"
@@ -27,11 +29,25 @@ func newHeldPartial(node jobs.Node, data []byte, lacking uint64) heldPartial {
 	return heldPartial{wire.HeldNode{Node: node, Size: uint64(len(data)), Sum: wire.Checksum(data), Lacking: lacking}, data}
 }
 
-// mayHold reports whether the worker may hold the next large partial.
+// mayHold reports whether the worker may hold the next large partial. If mayHold returns true, the
+// caller must subtract the partial from w.undelivered when it passes the partial to the session or
+// drops it.
 func (w *Worker) mayHold() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.session.MayHold()
+	if !w.session.MayHold(w.undelivered) {
+		return false
+	}
+	w.undelivered++
+	return true
+}
+
+// delivered records that the session has n partials for which mayHold returned true, or that they
+// were dropped.
+func (w *Worker) delivered(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.undelivered -= n
 }
 
 // served gives other workers access to the partials that this worker holds.
@@ -83,7 +99,8 @@ func (w *Worker) memoryChanged() {
 }
 
 // checkMemory frees memory if memory is short: it drops durable partials, and if partials cannot be
-// moved to files, it writes some of them to storage. If memory is still short, checkMemory makes
+// moved to files, it writes some of them to storage. checkMemory is called when memory becomes short,
+// and after each receipt while it is short. If memory is still short, checkMemory makes
 // slots wait.
 func (w *Worker) checkMemory() {
 	w.mu.Lock()
@@ -103,16 +120,28 @@ func (w *Worker) checkMemory() {
 				w.storeHeld(held)
 			}
 		}
-		w.failUnstorable()
 	}
+	w.failUnstorable()
 	w.pause()
 	w.work.Broadcast()
 }
 
-// failUnstorable fails jobs whose held partials occupy memory that other partials need, because the
+// failUnstorable fails jobs whose held partials have filled the memory for some time, because the
 // partials can neither be moved to files nor be written to storage. Otherwise the slots would wait
-// forever. The caller must hold w.mu.
+// forever. A merge may still free memory, so failUnstorable waits while the worker is busy, and for
+// a while after that. The caller must hold w.mu.
 func (w *Worker) failUnstorable() {
+	busy := len(w.calls) > 0 || slices.ContainsFunc(w.slots, func(s *slot) bool { return s.task != nil })
+	if busy || len(w.unstorable) == 0 || !w.held.Stuck() {
+		w.stuckSince = time.Time{}
+		return
+	}
+	if w.stuckSince.IsZero() {
+		w.stuckSince = time.Now()
+	}
+	if time.Since(w.stuckSince) < w.timing.stuckFor {
+		return
+	}
 	for _, n := range w.held.List() {
 		held := heldKey{n.Job, n.Node}
 		if err := w.unstorable[held]; err != nil {
@@ -177,7 +206,6 @@ func (s *storing) run() {
 	case errors.Is(err, store.ErrTooLarge):
 		w.cfg.Logger.Error("A partial is too large for storage, it is lost if this worker ends", "job", s.held.Job, "node", s.held.Node.String(), "bytes", s.held.Size, "error", err)
 		w.unstorable[heldKey{s.held.Job, s.held.Node}] = err
-		w.memoryChanged()
 	default:
 		w.session.NodeNotStored(s.held)
 	}

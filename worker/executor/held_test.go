@@ -8,10 +8,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 // blockMapper maps every partition to a large partial.
@@ -51,18 +53,18 @@ func blocksWith(mapper jobs.Mapper[[]byte], codec jobs.Codec[[]byte], fails func
 // startHolder runs a worker that holds the partials of the two partitions of a job "j".
 func startHolder(t *testing.T, job jobs.Job, store Store) (*running, *leader) {
 	t.Helper()
-	return startHolderWith(t, job, store, 1<<30)
+	return startHolderWith(t, job, store, 1<<30, nil)
 }
 
-// startHolderWith does the same with a limit of the memory for large partials.
-func startHolderWith(t *testing.T, job jobs.Job, store Store, memory int64) (*running, *leader) {
+// startHolderWith does the same with a limit of the memory for large partials, and other durations.
+func startHolderWith(t *testing.T, job jobs.Job, store Store, memory int64, tune func(*timing, *session.Timing)) (*running, *leader) {
 	t.Helper()
 	url := startServer(t, -1).ClientURL()
 	nc := connect(t, url)
 	l := startLeader(t, nc, 1)
 	l.holds = true
 	known := []jobs.Job{job, sum("s", func(context.Context, uint64) error { return nil })}
-	w := startWorker(t, nc, store, 1, known, nil, func(c *Config) { c.Bulk, c.Memory = connect(t, url), memory })
+	w := startWorker(t, nc, store, 1, known, tune, func(c *Config) { c.Bulk, c.Memory = connect(t, url), memory })
 	l.wait("the worker's first report", func() bool { return len(l.reports) > 0 })
 	l.assign("j", job, 0, 2, jobs.Span{Lo: 0, Hi: 1}, jobs.Span{Lo: 1, Hi: 2})
 	l.wait("two held nodes", func() bool { return len(l.last().Nodes) == 2 })
@@ -173,12 +175,23 @@ func TestHeldPartialTooLargeForStorage(t *testing.T) {
 
 // A held partial that neither storage nor a file takes fails its job if memory is short.
 func TestUnstorablePartialFailsTheJob(t *testing.T) {
-	_, l := startHolderWith(t, blocks(nil), &narrowStore{}, 3<<20-1)
+	_, l := startHolderWith(t, blocks(nil), &narrowStore{}, 3<<20-1, func(t *timing, _ *session.Timing) { t.stuckFor = time.Millisecond })
 	l.wait("the failure", func() bool { return len(l.failures) > 0 })
 	f := l.failures[0]
 	want := "memory for large partials is short (3.0 MiB), and node 0/0 of 1048576 bytes can neither be moved to the spill folder, see the worker's log, nor be written to storage: write partial: too large for storage: 1048576 bytes"
 	if !f.Permanent || f.Function != wire.Map || f.Partition != 0 || f.Error != want {
 		t.Errorf("got %+v, want the permanent error %q", f, want)
+	}
+}
+
+// A merge may free memory that a partial occupies that neither storage nor a file takes.
+func TestUnstorablePartialsAreMerged(t *testing.T) {
+	w, l := startHolderWith(t, blocks(nil), &narrowStore{}, 3<<20-1, nil)
+	l.wait("the log line", func() bool { return w.log.Count("A partial is too large for storage") == 2 })
+	l.merge("w", 0)
+	l.wait("the merged node", func() bool { return len(l.last().Nodes) == 1 })
+	if len(l.failures) > 0 {
+		t.Errorf("got %+v", l.failures)
 	}
 }
 
@@ -226,7 +239,7 @@ func (s awayStore) PutPartial(context.Context, string, jobs.Node, []byte) (strin
 // Merges do not wait until storage is available again.
 func TestStoringReservesNothingBetweenAttempts(t *testing.T) {
 	s := awayStore{noStore{t}, make(chan struct{})}
-	w, l := startHolderWith(t, blocks(nil), s, 4<<20)
+	w, l := startHolderWith(t, blocks(nil), s, 4<<20, nil)
 	l.order(func(r *wire.Receipt) {
 		r.Jobs = []wire.JobReceipt{{Job: "j", Received: l.received["j"], Store: []jobs.Node{jobs.Leaf(1)}}}
 	})

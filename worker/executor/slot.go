@@ -231,7 +231,10 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 		return false
 	}
 	items, held, err := s.items(span, t, d.hi)
-	defer func() { t.dropUndelivered(items) }()
+	defer func() {
+		s.w.delivered(len(held))
+		t.dropUndelivered(items)
+	}()
 	if errors.Is(err, errLost) {
 		return false
 	}

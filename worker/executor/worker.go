@@ -64,15 +64,17 @@ type Worker struct {
 	storeTurns chan struct{}      // semaphore for writes of held partials
 	auditTurns chan struct{}      // semaphore for second computations for other workers
 
-	mu         sync.Mutex // guards the fields below; never held during slow operations
-	work       *sync.Cond // signalled when a slot may find a span, or when quit is set
-	session    *session.Session
-	tasks      map[string]*task // by job ID
-	calls      map[*session.HeldCall]*call
-	stores     map[*storing]bool
-	unstorable map[heldKey]error // held partials that are too large for storage
-	slots      []*slot
-	quit       bool // slots return and no call begins
+	mu          sync.Mutex // guards the fields below; never held during slow operations
+	work        *sync.Cond // signalled when a slot may find a span, or when quit is set
+	session     *session.Session
+	tasks       map[string]*task // by job ID
+	calls       map[*session.HeldCall]*call
+	stores      map[*storing]bool
+	unstorable  map[heldKey]error // held partials that are too large for storage
+	stuckSince  time.Time         // time since when memory is full of partials that cannot be moved; zero if it is not
+	undelivered int               // large partials that the worker will hold and that the session does not have yet
+	slots       []*slot
+	quit        bool // slots return and no call begins
 
 	audits     int // number of unanswered requests for second computations
 	lostAudits int // number of second computations that do not return
@@ -84,6 +86,7 @@ type timing struct {
 	slice       time.Duration // how long a job keeps a slot while another job of the same priority has no slot
 	stopTimeout time.Duration // how long a job's code may take to return after its context is done
 	auditAlive  time.Duration // time between two messages of an auditor that is still working; after ten times as long it counts as dead
+	stuckFor    time.Duration // how long memory may be full of partials that cannot be moved before their jobs fail
 	closeDelay  time.Duration // how much later than other workers the worker of the leader's process closes an ended job
 	logEvery    time.Duration // shortest time between two log lines about the same kind of problem
 }
@@ -93,6 +96,7 @@ var defaultTiming = timing{
 	slice:       time.Second,
 	stopTimeout: time.Second,
 	auditAlive:  time.Second,
+	stuckFor:    30 * time.Second, // longer than holdings wait before they write to the spill folder again
 	closeDelay:  time.Second,
 	logEvery:    10 * time.Second,
 }

@@ -156,7 +156,7 @@ func (s *Session) handedOver(h *HeldSpan) {
 // report makes the next report and sends it.
 func (s *Session) report() {
 	sched, timing := &s.schedule, s.cfg.Timing
-	if s.Full() {
+	if s.keepsTooMuch() {
 		s.do(MemoryFull{s.work.keptBytes})
 	}
 	r := s.nextReport()

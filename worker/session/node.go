@@ -54,12 +54,12 @@ func (s *Session) forgetNode(j *job, n jobs.Node) bool {
 	return found
 }
 
-// MayHold reports whether the next large partial may be delivered as a held node. MayHold returns
-// false if the leader does not support held nodes, or if the worker already holds the maximum
-// number of nodes. If MayHold returns false, the caller must write the partial to storage and
-// deliver the name of its blob.
-func (s *Session) MayHold() bool {
-	return s.cfg.Hello.Holds && s.leader.holds && s.work.nodes+s.cfg.Hello.Slots < wire.MaxNodes
+// MayHold reports whether the next large partial may be delivered as a held node, in addition to
+// undelivered partials for which MayHold has returned true. MayHold returns false if the leader does
+// not support held nodes, or if the worker already holds the maximum number of nodes. If MayHold
+// returns false, the caller must write the partial to storage and deliver the name of its blob.
+func (s *Session) MayHold(undelivered int) bool {
+	return s.cfg.Hello.Holds && s.leader.holds && s.work.nodes+undelivered < wire.MaxNodes
 }
 
 // ReturnHeld ends a call of Merge whose result is large: the caller keeps the partial. ReturnHeld

@@ -228,7 +228,7 @@ func (s *script) call() {
 		}
 		slot.done.Lo = slot.done.Hi
 	case "hand-over":
-		s.printf("slot %s delivers up to %d, may hold: %v", name, s.session.HandOver(slot.span, slot.done.Hi), s.session.MayHold())
+		s.printf("slot %s delivers up to %d, may hold: %v", name, s.session.HandOver(slot.span, slot.done.Hi), s.session.MayHold(0))
 	case "release":
 		s.session.Release(slot.span)
 		slot.span = nil

@@ -166,7 +166,10 @@ func (s *Session) Kept() (items, bytes int) {
 
 // Full reports whether the worker must not begin another partition, because memory is short or the
 // kept items take too much memory.
-func (s *Session) Full() bool { return s.work.paused || s.work.keptBytes >= s.cfg.MaxKept }
+func (s *Session) Full() bool { return s.work.paused || s.keepsTooMuch() }
+
+// keepsTooMuch reports whether the items that are not durable take as much memory as they may.
+func (s *Session) keepsTooMuch() bool { return s.work.keptBytes >= s.cfg.MaxKept }
 
 // Empty reports whether no span and no call is held, no slot and no call runs code that may
 // still return, no item is kept, and each held node is durable.

@@ -646,3 +646,13 @@ func TestNoPartitionIsBegunWhileTooMuchIsKept(t *testing.T) {
 		t.Errorf("%d items of %d bytes are kept of a job that has ended", items, bytes)
 	}
 }
+
+// Partials that several slots and calls are about to deliver must fit into one report.
+func TestMayHoldCountsUndelivered(t *testing.T) {
+	s := &Session{}
+	s.cfg.Hello.Holds, s.leader.holds = true, true
+	s.work.nodes = wire.MaxNodes - 2
+	if !s.MayHold(1) || s.MayHold(2) {
+		t.Errorf("of two nodes before the limit: one more: %v, two more: %v", s.MayHold(1), s.MayHold(2))
+	}
+}
