@@ -73,8 +73,8 @@ type Definition[P, T, R any] struct {
 	Summary  string // description of the job in one line
 	Defaults P
 
-	// Plan cuts the computation into partitions. The leader calls Plan once per job and
-	// stores the plan.
+	// Plan cuts the computation into partitions. A worker calls Plan, and the leader stores the
+	// plan.
 	Plan func(ctx context.Context, p P) (Plan, error)
 	// Open prepares a worker for the job. Each worker calls Open once per job.
 	Open func(ctx context.Context, p P, plan Plan) (Mapper[T], error)

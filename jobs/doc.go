@@ -46,7 +46,8 @@
 //	0/0          1/0          1/0 0/2         2/0
 //
 // For each report the worker removes all nodes from the stack and reports them. The leader merges
-// the reported nodes with their siblings from other reports.
+// the reported nodes with their siblings from other reports. If partials are large, a slot keeps its
+// stack until the end of its span, and workers merge the nodes: see "Large partials".
 //
 // # Bit identity
 //
@@ -84,10 +85,22 @@
 //
 // A job has 1 to [MaxPartitions] partitions. A partition should take between about 10 ms and a few
 // seconds, because a worker can be interrupted only between two partitions, and a crash loses the
-// partitions that were running. Partials should be small: partials above 256 KiB are passed through
-// storage instead of in messages. If partials must be large, such as vectors of numbers, use the
-// codec [Vector] or [Raw], a Merge that changes its left operand and returns it, and a mapper that
-// is a [Filler].
+// partitions that were running.
+//
+// # Large partials
+//
+// A partial whose encoding is larger than 256 KiB is large. A large partial stays in the memory of the
+// worker that computed it, and the leader receives only its node, size and checksum. A merge of large
+// partials is assigned to a worker that holds an operand, and this worker fetches the other operand
+// from its holder. If memory is short, a worker moves large partials to files. A worker writes a large
+// partial to storage if the lost work would be worth more than the write, if another worker cannot
+// fetch the partial, before the worker stops, and if the partial fits neither in memory nor in a file.
+// If a worker dies, the partitions whose results only this worker held, and that are not in storage,
+// run again.
+//
+// For large partials, such as vectors of numbers, use the codec [Vector] or [Raw], a Merge that changes
+// its left operand and returns it, and a mapper that is a [Filler]. The package's example of Filler is
+// such a job. If the result is large too, Finish returns an [Attachment].
 //
 // # Errors
 //

@@ -45,7 +45,7 @@
 //	address     where this process serves health and metrics
 //	attachment  name of the attachment of a job's result
 //	blob        name of a partial that is stored outside the manifest
-//	bytes       length of a message
+//	bytes       size of a message or of a partial
 //	cause       cause of a change of leader, as in history; or type of an Azure eviction
 //	detect      from the previous leader's last sign of life to the decision to replace it
 //	dir         a folder

@@ -41,8 +41,8 @@ type jobStatus struct {
 	Rate        float64         `json:"rate"`         // finished partitions per second, over the last seconds
 	SecondsLeft float64         `json:"seconds_left"` // estimated seconds until all partitions are finished, or until all merges are finished; -1 if unknown
 	HeldBytes   uint64          `json:"held_bytes"`   // size in bytes of the large partials that workers hold
-	MergedBytes uint64          `json:"merged_bytes"` // size in bytes of the merged large partials since the current leader began
-	MergeRate   float64         `json:"merge_rate"`   // bytes of merged large partials per second, over the last seconds
+	MergedBytes uint64          `json:"merged_bytes"` // size in bytes of the results of merges of large partials since the current leader began
+	MergeRate   float64         `json:"merge_rate"`   // bytes of results of merges of large partials per second, over the last seconds
 	Merges      []merge         `json:"merges"`       // running merges, at most twenty
 	Trouble     string          `json:"trouble"`      // reason why the job does not advance, or the last failure
 	Error       string          `json:"error"`

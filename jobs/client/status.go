@@ -72,7 +72,7 @@ type Live struct {
 	// results stay with the workers that computed them.
 	Unreported  uint64  // number of partitions that are computed but are not yet contained in Done
 	HeldBytes   uint64  // bytes of partial results that workers hold
-	MergedBytes uint64  // bytes of results of merges since the current leader's term began
+	MergedBytes uint64  // bytes of results of merges by workers since the current leader's term began
 	MergeRate   float64 // bytes of results of merges per second, averaged over the last seconds
 	MergeLeft   uint64  // estimate of the bytes of the results of remaining merges; 0 until all partitions are done
 	Merges      []Merge // merges that are running, at most twenty

@@ -265,7 +265,7 @@ type JobProgress struct {
 	// workers that computed them.
 	Unreported  uint64    `cbor:"11,keyasint,omitempty"` // number of partitions that workers have run but not reported
 	HeldBytes   uint64    `cbor:"12,keyasint,omitempty"` // size in bytes of the partials that workers hold
-	MergedBytes uint64    `cbor:"13,keyasint,omitempty"` // size in bytes of the operands that workers have merged under this leader
+	MergedBytes uint64    `cbor:"13,keyasint,omitempty"` // size in bytes of the results of merges by workers under this leader
 	Merging     []Merging `cbor:"14,keyasint,omitempty"` // running merges; at most the first MaxMerging
 	MergeRate   float64   `cbor:"15,keyasint,omitempty"` // bytes of results of merges per second, averaged over the last seconds
 	MergeLeft   uint64    `cbor:"16,keyasint,omitempty"` // estimate of the bytes of the results of remaining merges; 0 until all partitions are done
