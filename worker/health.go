@@ -25,9 +25,9 @@ type health struct {
 	turned   chan struct{}                   // channel to which the leader's loop sends a value at each iteration
 }
 
-func newHealth(idle executor.Status, nc *nats.Conn, version string) *health {
-	h := &health{idle: idle, nc: nc, turned: make(chan struct{})}
-	h.metrics = newMetrics(h, version)
+func newHealth(cfg Config, nc *nats.Conn) *health {
+	h := &health{idle: executor.Status{ID: cfg.ID, Slots: cfg.Slots}, nc: nc, turned: make(chan struct{})}
+	h.metrics = newMetrics(h, cfg)
 	return h
 }
 
@@ -57,6 +57,14 @@ func (h *health) status() executor.Status {
 	s := h.idle
 	s.Connected = h.nc.IsConnected()
 	return s
+}
+
+// partials returns the figures of the executor's large partials.
+func (h *health) partials() executor.Partials {
+	if e := h.executor.Load(); e != nil {
+		return e.Partials()
+	}
+	return executor.Partials{}
 }
 
 // turnTimeout is how long one iteration of a loop may take. The loops of the executor and of the

@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/election"
-	"github.com/bellwether-compute/bellwether/worker/executor"
 )
 
 // TestStalledLeaderIsUnhealthy checks that a leader is healthy while its loop runs, and that a
 // process is healthy after its term has ended.
 func TestStalledLeaderIsUnhealthy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHealth(executor.Status{}, nil, "")
+		h := newHealth(Config{}, nil)
 		if reasons := h.stalled(t.Context()); len(reasons) != 0 {
 			t.Errorf("idle process: got %v, want it healthy", reasons)
 		}

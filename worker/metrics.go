@@ -24,6 +24,7 @@ type metrics struct {
 	reports        prometheus.Histogram
 	pings          prometheus.Histogram
 	merges         prometheus.Histogram
+	assignedMerges prometheus.Histogram
 	checkpoints    prometheus.Histogram
 	phases         *prometheus.HistogramVec
 	takeovers      *prometheus.CounterVec
@@ -42,16 +43,18 @@ var (
 	// shortTimes contains the buckets for reports, pings and merges, which take about a
 	// millisecond, or a few seconds in the worst case.
 	shortTimes = prometheus.ExponentialBuckets(0.0005, 2, 17)
-	// longTimes contains the buckets for checkpoints, which take seconds if storage is slow, and
-	// for takeovers, which may have to wait up to a minute for the lease to expire.
+	// longTimes contains the buckets for checkpoints, which take seconds if storage is slow, for
+	// takeovers, which may have to wait up to a minute for the lease to expire, and for merges of
+	// large partials, which may have to fetch 1 GiB.
 	longTimes = prometheus.ExponentialBuckets(0.001, 2, 18)
 )
 
-func newMetrics(h *health, version string) *metrics {
+func newMetrics(h *health, cfg Config) *metrics {
 	m := &metrics{registry: prometheus.NewRegistry()}
 	m.reports = m.histogram("report_duration_seconds", "Time from first sending a report to the leader until its receipt arrived.", shortTimes)
 	m.pings = m.histogram("ping_duration_seconds", "Time from sending a ping to the leader until its answer arrived or the ping timed out. Only followers send pings.", shortTimes)
-	m.merges = m.histogram("merge_duration_seconds", "Time that the job's Merge took for two partials at the leader."+summable, shortTimes)
+	m.merges = m.histogram("merge_duration_seconds", "Time that the job's Merge took for two small partials at the leader."+summable, shortTimes)
+	m.assignedMerges = m.histogram("assigned_merge_duration_seconds", "Time that a merge took that a leader assigned to this worker, including the wait for memory and for the operands. Workers merge large partials.", longTimes)
 	m.checkpoints = m.histogram("checkpoint_duration_seconds", "Time from requesting a checkpoint until it was durable."+summable, longTimes)
 	m.done = m.counter("partitions_done_total", "Partitions whose results became durable."+summable)
 	m.repeated = m.counter("partitions_repeated_total", "Executions of partitions beyond the first of each."+summable)
@@ -84,7 +87,8 @@ func newMetrics(h *health, version string) *metrics {
 	m.gauge("slots", "Partitions that this worker can run at once.", func() float64 { return float64(h.status().Slots) })
 	m.gauge("slots_busy", "Slots that run a span.", func() float64 { return float64(h.status().Busy) })
 	m.gauge("spans_queued", "Spans that wait for a slot of this worker.", func() float64 { return float64(h.status().Queued) })
-	m.gauge("retained_partial_bytes", "Bytes of partials that this worker keeps until they are durable.", func() float64 { return float64(h.status().Bytes) })
+	m.gauge("retained_partial_bytes", "Bytes of small partials and other results that this worker keeps until they are durable. Large partials are counted in held_partial_bytes and spilled_partial_bytes.", func() float64 { return float64(h.status().Bytes) })
+	m.partialMetrics(h, cfg.Memory)
 	m.gauge("death_cost_seconds", "Work that would be repeated if this worker died now, in seconds of all its slots.", func() float64 {
 		if e := h.executor.Load(); e != nil {
 			return e.DeathCost() / float64(h.status().Slots)
@@ -98,10 +102,8 @@ func newMetrics(h *health, version string) *metrics {
 		}
 		return 0
 	})
+	m.count("nats_reconnects_total", "Reconnects to NATS after the connection was lost.", func() float64 { return float64(h.nc.Stats().Reconnects) })
 	m.registry.MustRegister(
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: namespace + "nats_reconnects_total", Help: "Reconnects to NATS after the connection was lost.",
-		}, func() float64 { return float64(h.nc.Stats().Reconnects) }),
 		leaderCollector{m},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -109,9 +111,25 @@ func newMetrics(h *health, version string) *metrics {
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: namespace + "build_info", Help: "1, with the versions of the program and of Go as labels.",
 	}, []string{"version", "goversion"})
-	info.WithLabelValues(version, runtime.Version()).Set(1)
+	info.WithLabelValues(cfg.Version, runtime.Version()).Set(1)
 	m.registry.MustRegister(info)
 	return m
+}
+
+// partialMetrics adds the metrics of large partials. The parameter limit is Config.Memory.
+func (m *metrics) partialMetrics(h *health, limit int64) {
+	m.gauge("held_partial_bytes", "Bytes of large partials that this worker holds in memory.", func() float64 { return float64(h.partials().Held) })
+	m.gauge("spilled_partial_bytes", "Bytes of large partials that this worker holds in files of its spill folder.", func() float64 { return float64(h.partials().Spilled) })
+	m.gauge("memory_used_bytes", "Bytes of memory for held partials, slots that compute large partials, and operands and results of merges.", func() float64 { return float64(h.partials().Used) })
+	m.gauge("memory_limit_bytes", "Limit of memory_used_bytes, above which partials are moved to the spill folder and slots wait: the setting --memory.", func() float64 { return float64(limit) })
+	m.gauge("memory_short", "1 if no partition may begin because memory_used_bytes is close to its limit, otherwise 0.", func() float64 {
+		if h.partials().Short {
+			return 1
+		}
+		return 0
+	})
+	m.count("partials_spilled_total", "Large partials that this worker moved from memory to its spill folder.", func() float64 { return float64(h.partials().Spills) })
+	m.count("partials_stored_total", "Held partials that this worker wrote to storage.", func() float64 { return float64(h.partials().Stored) })
 }
 
 const namespace = "bellwether_"
@@ -126,6 +144,11 @@ func (m *metrics) counter(name, help string) prometheus.Counter {
 	c := prometheus.NewCounter(prometheus.CounterOpts{Name: namespace + name, Help: help})
 	m.registry.MustRegister(c)
 	return c
+}
+
+// count adds a counter whose value another part of the process counts.
+func (m *metrics) count(name, help string, value func() float64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: namespace + name, Help: help}, value))
 }
 
 func (m *metrics) gauge(name, help string, value func() float64) {
@@ -186,6 +209,8 @@ func (m *metrics) termEnded() { m.figures.Store(nil) }
 func (m *metrics) reportDone(took time.Duration) { m.reports.Observe(took.Seconds()) }
 
 func (m *metrics) pingDone(took time.Duration) { m.pings.Observe(took.Seconds()) }
+
+func (m *metrics) mergeDone(took time.Duration) { m.assignedMerges.Observe(took.Seconds()) }
 
 // storageCall counts a call to the blob storage or to the queue.
 func (m *metrics) storageCall(c store.Call) {

@@ -16,6 +16,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/bellwether-compute/bellwether/worker"
 )
 
 var updateMetrics = flag.Bool("update-metrics", false, "rewrite testdata/metrics.txt")
@@ -99,6 +101,66 @@ func TestMetrics(t *testing.T) {
 	if n := value(t, families["bellwether_is_leader"]); n != 0 {
 		t.Errorf("bellwether_is_leader of a follower: got %v, want 0", n)
 	}
+}
+
+// TestHeldPartialMetrics scrapes a worker that holds large partials, and again while the worker
+// drains.
+func TestHeldPartialMetrics(t *testing.T) {
+	t.Parallel()
+	c := vectorCluster(t)
+	const limit, size = 1 << 30, 800_000
+	w := c.start(func(cfg *worker.Config) { cfg.Memory = limit })
+	w.awaitReady()
+	for name, want := range map[string]float64{
+		"held_partial_bytes": 0, "spilled_partial_bytes": 0, "memory_used_bytes": 0, "memory_limit_bytes": limit, "memory_short": 0,
+		"partials_spilled_total": 0, "partials_stored_total": 0, "assigned_merge_duration_seconds": 0,
+	} {
+		if got := w.metric(name); got != want {
+			t.Errorf("%s before the job: got %v, want %v", name, got, want)
+		}
+	}
+	id := c.submit("partitions=32", "sleep=5ms", "hold=true")
+	until(t, "the last partition waits, and the worker has merged partials", func() bool {
+		return c.runs.Load() == 32 && w.metric("assigned_merge_duration_seconds") > 0
+	})
+	if held, used := w.metric("held_partial_bytes"), w.metric("memory_used_bytes"); held < size || used < held+size {
+		t.Errorf("%v bytes are held and %v bytes of memory are used, want at least one partial of %v bytes, and the memory of the waiting partition", held, used, size)
+	}
+	if n := w.metric("memory_short"); n != 0 {
+		t.Errorf("memory_short: got %v, want 0", n)
+	}
+	w.stop()
+	until(t, "the draining worker has written partials to storage", func() bool { return w.metric("partials_stored_total") > 0 })
+	c.start(nil)
+	c.finish(id, "partitions=32")
+}
+
+// TestSpilledPartialMetrics scrapes a worker whose memory has space for only one partial.
+func TestSpilledPartialMetrics(t *testing.T) {
+	t.Parallel()
+	c := vectorCluster(t)
+	const size = 40_000_000
+	dir := t.TempDir()
+	w := c.start(func(cfg *worker.Config) { cfg.Memory, cfg.SpillDir = 64<<20, dir })
+	w.awaitReady()
+	id := c.submit("partitions=6", "length=5000000", "hold=true")
+	until(t, "the last partition waits, and partials are in files", func() bool {
+		return c.runs.Load() == 6 && w.metric("spilled_partial_bytes") >= size
+	})
+	if n := w.metric("partials_spilled_total"); n < 1 {
+		t.Errorf("partials_spilled_total: got %v, want at least 1", n)
+	}
+	if n := w.metric("memory_short"); n != 1 {
+		t.Errorf("memory_short: got %v, want 1", n)
+	}
+	c.finish(id, "partitions=6", "length=5000000")
+	until(t, "the worker holds nothing", func() bool { return w.metric("spilled_partial_bytes") == 0 && w.metric("memory_used_bytes") == 0 })
+}
+
+// metric scrapes a worker, and returns a metric's value or number of observations.
+func (w *testWorker) metric(name string) float64 {
+	w.t.Helper()
+	return value(w.t, scrape(w.t, w.address())["bellwether_"+name])
 }
 
 // scrape reads a worker's metrics like Prometheus, and lints them.

@@ -45,7 +45,8 @@ func (p *process) run(ctx context.Context) error {
 		Subjects: p.subjects, ID: p.cfg.ID, Slots: p.cfg.Slots, Host: hostname(), PID: os.Getpid(), Since: p.since,
 		Storage: p.storage, Version: p.cfg.Version,
 		Bulk: p.bulk, Memory: p.cfg.Memory, SpillDir: spillDir(p.cfg.SpillDir, p.log),
-		Jobs: p.cfg.Jobs, DrainTimeout: p.cfg.DrainTimeout, ReportDone: p.health.metrics.reportDone, Logger: p.log,
+		Jobs: p.cfg.Jobs, DrainTimeout: p.cfg.DrainTimeout, Logger: p.log,
+		ReportDone: p.health.metrics.reportDone, MergeDone: p.health.metrics.mergeDone,
 		Leads: func() bool { return p.health.epoch.Load() != 0 },
 		ReadEpoch: func(ctx context.Context) (uint64, error) {
 			record, err := p.lease.Read(ctx)

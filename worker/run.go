@@ -99,7 +99,7 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 	defer bulk.Close()
 	p := process{
 		cfg: cfg, since: time.Now(), subjects: subjects, nc: nc, bulk: bulk, log: log,
-		health: newHealth(executor.Status{ID: cfg.ID, Slots: cfg.Slots}, nc, cfg.Version),
+		health: newHealth(cfg, nc),
 	}
 	if cfg.HTTP != "" {
 		server, err := serveHTTP(cfg, p.health, log)

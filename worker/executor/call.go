@@ -53,7 +53,11 @@ func (w *Worker) beginCalls() {
 // run makes the call and passes the call's result to the session.
 func (c *call) run() {
 	defer c.cancel()
+	began := time.Now()
 	item, err := c.make()
+	if err == nil && c.held.Call().Function == wire.Merge {
+		c.w.cfg.MergeDone(time.Since(began))
+	}
 	if ended := c.end(item, err); !ended {
 		return
 	}

@@ -78,6 +78,10 @@ type Config struct {
 	// of the report and its receipt; it must not block.
 	ReportDone func(took time.Duration)
 
+	// MergeDone, if not nil, is called after each successful merge that a leader assigned, with the
+	// duration of the merge, including the wait for memory and for the operands. It must not block.
+	MergeDone func(took time.Duration)
+
 	// Logger is required and receives log lines for operators.
 	Logger *slog.Logger
 }
@@ -93,6 +97,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.ReportDone == nil {
 		c.ReportDone = func(time.Duration) {}
+	}
+	if c.MergeDone == nil {
+		c.MergeDone = func(time.Duration) {}
 	}
 	return c
 }

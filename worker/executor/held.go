@@ -196,6 +196,9 @@ func (s *storing) run() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.stores, s)
+	if err == nil {
+		w.stored++
+	}
 	switch {
 	case s.ended && blob != "":
 		w.dropBlobs(s.held.Job, []string{blob})

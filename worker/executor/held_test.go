@@ -209,7 +209,7 @@ func TestMergeCountsDecodedOperands(t *testing.T) {
 	var worker atomic.Pointer[running]
 	var used atomic.Int64
 	job := blocksWith(noiseMapper{}, jobs.Zstd[[]byte](jobs.Raw{}), func([]byte) error {
-		bytes, _ := worker.Load().held.Bytes()
+		bytes := worker.Load().held.Stats().Used
 		used.Store(bytes)
 		return nil
 	})
@@ -259,7 +259,7 @@ type meteredStore struct {
 }
 
 func (s meteredStore) PutPartial(context.Context, string, jobs.Node, []byte) (string, error) {
-	used, _ := (<-s.worker).held.Bytes()
+	used := (<-s.worker).held.Stats().Used
 	s.used <- used
 	return strings.Repeat("0", 64), nil
 }
@@ -269,7 +269,7 @@ func TestStoringCountsTheCopy(t *testing.T) {
 	s := meteredStore{noStore{t}, make(chan *running, 1), make(chan int64, 1)}
 	w, l := startHolder(t, blocks(nil), s)
 	l.wait("the slot's memory is free", func() bool {
-		used, _ := w.held.Bytes()
+		used := w.held.Stats().Used
 		return used == 2<<20
 	})
 	s.worker <- w

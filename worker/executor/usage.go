@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/internal/holdings"
 )
 
 // usage returns the processor time and memory that are in use on the worker's machine.
@@ -17,6 +18,22 @@ func (w *Worker) usage() wire.Usage {
 	u.Nodes, u.NodeBytes = w.session.Held()
 	w.mu.Unlock()
 	return u
+}
+
+// Partials are figures of a worker's large partials.
+type Partials struct {
+	holdings.Stats
+	Stored uint64 // number of held partials that were written to storage so far
+}
+
+// Partials returns the figures of the worker's large partials.
+func (w *Worker) Partials() Partials {
+	if w.held == nil {
+		return Partials{}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return Partials{w.held.Stats(), w.stored}
 }
 
 // DeathCost returns how much work would be lost if the process died now, in seconds of one slot.

@@ -71,6 +71,7 @@ type Worker struct {
 	calls       map[*session.HeldCall]*call
 	stores      map[*storing]bool
 	unstorable  map[heldKey]error // held partials that are too large for storage
+	stored      uint64            // number of held partials that were written to storage
 	stuckSince  time.Time         // time since when memory is full of partials that cannot be moved; zero if it is not
 	undelivered int               // large partials that the worker will hold and that the session does not have yet
 	slots       []*slot

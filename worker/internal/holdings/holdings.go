@@ -94,6 +94,7 @@ type Holdings struct {
 	closed   bool
 	spills   sync.WaitGroup
 	spilling bool
+	moved    uint64 // number of partials that were moved to files
 }
 
 type key struct {
@@ -483,17 +484,26 @@ func (h *Holdings) Stuck() bool {
 	return h.short() && !h.spilling && len(h.order) > 0 && (h.cfg.Dir == "" || time.Now().Before(h.retryAt))
 }
 
-// Bytes returns how many bytes are in memory, including stacks and reservations, and how many bytes
-// are in files.
-func (h *Holdings) Bytes() (inMemory, spilled int64) {
+// Stats are the figures of [Holdings] at one time.
+type Stats struct {
+	Held    int64  // size in bytes of the partials in memory
+	Used    int64  // bytes that count against the limit: partials in memory, merge stacks and reservations
+	Spilled int64  // size in bytes of the partials in files
+	Spills  uint64 // number of partials that were moved to files so far
+	Short   bool   // result of Holdings.Short
+}
+
+// Stats returns the current figures.
+func (h *Holdings) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	s := Stats{Held: h.inMemory, Used: h.used(), Spills: h.moved, Short: h.short()}
 	for _, p := range h.parts {
 		if p.file != nil {
-			spilled += p.size
+			s.Spilled += p.size
 		}
 	}
-	return h.used(), spilled
+	return s
 }
 
 // change adds n to one of the counters of memory in use. If the memory in use exceeds the limit,
@@ -566,6 +576,7 @@ func (h *Holdings) spill() {
 			h.discard(f)
 		default:
 			p.file = f
+			h.moved++
 			h.forget(p)
 			h.cfg.Logger.Debug("Moved a partial to the spill folder", "job", p.job, "node", p.node.String(), "bytes", p.size)
 		}

@@ -58,8 +58,7 @@ func TestSpill(t *testing.T) {
 		put(h, jobs.Leaf(uint64(i)), data(i, 300), true)
 	}
 	eventually(t, "eight partials are spilled", func() bool { // there is space for one more partial
-		inMemory, spilled := h.Bytes()
-		return inMemory == 600 && spilled == 2400 && !h.Short()
+		return h.Stats() == holdings.Stats{Held: 600, Used: 600, Spilled: 2400, Spills: 8}
 	})
 	for i := range 10 {
 		got, own, done, err := h.Read("j", jobs.Leaf(uint64(i)))
@@ -85,8 +84,8 @@ func TestSpill(t *testing.T) {
 		}
 	}
 	h.DropJob("j")
-	if inMemory, spilled := h.Bytes(); inMemory+spilled != 0 {
-		t.Errorf("%d bytes in memory and %d spilled", inMemory, spilled)
+	if s := h.Stats(); s.Used+s.Spilled != 0 {
+		t.Errorf("%d bytes in memory and %d spilled", s.Used, s.Spilled)
 	}
 }
 
@@ -138,8 +137,8 @@ func TestKeepEndsSpill(t *testing.T) {
 	if kept == 0 {
 		t.Error("no partial was kept")
 	}
-	if inMemory, spilled := h.Bytes(); inMemory+spilled != 0 {
-		t.Errorf("%d bytes in memory and %d in files after all partials were dropped, want 0", inMemory, spilled)
+	if s := h.Stats(); s.Used+s.Spilled != 0 {
+		t.Errorf("%d bytes in memory and %d in files after all partials were dropped, want 0", s.Used, s.Spilled)
 	}
 }
 
@@ -147,7 +146,7 @@ func TestKeepEndsSpill(t *testing.T) {
 // ends.
 func TestReadCounts(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 1000, Dir: t.TempDir()})
-	used := func() int64 { inMemory, _ := h.Bytes(); return inMemory }
+	used := func() int64 { return h.Stats().Used }
 	put(h, jobs.Leaf(0), data(0, 300), true)
 	_, _, done, err := h.Read("j", jobs.Leaf(0))
 	if err != nil {
@@ -266,7 +265,7 @@ func TestReserveWaitsForSpills(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reserved.Release()
-	if used, _ := h.Bytes(); used > 3*size {
+	if used := h.Stats().Used; used > 3*size {
 		t.Errorf("%d bytes are used, want at most %d", used, 3*size)
 	}
 }
@@ -299,7 +298,7 @@ func TestTake(t *testing.T) {
 	if _, _, _, err := h.Read("j", jobs.Leaf(1)); !errors.Is(err, holdings.ErrNotHeld) || !h.Has("j", jobs.Leaf(1)) {
 		t.Errorf("a taken partial: %v", err)
 	}
-	if used, _ := h.Bytes(); used != 100 {
+	if used := h.Stats().Used; used != 100 {
 		t.Errorf("%d bytes are used, want those of the taken partial", used)
 	}
 	h.GiveBack("j", jobs.Leaf(1), taken)
@@ -316,7 +315,7 @@ func TestTake(t *testing.T) {
 		t.Error("dropped a partial that was put again")
 	}
 	h.GiveBack("j", jobs.Leaf(1), taken)
-	if used, _ := h.Bytes(); used != 100 {
+	if used := h.Stats().Used; used != 100 {
 		t.Errorf("%d bytes are used", used)
 	}
 	h.Reuse(taken)
@@ -406,7 +405,7 @@ func TestPutReplaces(t *testing.T) {
 		t.Fatalf("got %v, %v, want the later partial", got, err)
 	}
 	done()
-	if used, _ := h.Bytes(); used != 100 {
+	if used := h.Stats().Used; used != 100 {
 		t.Errorf("%d bytes are used, want 100", used)
 	}
 }
@@ -460,13 +459,13 @@ func TestDetach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if used, _ := h.Bytes(); used != 1100 {
+	if used := h.Stats().Used; used != 1100 {
 		t.Errorf("%d bytes are used, want 1100", used)
 	}
 	lost.Release()
 	lost.Release()
 	second.Release()
-	if used, _ := h.Bytes(); used != 0 {
+	if used := h.Stats().Used; used != 0 {
 		t.Errorf("%d bytes are used, want 0", used)
 	}
 }
