@@ -17,7 +17,8 @@ import (
 // TestScripts runs the scripts in testdata, one for each behaviour. The flag -rewrite updates the
 // expected output of the scripts. The scripts contain these commands:
 //
-//	new [epoch=N] [self=W] [storage=S]  make a ledger; the time goes on
+//	new [epoch=N] [self=W] [storage=S] [mtbf=D]
+//	                                make a ledger; the time goes on
 //	add JOB [partitions=N] [priority=N] [attempts=N] [skip=N] [died] [cannot-merge] [past-trial] [audit=N]
 //	                                without partitions, the job is not planned
 //	    node 2/0 | node 0/4 -       a finished node of the manifest; - if it was skipped
@@ -29,7 +30,8 @@ import (
 //	                                items: a node, a plan and a result of calls of epoch 1, failures of calls
 //	    JOB FIRST: held:2/0 2/0+stored
 //	                                a node computed and held, a held node that is in storage
-//	    holds JOB 2/0 [LACKING]     a node that the worker holds, of 1000 bytes
+//	    holds JOB 2/0 [LACKING] [size=N]
+//	                                a node that the worker holds, of 1000 bytes if no size is given
 //	    1.3 JOB 0-10 *              a span that the worker holds; * if it runs
 //	    1.4 JOB Plan *              a call that the worker holds; Merge-2/0 for a merge
 //	tick D [times=N]                let D pass, then step a tick
@@ -79,6 +81,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "self", &cfg.Self)
 		d.MaybeScanArgs(t, "storage", &cfg.Storage)
 		d.MaybeScanArgs(t, "build", &cfg.Build)
+		if d.HasArg("mtbf") {
+			cfg.MeanTimeBetweenFailures = s.duration(d, "mtbf")
+		}
 		l, err := New(cfg, s.now)
 		if err != nil {
 			t.Fatal(err)
@@ -305,11 +310,7 @@ func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
 	for line := range strings.Lines(d.Input) {
 		f := strings.Fields(line)
 		if f[0] == "holds" {
-			n := wire.HeldNode{Job: f[1], Node: s.node(f[2]), Size: 1000}
-			if len(f) > 3 {
-				n.Lacking = s.number(f[3])
-			}
-			r.Nodes = append(r.Nodes, n)
+			r.Nodes = append(r.Nodes, s.heldNode(f[1:]))
 			continue
 		}
 		if epoch, number, ok := strings.Cut(f[0], "."); ok {
@@ -378,6 +379,29 @@ func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
 	}
 	e.Report = r
 	return e
+}
+
+// heldNode parses the words of a line "holds" after the first word.
+func (s *script) heldNode(f []string) wire.HeldNode {
+	n := wire.HeldNode{Job: f[0], Node: s.node(f[1]), Size: 1000}
+	for _, text := range f[2:] {
+		if size, isSize := strings.CutPrefix(text, "size="); isSize {
+			n.Size = s.number(size)
+		} else {
+			n.Lacking = s.number(text)
+		}
+	}
+	return n
+}
+
+func (s *script) duration(d *datadriven.TestData, arg string) time.Duration {
+	var text string
+	d.ScanArgs(s.t, arg, &text)
+	v, err := time.ParseDuration(text)
+	if err != nil {
+		d.Fatalf(s.t, "%v", err)
+	}
+	return v
 }
 
 func (s *script) number(text string) uint64 {
