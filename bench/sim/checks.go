@@ -25,7 +25,9 @@ type checks struct {
 	copies    map[string][]copied // nodes whose partials workers have had in memory, by job ID
 	deaths    map[partitionOf]int // number of processes that died while the partition was assigned to them
 	callsDied map[callOf]int      // number of processes that died while the call was assigned to them
-	readBlobs map[string]bool     // the blobs whose content was compared, with their node and the job's skipped partitions
+	holders   map[conversationOf]*observedHolder
+	fetches   map[fetchOf]*observedFetch
+	readBlobs map[string]bool // the blobs whose content was compared, with their node and the job's skipped partitions
 
 	conversations map[*process]*observedConversation
 }
@@ -74,6 +76,7 @@ func newChecks(s *Sim) *checks {
 		sim: s, manifests: map[string]store.Manifest{}, first: map[string]uint64{}, terms: map[uint64]*observedTerm{},
 		epochs: map[*process]followedEpoch{}, invented: map[uint64]bool{}, kept: map[*process]map[string]*keptItems{},
 		assigned: map[*process][]assigned{}, copies: map[string][]copied{}, deaths: map[partitionOf]int{}, callsDied: map[callOf]int{}, readBlobs: map[string]bool{},
+		holders: map[conversationOf]*observedHolder{}, fetches: map[fetchOf]*observedFetch{},
 		conversations: map[*process]*observedConversation{},
 	}
 }

@@ -326,6 +326,20 @@ var defects = []defect{
 		within: "1000",
 	},
 	{
+		name:   "held partials are not stored when their loss would cost more than the write",
+		file:   "coordinator/ledger/held.go",
+		old:    " || at.held.storeWanted || l.worthStoring(w, n.job, at))",
+		new:    " || at.held.storeWanted)",
+		within: "2000",
+	},
+	{
+		name:   "a holder is not told to store an operand that could not be fetched",
+		file:   "coordinator/ledger/held.go",
+		old:    "(w.draining || at.held.storeWanted || ",
+		new:    "(w.draining || ",
+		within: "10000",
+	},
+	{
 		name:   "a worker begins partitions although its memory is short",
 		file:   "worker/session/session.go",
 		old:    "return s.work.paused || s.work.keptBytes",

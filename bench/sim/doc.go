@@ -58,9 +58,13 @@
 //     runs and its items are durable.
 //   - A worker that is ordered to release a partial drops the partial only if its partitions are
 //     durable, or if the partial is not the operand of another worker's merge.
+//   - A leader repeats a fetch that has failed twice only if it has ordered the holder of the
+//     partial to store it.
 //   - Calm simulations have no faults except deaths of processes. In calm simulations no worker
 //     computes a partition that another living worker finished, or holds a partial of, since before
 //     the current leader's term. If no process is killed, no partition is executed twice.
+//   - In calm simulations a worker is ordered to store a held partial when its loss would cost
+//     more than twice Young's interval.
 //   - Within three minutes after the last fault every job has ended as expected, all workers have
 //     closed the job, the queue is empty, and the job's index entry and partials are removed from
 //     storage. Nothing is left of a removed job, and the job does not start again.

@@ -153,6 +153,7 @@ func (t *leadership) report(r wire.Report, respond func(wire.Receipt)) {
 			worker := s.named(r.Worker)
 			s.checks.replies(t.process, worker, receipt)
 			s.checks.assigns(worker, receipt)
+			s.checks.replied(t, worker, r, receipt)
 			respond(receipt)
 		})
 	})

@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// conversationOf identifies the conversation of a worker with the leader of an epoch.
+type conversationOf struct {
+	epoch  uint64
+	worker string
+}
+
+// observedHolder records what a leader knows of the partials that a worker holds.
+type observedHolder struct {
+	since    time.Duration // time of the leader's first reply to the worker
+	sequence uint64        // sequence number of the worker's last report
+	nodes    []nodeOf      // nodes in the worker's last report that the leader needs
+}
+
+type nodeOf struct {
+	job  string
+	node jobs.Node
+}
+
+// fetchOf identifies an operand that a leader has told a worker to fetch from its holder.
+type fetchOf struct {
+	conversationOf // conversation of the leader with the holder
+	nodeOf
+}
+
+// observedFetch records what became of the fetches of an operand.
+type observedFetch struct {
+	function wire.Function // function and node of the call with the operand
+	node     jobs.Node
+	failed   int // number of failed fetches that were reported to the leader
+	ignored  int // number of receipts to the holder, after the first failed fetch, without an order to store the operand
+}
+
+// replied is called when a leader replies to a worker's report. replied checks the leader's orders
+// about held partials.
+func (c *checks) replied(leader *leadership, worker *process, r wire.Report, receipt wire.Receipt) {
+	if leader.process.storage != c.sim.storage || receipt.Refused != "" {
+		return
+	}
+	at := conversationOf{leader.epoch, worker.name}
+	h := c.holders[at]
+	if h == nil {
+		h = &observedHolder{since: c.sim.now}
+		c.holders[at] = h
+	}
+	if r.Hello == nil && r.Sequence == h.sequence {
+		return // the worker has repeated the report
+	}
+	h.sequence = r.Sequence
+	if !r.More {
+		h.nodes = needed(r, receipt)
+		c.stores(at, h.nodes, r.Hello != nil, receipt)
+		for _, n := range h.nodes {
+			c.worthStoring(leader, worker, n, receipt)
+		}
+	}
+	c.fetchesFailed(at.epoch, r)
+	for _, a := range receipt.Assigned {
+		if a.Call != nil {
+			c.assignsFetches(at.epoch, worker, a)
+		}
+	}
+}
+
+// needed returns the nodes that a worker has reported and that the leader has not released.
+func needed(r wire.Report, receipt wire.Receipt) (list []nodeOf) {
+	for _, n := range r.Nodes {
+		released := func(j wire.JobReceipt) bool {
+			return j.Job == n.Job && (j.Ended || slices.Contains(j.Release, n.Node))
+		}
+		if !slices.ContainsFunc(receipt.Jobs, released) {
+			list = append(list, nodeOf{n.Job, n.Node})
+		}
+	}
+	return list
+}
+
+func ordersStore(receipt wire.Receipt, n nodeOf) bool {
+	return slices.ContainsFunc(receipt.Jobs, func(j wire.JobReceipt) bool { return j.Job == n.job && slices.Contains(j.Store, n.node) })
+}
+
+// writeLatency and writeBytesPerSecond are the ledger's assumptions about writes to storage.
+const (
+	writeLatency        = 50 * time.Millisecond
+	writeBytesPerSecond = 50_000_000
+)
+
+// worthStoring checks in calm scenarios that a leader orders a worker to store a node when the loss of
+// the node would cost more than twice the work at which its write is worthwhile. The factor of two
+// allows for partitions that take less time than the average partition. worthStoring checks only leaders
+// that have measured the speed of the whole job, and not jobs whose end the leader may have decided.
+func (c *checks) worthStoring(leader *leadership, holder *process, n nodeOf, receipt wire.Receipt) {
+	j := c.sim.jobs[n.job]
+	if !c.sim.scenario.calm || ordersStore(receipt, n) || c.terms[leader.epoch].since > j.submitAt || j.mayEndEarly(c) {
+		return
+	}
+	write := writeLatency.Seconds() + float64(len(holder.worker.holdings[n.job][n.node].data))/writeBytesPerSecond
+	interval := math.Sqrt(2 * write * c.sim.scenario.ledger.MeanTimeBetweenFailures.Seconds())
+	if work := float64(c.exposed(holder, n)) * j.each.Seconds(); work > 2*interval {
+		c.sim.fail("epoch %d does not order %s to store node %v of job %s, whose loss would cost %.1f s of work: a write is worthwhile after %.1f s", leader.epoch, holder.name, n.node, n.job, work, interval)
+	}
+}
+
+// mayEndEarly reports whether a leader may end a job before its root is finished.
+func (j *job) mayEndEarly(c *checks) bool {
+	return j.cancelAt >= 0 || j.rogue.function != wire.Map || c.mayFail(j) || c.manifests[j.spec.ID].State.Final()
+}
+
+// exposed returns how many partitions of a held node only its holder has had in memory. Partials that
+// were written to storage do not count.
+func (c *checks) exposed(holder *process, n nodeOf) (partitions uint64) {
+	tree := c.sim.jobs[n.job].tree
+	for span := tree.Span(n.node); !span.Empty(); span.Lo++ {
+		elsewhere := func(o copied) bool {
+			covers := tree.Span(o.node)
+			return covers.Lo <= span.Lo && span.Lo < covers.Hi && (o.by != holder || o.stored)
+		}
+		if !slices.ContainsFunc(c.copies[n.job], elsewhere) {
+			partitions++
+		}
+	}
+	return partitions
+}
+
+// assignsFetches records the operands that a call's worker must fetch from their holders. assignsFetches
+// checks that a leader does not repeat a fetch that has failed twice without ordering the holder to
+// store the operand.
+func (c *checks) assignsFetches(epoch uint64, to *process, a wire.Assignment) {
+	for _, o := range a.Call.Operands {
+		if o.Holder == "" || o.Holder == to.name {
+			continue
+		}
+		n := nodeOf{a.Job, o.Node}
+		key := fetchOf{conversationOf{epoch, o.Holder}, n}
+		f := c.fetches[key]
+		if f == nil {
+			f = &observedFetch{}
+			c.fetches[key] = f
+		}
+		f.function, f.node = a.Call.Function, a.Call.Node
+		stored := func(o copied) bool { return o.node == n.node && o.stored }
+		if f.failed > 1 && f.ignored > 0 && !slices.ContainsFunc(c.copies[n.job], stored) {
+			c.sim.fail("epoch %d tells %s to fetch node %v of job %s from %s, which was not told to store it after %d failed fetches", epoch, to.name, n.node, n.job, o.Holder, f.failed)
+		}
+	}
+}
+
+// fetchesFailed counts the failed fetches in a report.
+func (c *checks) fetchesFailed(epoch uint64, r wire.Report) {
+	for _, jr := range r.Jobs {
+		for _, item := range jr.Items {
+			if item.Failure == nil || item.Failure.Holder == "" {
+				continue
+			}
+			for key, f := range c.fetches {
+				if key.conversationOf == (conversationOf{epoch, item.Failure.Holder}) && key.job == jr.Job && f.function == item.Failure.Function && f.node == item.Failure.Node {
+					f.failed++
+				}
+			}
+		}
+	}
+}
+
+// stores records which operands the holder is ordered to store after their fetches have failed. A
+// leader that has removed the holder in the meantime does not know of the failed fetches any more.
+func (c *checks) stores(holder conversationOf, held []nodeOf, begins bool, receipt wire.Receipt) {
+	for key, f := range c.fetches {
+		switch {
+		case key.conversationOf != holder:
+		case begins || ordersStore(receipt, key.nodeOf) || !slices.Contains(held, key.nodeOf):
+			f.failed, f.ignored = 0, 0
+		case f.failed > 0:
+			f.ignored++
+		}
+	}
+}
