@@ -66,7 +66,9 @@ func (c *checks) replied(leader *leadership, worker *process, r wire.Report, rec
 	}
 	c.fetchesFailed(at.epoch, r)
 	for _, a := range receipt.Assigned {
-		if a.Call != nil {
+		if a.Call == nil {
+			c.assignsHeld(at.epoch, worker, a)
+		} else {
 			c.assignsFetches(at.epoch, worker, a)
 		}
 	}
@@ -87,6 +89,26 @@ func needed(r wire.Report, receipt wire.Receipt) (list []nodeOf) {
 
 func ordersStore(receipt wire.Receipt, n nodeOf) bool {
 	return slices.ContainsFunc(receipt.Jobs, func(j wire.JobReceipt) bool { return j.Job == n.job && slices.Contains(j.Store, n.node) })
+}
+
+// assignsHeld checks in calm scenarios that an assigned span contains no partition of a node that a
+// living worker has reported to the same leader and still holds.
+func (c *checks) assignsHeld(epoch uint64, to *process, a wire.Assignment) {
+	if !c.sim.scenario.calm {
+		return
+	}
+	for _, other := range c.sim.processes {
+		h := c.holders[conversationOf{epoch, other.name}]
+		if h == nil || !other.alive || other.worker == nil || other.worker.left {
+			continue
+		}
+		for _, n := range h.nodes {
+			_, holds := other.worker.holdings[n.job][n.node]
+			if covers := c.sim.jobs[n.job].tree.Span(n.node); holds && n.job == a.Job && covers.Lo < a.Span.Hi && a.Span.Lo < covers.Hi {
+				c.sim.fail("epoch %d assigns %v of job %s to %s, although %s has reported that it holds node %v", epoch, a.Span, a.Job, to.name, other.name, n.node)
+			}
+		}
+	}
 }
 
 // writeLatency and writeBytesPerSecond are the ledger's assumptions about writes to storage.

@@ -340,6 +340,13 @@ var defects = []defect{
 		within: "10000",
 	},
 	{
+		name:   "all partitions of a lost node are computed again",
+		file:   "coordinator/ledger/held.go",
+		old:    "	l.enqueueLost(j, lost)\n",
+		new:    "	j.queue.fresh.add(lost)\n",
+		within: "4000",
+	},
+	{
 		name:   "a worker begins partitions although its memory is short",
 		file:   "worker/session/session.go",
 		old:    "return s.work.paused || s.work.keptBytes",

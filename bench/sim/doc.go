@@ -62,7 +62,8 @@
 //     partial to store it.
 //   - Calm simulations have no faults except deaths of processes. In calm simulations no worker
 //     computes a partition that another living worker finished, or holds a partial of, since before
-//     the current leader's term. If no process is killed, no partition is executed twice.
+//     the current leader's term. A leader assigns no partition of a partial that a living worker
+//     has reported to it and still holds. If no process is killed, no partition is executed twice.
 //   - In calm simulations a worker is ordered to store a held partial when its loss would cost
 //     more than twice Young's interval.
 //   - Within three minutes after the last fault every job has ended as expected, all workers have
