@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 // conversationOf identifies the conversation of a worker with the leader of an epoch.
@@ -203,6 +204,28 @@ func (c *checks) stores(holder conversationOf, held []nodeOf, begins bool, recei
 			f.failed, f.ignored = 0, 0
 		case f.failed > 0:
 			f.ignored++
+		}
+	}
+}
+
+// joinsMerges is the time after a worker's first report after which the leader no longer merges large
+// partials. The leader may still have merges that it began before the report.
+const joinsMerges = 2 * time.Second
+
+// leaderMerges is called when a leader merges partials. leaderMerges checks in calm scenarios that the
+// leader does not merge large partials while a worker reports to it that can merge and hold them.
+func (c *checks) leaderMerges(leader *leadership, j *job) {
+	if j.pad <= session.MaxInline {
+		return
+	}
+	c.sim.cover("seen: leader merges large partials")
+	if !c.sim.scenario.calm {
+		return
+	}
+	for _, p := range c.sim.processes {
+		h := c.holders[conversationOf{leader.epoch, p.name}]
+		if h != nil && p.alive && !p.worker.left && p.worker.hello.Holds && c.sim.now-h.since > joinsMerges {
+			c.sim.fail("%s leads and merges large partials of job %s itself, although %s can merge them", leader.process.name, j.spec.ID, p.name)
 		}
 	}
 }

@@ -121,6 +121,7 @@ seen: held partial stored for want of memory
 seen: durable partial dropped
 seen: merge without skipped partitions
 seen: operand fetched
+seen: leader merges large partials
 seen: worker without usable slots
 seen: new leader told of held nodes
 seen: new leader told of partials

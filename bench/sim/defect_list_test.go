@@ -347,6 +347,13 @@ var defects = []defect{
 		within: "4000",
 	},
 	{
+		name:   "a leader merges large partials although workers can merge them",
+		file:   "coordinator/ledger/held.go",
+		old:    "	return l.recovery.active || slices.ContainsFunc(l.workers, func(w *worker) bool { return w.hello.Holds && w.knows(j) })\n",
+		new:    "	return l.recovery.active\n",
+		within: "4000",
+	},
+	{
 		name:   "a worker begins partitions although its memory is short",
 		file:   "worker/session/session.go",
 		old:    "return s.work.paused || s.work.keptBytes",

@@ -163,9 +163,12 @@ func (s *Sim) define(version string) jobs.Job {
 }
 
 func (s *Sim) merge(left, right leaf) (leaf, error) {
+	if s.guarding != nil {
+		s.checks.leaderMerges(s.guarding, s.list[left.Job])
+	}
 	if j := s.list[left.Job]; s.merging && left.Runs[0][0] == 0 && right.Runs[len(right.Runs)-1][1] == j.partitions {
 		s.misdeed = j.misbehaves(wire.Merge)
-		if s.misdeed == hangs && s.guarding {
+		if s.misdeed == hangs && s.guarding != nil {
 			return leaf{}, errHung
 		}
 	}

@@ -31,12 +31,12 @@ type Sim struct {
 	processes []*process
 	lives     uint64
 	joined    int
-	running   *coroutine // coroutine that is running; nil if none is running
-	merging   bool       // true if simulated processes merge partials; false while the reference result is computed
-	guarding  bool       // true during a leader's merges
-	misdeed   misdeed    // misbehaviour of the last merge of a job's root
-	healed    bool       // true if faults have stopped
-	killed    bool       // true if a process was killed, or left before its finished partitions were durable
+	running   *coroutine  // coroutine that is running; nil if none is running
+	merging   bool        // true if simulated processes merge partials; false while the reference result is computed
+	guarding  *leadership // leadership whose merges are running; nil if none are running
+	misdeed   misdeed     // misbehaviour of the last merge of a job's root
+	healed    bool        // true if faults have stopped
+	killed    bool        // true if a process was killed, or left before its finished partitions were durable
 	failure   error
 }
 

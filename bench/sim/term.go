@@ -187,9 +187,9 @@ func (t *leadership) Pause(ctx context.Context, d time.Duration) { t.process.pau
 
 func (t *leadership) Guard(limit time.Duration, code func()) (returned bool) {
 	s := t.process.sim
-	s.guarding = true
+	s.guarding = t
 	misdeed := s.merges(code)
-	s.guarding = false
+	s.guarding = nil
 	switch misdeed {
 	case kills:
 		t.process.dies()

@@ -15,6 +15,7 @@ import (
 type worker struct {
 	process *process
 	session *session.Session
+	hello   wire.Hello
 	slots   []*slot
 	calls   []*call
 	tasks   map[string]*task
@@ -42,7 +43,7 @@ func newWorker(p *process, slots int) *worker {
 	if err != nil {
 		panic(fmt.Errorf("make session: %w", err)) // cannot happen, because the configuration is valid
 	}
-	w := &worker{process: p, session: s, tasks: map[string]*task{}, holdings: holdings{}, ended: map[string]bool{}, wakeAt: never}
+	w := &worker{process: p, session: s, hello: hello, tasks: map[string]*task{}, holdings: holdings{}, ended: map[string]bool{}, wakeAt: never}
 	for range slots {
 		w.slots = append(w.slots, &slot{worker: w})
 	}
