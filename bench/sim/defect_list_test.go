@@ -356,8 +356,8 @@ var defects = []defect{
 	{
 		name:   "a worker begins partitions although its memory is short",
 		file:   "worker/session/session.go",
-		old:    "return s.work.paused || s.work.keptBytes",
-		new:    "return s.work.keptBytes",
+		old:    "return s.work.paused || s.keepsTooMuch()",
+		new:    "return s.keepsTooMuch()",
 		within: "500",
 	},
 }
