@@ -115,6 +115,7 @@ func (a *aggregation) run(ctx context.Context) (AggregateReport, error) {
 // aggregateRound contains the measurements of a shape in one round.
 type aggregateRound struct {
 	loop, local float64 // durations in seconds of the plain loop and of the job in this process
+	first       float64 // duration in seconds of the run before cluster
 	cluster     clusterRun
 	killed      clusterRun // run in which a process was killed; zero if the round has no such run
 }
@@ -155,12 +156,14 @@ func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uin
 	}
 	debug.FreeOSMemory()
 
-	// The first run is not measured: the first write to the memory of a new process may take ten times as
+	// The first run does not count: the first write to the memory of a new process may take ten times as
 	// long as the computation of a partial.
-	a.Progress(fmt.Sprintf("%v: cluster, unmeasured", s), done, all)
-	if _, err = a.runCluster(ctx, stored, want, KillNobody); err != nil {
+	a.Progress(fmt.Sprintf("%v: cluster, first run", s), done, all)
+	first, err := a.runCluster(ctx, stored, want, KillNobody)
+	if err != nil {
 		return r, err
 	}
+	r.first = first.seconds
 	a.Progress(fmt.Sprintf("%v: cluster", s), done, all)
 	if r.cluster, err = a.runCluster(ctx, stored, want, KillNobody); err != nil || a.Kill == KillNobody {
 		return r, err

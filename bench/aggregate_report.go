@@ -22,9 +22,10 @@ type AggregateReport struct {
 type AggregatePoint struct {
 	AggregateShape
 	Loop         float64      `json:"loop_seconds"`
-	Local        float64      `json:"run_seconds"`     // time of the same job in one process
-	Cluster      float64      `json:"cluster_seconds"` // time from the submission to the durable result
-	LocalRatio   float64      `json:"run_ratio"`       // median ratio of Local to the loop's time in the same round
+	Local        float64      `json:"run_seconds"`           // time of the same job in one process
+	First        float64      `json:"first_cluster_seconds"` // time of the cluster's run before the first measured one
+	Cluster      float64      `json:"cluster_seconds"`       // time from the submission to the durable result
+	LocalRatio   float64      `json:"run_ratio"`             // median ratio of Local to the loop's time in the same round
 	ClusterRatio float64      `json:"cluster_ratio"`
 	PingP99      float64      `json:"ping_p99_seconds"` // 99th percentile over all rounds of the times until the leader answered a ping
 	Epochs       int          `json:"epochs"`           // largest number of leaders in a round
@@ -58,7 +59,7 @@ func (r aggregateRound) lost(partitions uint64) float64 {
 
 func newAggregatePoint(s AggregateShape, rounds []aggregateRound) AggregatePoint {
 	var loop, local, cluster, localRatio, clusterRatio, killed, extra, lost, pings []float64
-	p := AggregatePoint{AggregateShape: s}
+	p := AggregatePoint{AggregateShape: s, First: rounds[0].first}
 	var k KilledPoint
 	for _, r := range rounds {
 		loop, local, cluster = append(loop, r.loop), append(local, r.local), append(cluster, r.cluster.seconds)
@@ -123,9 +124,9 @@ func most(uses []ProcessUse, role string) (bytes uint64) {
 // Table writes the report as tables with tabs between columns.
 func (r AggregateReport) Table(w io.Writer) {
 	fmt.Fprintf(w, "sums of vectors: %d workers with one slot each, and a plain loop of %d goroutines\n\n", r.Workers, r.Cores)
-	fmt.Fprintf(w, "VECTORS\tLOOP\tRUN\tCLUSTER\tRUN/LOOP\tCLUSTER/LOOP\tMEMORY: LEADER\tWORKER\tNATS\tLEADER MOVES\tPINGS P99\tLEADERS\n")
+	fmt.Fprintf(w, "VECTORS\tLOOP\tRUN\tCLUSTER\tRUN/LOOP\tCLUSTER/LOOP\tFIRST RUN\tMEMORY: LEADER\tWORKER\tNATS\tLEADER MOVES\tPINGS P99\tLEADERS\n")
 	for _, p := range r.Points {
-		fmt.Fprintf(w, "%v\t%.2f s\t%.2f s\t%.2f s\t%.2f\t%.2f\t%s\t%s\t%s\t+%.2f %%\t%.0f ms\t%d\n", p.AggregateShape, p.Loop, p.Local, p.Cluster, p.LocalRatio, p.ClusterRatio,
+		fmt.Fprintf(w, "%v\t%.2f s\t%.2f s\t%.2f s\t%.2f\t%.2f\t%.2f s\t%s\t%s\t%s\t+%.2f %%\t%.0f ms\t%d\n", p.AggregateShape, p.Loop, p.Local, p.Cluster, p.LocalRatio, p.ClusterRatio, p.First,
 			humanize.Bytes(most(p.Processes, roleLeader)), humanize.Bytes(most(p.Processes, roleWorker)), humanize.Bytes(most(p.Processes, roleNATS)), 100*p.LeaderShare(), 1000*p.PingP99, p.Epochs)
 	}
 	if r.Kill == KillNobody {

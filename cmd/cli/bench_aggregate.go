@@ -34,7 +34,7 @@ func (a *app) benchAggregateCommand() *cobra.Command {
 same job in this process, and by a cluster of worker processes with one slot each.
 The loop and the job in this process have a goroutine for each core. For each size
 there are as many vectors as make up the total. The cluster runs the job once before it
-is measured, because the first write to the memory of a new process is slow.
+is measured, because the first write to the memory of a new process is slow: FIRST RUN.
 
 With --kill, the job runs once more in the cluster, and the process is killed when half
 of the vectors are done. LOST WORK is the time that the cluster needs
