@@ -44,7 +44,7 @@ func parseDockerfile() (stages []instructions.Stage, lines [][]string, err error
 }
 
 // TestDockerfile checks that the image contains the program and the authorities, has no
-// shell, and runs as a user other than root.
+// shell, and runs as a user other than root, who can write temporary files.
 func TestDockerfile(t *testing.T) {
 	stages, lines, err := parseDockerfile()
 	if err != nil {
@@ -60,6 +60,7 @@ func TestDockerfile(t *testing.T) {
 		`^COPY --from=build /etc/ssl/certs/ca-certificates\.crt /etc/ssl/certs/$`,
 		`^COPY --from=build /bellwether /bellwether$`,
 		`^USER [1-9]\d*:[1-9]\d*$`,
+		`^WORKDIR /tmp$`,
 		`^ENTRYPOINT \["/bellwether"\]$`,
 		`^CMD \[.*\]$`,
 	} {
@@ -75,7 +76,13 @@ func TestDockerfile(t *testing.T) {
 			checkCommand(t, args)
 		}
 	}
-	if i := slices.IndexFunc(image, regexp.MustCompile(`^RUN `).MatchString); i >= 0 {
+	at := func(prefix string) int {
+		return slices.IndexFunc(image, regexp.MustCompile("^"+prefix+" ").MatchString)
+	}
+	if at("WORKDIR") < at("USER") {
+		t.Error("WORKDIR is before USER, so that root owns the folder for temporary files")
+	}
+	if i := at("RUN"); i >= 0 {
 		t.Errorf("%s cannot run in an image without a shell", image[i])
 	}
 }

@@ -70,6 +70,14 @@ func TestCompose(t *testing.T) {
 	}
 	worker := project.Services["worker"]
 	checkCommand(t, worker.Command)
+	if !slices.Contains(worker.Command, "--memory") {
+		t.Error("each worker takes three quarters of the machine's memory for large partials: want --memory")
+	}
+	if !slices.ContainsFunc(worker.Volumes, func(v types.ServiceVolumeConfig) bool {
+		return v.Target == "/tmp" && v.Type == types.VolumeTypeVolume && !v.ReadOnly
+	}) {
+		t.Error("a worker cannot write temporary files: want a volume at /tmp")
+	}
 	checkGrace(t, worker.Command, time.Duration(*worker.StopGracePeriod))
 	var names []string
 	for name := range worker.Environment {

@@ -41,6 +41,9 @@ func TestUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkGrace(t, strings.Fields(args), grace)
+	if want := "%C/" + unitValue(t, "CacheDirectory"); !slices.Contains(strings.Fields(args), want) {
+		t.Errorf("ExecStart has the flags %s, want --spill-dir %s", args, want)
+	}
 	if strings.Contains(read(t, unitFile), "\nKillSignal=") {
 		t.Error("the unit sets KillSignal: a worker drains on SIGTERM, the default, only")
 	}
