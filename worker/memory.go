@@ -21,8 +21,8 @@ const fallbackMemory = 1 << 30
 func DefaultMemory() int64 { return max(minMemory, defaultMemory("/")) }
 
 // defaultMemory returns three quarters of the memory that the process may use, which is the limit
-// of its cgroup or the machine's memory. The parameter root is the root of the file system; tests
-// replace it.
+// of its cgroup or of a parent of its cgroup, or the machine's memory. The parameter root is the root of
+// the file system; tests replace it.
 func defaultMemory(root string) int64 {
 	least := int64(math.MaxInt64)
 	read := func(path string, parse func(text string) (int64, error)) {
@@ -33,8 +33,11 @@ func defaultMemory(root string) int64 {
 		}
 	}
 	number := func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) } // the text may be "max", which is not a number
-	for _, dir := range []string{"sys/fs/cgroup", filepath.Join("sys/fs/cgroup", ownCgroup(root))} {
-		read(filepath.Join(dir, "memory.max"), number)
+	for group := filepath.Join("/", ownCgroup(root)); ; group = filepath.Dir(group) {
+		read(filepath.Join("sys/fs/cgroup", group, "memory.max"), number)
+		if group == "/" {
+			break
+		}
 	}
 	read("sys/fs/cgroup/memory/memory.limit_in_bytes", number) // limit of the process's cgroup, version 1
 	read("proc/meminfo", func(text string) (kib int64, err error) {
@@ -68,18 +71,21 @@ func limitMemory(memory int64) {
 }
 
 // spillDir returns the spill folder: dir, or the folder for temporary files if dir is empty.
-// spillDir returns "" if it cannot write files in the folder; partials are then not moved to files.
+// spillDir returns "" if it cannot write files in the folder for temporary files; partials are then
+// not moved to files. If the files of the spill folder are in memory, spillDir logs a warning.
 func spillDir(dir string, log *slog.Logger) string {
-	if dir != "" {
-		return dir
+	if dir == "" {
+		dir = os.TempDir()
+		f, err := os.CreateTemp(dir, "bellwether-spill-*")
+		if err != nil {
+			log.Warn("Large partials are not spilled to disk, since the folder for temporary files cannot be written", "error", err)
+			return ""
+		}
+		_ = os.Remove(f.Name()) // errors do not matter, because the file is empty
+		_ = f.Close()
 	}
-	dir = os.TempDir()
-	f, err := os.CreateTemp(dir, "bellwether-spill-*")
-	if err != nil {
-		log.Warn("Large partials are not spilled to disk, since the folder for temporary files cannot be written", "error", err)
-		return ""
+	if inMemory(dir) {
+		log.Warn("Spilling large partials frees no memory, since the spill folder is in memory (tmpfs): set --spill-dir to a folder on a disk", "dir", dir)
 	}
-	_ = os.Remove(f.Name()) // errors do not matter, because the file is empty
-	_ = f.Close()
 	return dir
 }
