@@ -105,6 +105,9 @@ limits which programs the job exec may start, and --exec-user runs them as anoth
 			if err != nil {
 				return err
 			}
+			if info, err := os.Stat(flags.spillDir); flags.spillDir != "" && (err != nil || !info.IsDir()) {
+				return usagef("--spill-dir must be an existing folder, got %q", flags.spillDir)
+			}
 			if err := flags.limitFiles(); err != nil {
 				return err
 			}
