@@ -20,17 +20,20 @@ type snapshot struct {
 	Doing   string // description of the current activity; empty for a job
 	Stage   string // stage of the job; empty while workers run its partitions
 	Done    uint64
-	All     uint64  // number of partitions; 0 if the job is not planned yet
-	Rate    float64 // partitions per second; 0 if unknown
-	Workers int     // number of workers that hold spans of the job; 0 if unknown
-	Epoch   uint64  // epoch of the leader; 0 if there is no leader
-	Cluster bool    // the job runs on a cluster, so Workers and Epoch are shown
-	Trouble string  // reason why the job does not advance
+	All     uint64        // number of partitions; 0 if the job is not planned yet
+	Rate    float64       // partitions per second; 0 if unknown
+	Left    time.Duration // time until the stage ends; if Left is 0, the time is estimated from Rate
+	Workers int           // number of workers that hold spans of the job; 0 if unknown
+	Epoch   uint64        // epoch of the leader; 0 if there is no leader
+	Cluster bool          // the job runs on a cluster, so Workers and Epoch are shown
+	Trouble string        // reason why the job does not advance
 }
 
-// left estimates the time until the job is done at the current rate. left returns false if the time
-// is unknown.
+// left estimates the time until the stage ends. left returns false if the time is unknown.
 func (s snapshot) left() (time.Duration, bool) {
+	if s.Left > 0 {
+		return s.Left, true
+	}
 	return client.Remaining(s.Done, s.All, s.Rate)
 }
 

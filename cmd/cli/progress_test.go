@@ -26,6 +26,16 @@ func TestSnapshotLine(t *testing.T) {
 		{"nobody leads", snapshot{Done: 1, All: 2, Cluster: true}, " 50%  1/2  nobody leads at the moment"},
 		{"planning", clusterSnapshot(client.Status{State: client.Running, Epoch: 1, Live: &client.Live{Workers: 1}}), "running  planning  1 worker  epoch 1"},
 		{"merging", clusterSnapshot(client.Status{State: client.Running, Partitions: 2, Done: 2, MergesLeft: 1, Epoch: 1, Live: &client.Live{Rate: 4e-11}}), "100%  2/2  merging, 1 merge left  0 workers  epoch 1"},
+		{
+			"mapping large partials",
+			clusterSnapshot(client.Status{State: client.Running, Partitions: 10, Done: 3, Epoch: 1, Live: &client.Live{Rate: 0.5, Unreported: 2, HeldBytes: 2e9, MergedBytes: 1e9}}),
+			" 50%  5/10  1.0 GB merged, 2.0 GB held  0.5/s  10s left  0 workers  epoch 1",
+		},
+		{
+			"merging large partials",
+			clusterSnapshot(client.Status{State: client.Running, Partitions: 2, Done: 2, MergesLeft: 3, Epoch: 1, Live: &client.Live{HeldBytes: 4e9, MergedBytes: 7e9, MergeRate: 5e8, MergeLeft: 3e9}}),
+			"100%  2/2  merging, 3 merges left: 7.0 GB merged, 4.0 GB held, merging 500 MB/s  6s left  0 workers  epoch 1",
+		},
 		{"finishing", clusterSnapshot(client.Status{State: client.Running, Partitions: 2, Done: 2}), "100%  2/2  finishing  nobody leads at the moment"},
 		{"trouble", snapshot{Done: 1, All: 2, Trouble: "oh\nstack"}, " 50%  1/2  oh"},
 		{"nearly done is not 100 %", snapshot{Done: 99_999, All: 100_000}, " 99%  99,999/100,000"},

@@ -88,6 +88,9 @@ func clusterSnapshot(s client.Status) snapshot {
 			shown.Rate = s.Live.Rate
 		}
 	}
+	if left, ok := s.Remaining(); ok {
+		shown.Left = left
+	}
 	return shown
 }
 
