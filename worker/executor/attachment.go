@@ -53,14 +53,17 @@ func (s jobStorage) writeAttachment(a jobs.Attachment) error {
 	return err
 }
 
-// dropAttachment removes the attachment of a job that has ended. The attachment of a completed job
-// is kept, because the job's result may describe an equal attachment that another worker wrote.
+// dropAttachment starts to remove the attachment of a job that has ended. The attachment of a
+// completed job is kept, because the job's result may describe an equal attachment that another
+// worker wrote.
 func (s jobStorage) dropAttachment(a jobs.Attachment) {
-	kept, ok := s.w.store.(AttachmentStore)
-	if !ok {
-		return
+	if kept, ok := s.w.store.(AttachmentStore); ok {
+		s.w.removals.Go(func() { s.removeAttachment(kept, a) })
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), dropTimeout)
+}
+
+func (s jobStorage) removeAttachment(kept AttachmentStore, a jobs.Attachment) {
+	ctx, cancel := context.WithTimeout(s.w.removing, dropTimeout)
 	defer cancel()
 	manifest, _, err := kept.Manifest(ctx, s.job)
 	switch {

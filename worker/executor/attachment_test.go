@@ -49,7 +49,8 @@ func (s *attachmentStore) Manifest(context.Context, string) (store.Manifest, sto
 
 func newAttachmentStore(t *testing.T) (*attachmentStore, jobStorage) {
 	s := &attachmentStore{noStore: noStore{t}, pieces: make(map[string][]byte)}
-	return s, jobStorage{&Worker{store: s, cfg: Config{Logger: slog.New(slog.DiscardHandler)}}, "j", t.Context()}
+	w := &Worker{store: s, cfg: Config{Logger: slog.New(slog.DiscardHandler)}, removing: t.Context()}
+	return s, jobStorage{w, "j", t.Context()}
 }
 
 func TestWriteAttachment(t *testing.T) {
@@ -105,6 +106,7 @@ func TestLateAttachment(t *testing.T) {
 				t.Fatal(err)
 			}
 			storage.dropAttachment(a)
+			storage.w.removals.Wait()
 			if kept := len(s.pieces) > 0; kept != test.kept {
 				t.Errorf("kept is %v, want %v", kept, test.kept)
 			}

@@ -115,3 +115,54 @@ func TestDrainLeavesStuckCodeBehind(t *testing.T) {
 		t.Errorf("got %v, want ErrStuck", err)
 	}
 }
+
+// slowRemovals is a store whose removals of partials take long.
+type slowRemovals struct {
+	slowStore
+	begun chan struct{}
+	take  time.Duration
+}
+
+func (s *slowRemovals) DropPartial(ctx context.Context, job, blob string) error {
+	close(s.begun)
+	select {
+	case <-time.After(s.take):
+		return s.slowStore.DropPartial(ctx, job, blob)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// leaveRemoving stops a worker that is removing a blob of an ended job.
+func leaveRemoving(t *testing.T, st *slowRemovals, edit func(*Config)) *running {
+	t.Helper()
+	nc := connect(t, startServer(t, -1).ClientURL())
+	w := startWorker(t, nc, st, 1, []jobs.Job{sum("sum", nil)}, func(own *timing, _ *session.Timing) { own.stopTimeout = 10 * time.Millisecond }, edit)
+	l := startLeader(t, nc, 1)
+	l.wait("a report", func() bool { return len(l.reports) > 0 })
+	w.mu.Lock()
+	w.dropBlobs("j", []string{"blob"})
+	w.mu.Unlock()
+	<-st.begun
+	if err := w.leave(); err != nil {
+		t.Errorf("run: %v", err)
+	}
+	return w
+}
+
+// A removal from storage that takes longer than stopTimeout is not code of a job that does not return.
+func TestDrainWaitsForRemovals(t *testing.T) {
+	st := &slowRemovals{begun: make(chan struct{}), take: 200 * time.Millisecond}
+	leaveRemoving(t, st, func(*Config) {})
+	if len(st.dropped) != 1 {
+		t.Errorf("%d blobs were removed, want 1", len(st.dropped))
+	}
+}
+
+func TestDrainGivesUpRemovals(t *testing.T) {
+	st := &slowRemovals{begun: make(chan struct{}), take: time.Hour}
+	w := leaveRemoving(t, st, func(cfg *Config) { cfg.DrainTimeout = minDrainTimeout })
+	if want := `Could not remove a partial of a job that has ended" job=j blob=blob`; !strings.Contains(w.log.String(), want) {
+		t.Errorf("the log is %q, want %q in it", w.log, want)
+	}
+}

@@ -24,10 +24,11 @@ type link struct {
 	status chan nats.Status
 	inbox  string // prefix of the subjects on which replies arrive
 
-	connected bool          // connection state that the session was last told
-	due       time.Duration // time at which the session needs its next tick
-	left      bool          // the session has ended
-	report    struct {      // the last report that was sent
+	connected  bool          // connection state that the session was last told
+	due        time.Duration // time at which the session needs its next tick
+	left       bool          // the session has ended
+	drainSince time.Time     // time at which the worker began to drain
+	report     struct {      // the last report that was sent
 		exchange uint64
 		epoch    uint64
 		data     []byte
@@ -104,6 +105,7 @@ func (l *link) loop(ctx context.Context) error {
 		case <-stop:
 			stop = nil
 			in = session.Drain{}
+			l.drainSince = time.Now()
 		case <-unfit:
 			unfit = nil
 			in = session.Drain{}

@@ -57,26 +57,28 @@ func (s jobStorage) writePartial(node jobs.Node, data []byte) (blob string, err 
 	return blob, err
 }
 
-// dropPartial removes a blob that was written after the leader had removed all other blobs of the
-// ended job.
-func (s jobStorage) dropPartial(blob string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), dropTimeout)
-	defer cancel()
-	if err := s.w.store.DropPartial(ctx, s.job, blob); err != nil {
-		s.w.cfg.Logger.Warn("Could not remove a partial of a job that has ended", "job", s.job, "blob", blob, "error", err)
-	}
-}
+// dropPartial starts to remove a blob that was written after the leader had removed all other blobs
+// of the ended job.
+func (s jobStorage) dropPartial(blob string) { s.w.dropBlobs(s.job, []string{blob}) }
 
-// dropBlobs removes blobs of a job that has ended, in a goroutine.
+// dropBlobs starts to remove blobs of a job that has ended.
 func (w *Worker) dropBlobs(job string, blobs []string) {
 	if len(blobs) == 0 {
 		return
 	}
-	w.goroutines.Go(func() {
+	w.removals.Go(func() {
 		for _, blob := range blobs {
-			jobStorage{w, job, w.life}.dropPartial(blob)
+			if err := w.dropBlob(job, blob); err != nil {
+				w.cfg.Logger.Warn("Could not remove a partial of a job that has ended", "job", job, "blob", blob, "error", err)
+			}
 		}
 	})
+}
+
+func (w *Worker) dropBlob(job, blob string) error {
+	ctx, cancel := context.WithTimeout(w.removing, dropTimeout)
+	defer cancel()
+	return w.store.DropPartial(ctx, job, blob)
 }
 
 // retry repeats a call to storage until the call succeeds, fails with an error that is not

@@ -49,9 +49,16 @@ type Worker struct {
 	started time.Time // start of the worker; the session's times are durations since then
 
 	// life is a context that ends when the worker stops its partitions, job openings and writes.
-	life       context.Context
-	kill       context.CancelFunc
+	life context.Context
+	kill context.CancelFunc
+
+	// removing is a context that ends when removals from storage must end. It ends later than life,
+	// because a removal that does not take place leaves data in storage for ever.
+	removing    context.Context
+	endRemovals context.CancelFunc
+
 	goroutines sync.WaitGroup // counts the goroutines of slots and tasks
+	removals   sync.WaitGroup // counts the goroutines that remove data of ended jobs from storage
 
 	wake  chan struct{} // wakes the link, which then calls the session's Step; the buffer has one element
 	ping  chan struct{} // unbuffered channel with which Turns detects the next iteration of the link's loop
@@ -178,6 +185,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	w.life, w.kill = context.WithCancel(context.WithoutCancel(ctx))
 	defer w.kill()
+	w.removing, w.endRemovals = context.WithCancel(context.WithoutCancel(ctx))
+	defer w.endRemovals()
 	auditing, err := w.serveAudits()
 	if err != nil {
 		return fmt.Errorf("start worker: %w", err)
@@ -191,11 +200,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	w.mu.Unlock()
 	err = link.loop(ctx)
-	return errors.Join(err, w.stop())
+	return errors.Join(err, w.stop(link.drainSince))
 }
 
-// stop ends all slots and tasks.
-func (w *Worker) stop() error {
+// stop ends all slots and tasks, and waits until the data of ended jobs are removed from storage.
+// Storage may be slow, so this may take the rest of the drain timeout. The parameter drainSince is the
+// time at which the worker began to drain, or the zero time.
+func (w *Worker) stop(drainSince time.Time) error {
+	removeFor := max(time.Until(drainSince.Add(w.cfg.DrainTimeout)), w.timing.stopTimeout)
+	defer time.AfterFunc(removeFor, w.endRemovals).Stop()
 	w.mu.Lock()
 	w.kill()
 	w.quit = true
@@ -209,6 +222,7 @@ func (w *Worker) stop() error {
 	}()
 	select {
 	case <-done:
+		w.removals.Wait()
 		return nil
 	case <-time.After(w.timing.stopTimeout):
 		return fmt.Errorf("stop worker: %w", ErrStuck)
