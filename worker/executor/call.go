@@ -247,7 +247,7 @@ func (c *call) store(item wire.Item) (_ wire.Item, err error) {
 		return wire.Item{Partial: &wire.Partial{Node: p.Node, Blob: c.blob, Size: uint64(len(p.Data)), MergedFor: p.MergedFor, Lacking: p.Lacking}}, err
 	case item.Output != nil && len(item.Output.Data) > session.MaxInline:
 		o := *item.Output
-		c.blob, err = c.storage.writePartial(session.OutputNode(o.Function), o.Data)
+		c.blob, err = c.storage.writeOutput(o.Function, o.Data)
 		return wire.Item{Output: &wire.Output{Function: o.Function, Partitions: o.Partitions, Blob: c.blob, Epoch: o.Epoch, Lacking: o.Lacking}}, err
 	}
 	return item, nil

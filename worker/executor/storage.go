@@ -6,11 +6,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 // jobStorage reads and writes data of one job in storage, with retries.
@@ -42,15 +44,31 @@ func (s jobStorage) params(o wire.Opening) (jobs.Params, error) {
 	return spec.Params, err
 }
 
-// writePartial writes a partial to storage. writePartial retries until the context is done. If the
-// context ends, writePartial returns the blob's name with the error, because the write may have
-// taken effect. For a partial that is too large for storage, writePartial returns a permanent error
-// of the job.
+// writePartial writes a partial to storage and returns the blob's name, see [jobStorage.write].
 func (s jobStorage) writePartial(node jobs.Node, data []byte) (blob string, err error) {
-	err = s.retry("write partial", func() (err error) {
+	return s.write("write partial", slog.String("node", node.String()), node, data)
+}
+
+// writeOutput writes the output of a function to storage and returns the blob's name, see
+// [jobStorage.write].
+func (s jobStorage) writeOutput(function wire.Function, data []byte) (blob string, err error) {
+	return s.write("write output", slog.String("function", function.String()), session.OutputNode(function), data)
+}
+
+// write writes data to storage under a node. write retries until the context is done. If the
+// context ends, write returns the blob's name with the error, because the write may have taken
+// effect. For data that are too large for storage, write returns a permanent error of the job. Log
+// lines and errors name what is written and its size, because the operator of a full storage needs
+// both.
+func (s jobStorage) write(doing string, what slog.Attr, node jobs.Node, data []byte) (blob string, err error) {
+	err = s.retry(doing, func() (err error) {
 		blob, err = s.w.store.PutPartial(s.ctx, s.job, node, data)
 		return err
-	}, func(err error) bool { return !errors.Is(err, store.ErrTooLarge) })
+	}, func(err error) bool { return !errors.Is(err, store.ErrTooLarge) }, what, "bytes", len(data))
+	if err == nil {
+		return blob, nil
+	}
+	err = fmt.Errorf("%s %s of job %s, %d bytes: %w", what.Key, what.Value, s.job, len(data), err)
 	if errors.Is(err, store.ErrTooLarge) {
 		return "", jobs.Permanent(err)
 	}
@@ -82,8 +100,8 @@ func (w *Worker) dropBlob(job, blob string) error {
 }
 
 // retry repeats a call to storage until the call succeeds, fails with an error that is not
-// retryable, or the context is done.
-func (s jobStorage) retry(doing string, call func() error, retryable func(error) bool) error {
+// retryable, or the context is done. The log line about a failed call contains attrs.
+func (s jobStorage) retry(doing string, call func() error, retryable func(error) bool, attrs ...any) error {
 	for wait := minStoreBackoff; ; wait = min(2*wait, maxStoreBackoff) {
 		err := call()
 		if err == nil {
@@ -92,7 +110,7 @@ func (s jobStorage) retry(doing string, call func() error, retryable func(error)
 		if s.ctx.Err() != nil || !retryable(err) {
 			return fmt.Errorf("%s: %w", doing, err)
 		}
-		s.w.cfg.Logger.Warn("Storage call failed, trying again", "job", s.job, "operation", doing, "pause", wait, "error", err)
+		s.w.cfg.Logger.With(attrs...).Warn("Storage call failed, trying again", "job", s.job, "operation", doing, "pause", wait, "error", err)
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -604,8 +605,17 @@ func TestPartialTooLargeForStorageFailsTheJob(t *testing.T) {
 		r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: all(1)}}
 	})
 	l.wait("the failure", func() bool { return len(l.failures) == 1 })
-	if f := l.failures[0]; !f.Permanent || !strings.Contains(f.Error, "too large for storage") {
-		t.Errorf("got %+v", f)
+	size := 2<<20 + 5 // the encoded partial begins with a head of 5 bytes
+	if f, want := l.failures[0], fmt.Sprintf("node 0/0 of job j, %d bytes: write partial: too large for storage", size); !f.Permanent || !strings.Contains(f.Error, want) {
+		t.Errorf("got %+v, want a permanent failure with %q", f, want)
+	}
+}
+
+func TestOutputTooLargeForStorage(t *testing.T) {
+	w := &Worker{store: &narrowStore{}, cfg: Config{Logger: slog.New(slog.DiscardHandler)}}
+	_, err := jobStorage{w, "j", t.Context()}.writeOutput(wire.Finish, make([]byte, 300_000))
+	if want := "function Finish of job j, 300000 bytes: write output: too large for storage"; !jobs.IsPermanent(err) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want a permanent error with %q", err, want)
 	}
 }
 
