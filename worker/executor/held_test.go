@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/internal/bulk"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
@@ -76,17 +80,27 @@ func startHolderWith(t *testing.T, job jobs.Job, store Store, memory int64, tune
 func (l *leader) merge(holder string, failed int) {
 	l.t.Helper()
 	l.mu.Lock()
-	var operands []wire.Partial
-	for _, n := range l.last().Nodes {
-		operands = append(operands, wire.Partial{Node: n.Node, Size: n.Size, Sum: n.Sum, Holder: "w"})
-	}
+	right := l.operand(1)
 	l.mu.Unlock()
-	operands[1].Holder = holder
+	right.Holder = holder
+	l.mergeWith(right, failed)
+}
+
+// mergeWith makes the worker merge the left of the held partials with an operand.
+func (l *leader) mergeWith(right wire.Partial, failed int) {
+	l.t.Helper()
 	l.order(func(r *wire.Receipt) {
-		call := &wire.Call{Function: wire.Merge, Node: jobs.Node{Level: 1}, Operands: operands, Failed: failed}
+		call := &wire.Call{Function: wire.Merge, Node: jobs.Node{Level: 1}, Operands: []wire.Partial{l.operand(0), right}, Failed: failed}
 		l.number++
-		r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: l.number}, Job: "j", Call: call}}
+		r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: 1, Number: l.number}, Job: "j", Call: call})
 	})
+}
+
+// operand returns the i-th held partial of the last report as an operand. The caller must hold the
+// lock.
+func (l *leader) operand(i int) wire.Partial {
+	n := l.last().Nodes[i]
+	return wire.Partial{Node: n.Node, Size: n.Size, Sum: n.Sum, Holder: "w"}
 }
 
 func TestMergeOfHeldPartials(t *testing.T) {
@@ -157,6 +171,93 @@ func TestFailedFetchLosesNothing(t *testing.T) {
 	}
 	l.merge("w", 0)
 	l.wait("the merged node", func() bool { return len(l.last().Nodes) == 1 })
+}
+
+// fullStore has no space for the first partial that it is given.
+type fullStore struct {
+	slowStore
+	full sync.Once
+}
+
+func (s *fullStore) PutPartial(ctx context.Context, job string, node jobs.Node, data []byte) (blob string, err error) {
+	s.full.Do(func() { err = fmt.Errorf("write: %w", store.ErrFull) })
+	if err != nil {
+		return "", err
+	}
+	return s.slowStore.PutPartial(ctx, job, node, data)
+}
+
+// A write of a held partial to a full storage is retried, and the log names the partial.
+func TestHeldPartialWaitsForFullStorage(t *testing.T) {
+	st := &fullStore{}
+	w, l := startHolder(t, blocks(nil), st)
+	l.order(func(r *wire.Receipt) {
+		r.Jobs = []wire.JobReceipt{{Job: "j", Received: l.received["j"], Store: []jobs.Node{jobs.Leaf(1)}}}
+	})
+	l.wait("the stored partial", func() bool { return l.blobs["j"][jobs.Leaf(1)] != "" })
+	for line := range strings.Lines(w.log.String()) {
+		if !strings.Contains(line, "Storage call failed, trying again") {
+			continue
+		}
+		for _, want := range []string{" job=j ", " node=0/1 ", " bytes=1048576 ", `operation="write partial"`, store.ErrFull.Error()} {
+			if !strings.Contains(line, want) {
+				t.Errorf("the log line is %q, want %q in it", line, want)
+			}
+		}
+		return
+	}
+	t.Errorf("no failed write is logged: %s", w.log)
+}
+
+// damagedPartial serves a partial of the job blocks with one wrong byte.
+type damagedPartial byte
+
+// ReadAt implements [bulk.Source].
+func (d damagedPartial) ReadAt(_ string, _ jobs.Node, to []byte, offset int64) error {
+	copy(to, bytes.Repeat([]byte{byte(d)}, len(to)))
+	if offset == 0 {
+		to[len(to)/2]++
+	}
+	return nil
+}
+
+// oneBlob is a store that contains one partial.
+type oneBlob struct {
+	noStore
+	data []byte
+}
+
+func (s oneBlob) Partial(context.Context, string, string) ([]byte, error) {
+	return bytes.Clone(s.data), nil
+}
+
+// An operand that arrives damaged is not merged. The failed fetch is reported with job, node and
+// size, and the merge succeeds with the operand from storage. Other jobs are not affected.
+func TestDamagedOperandIsReadFromStorage(t *testing.T) {
+	right := bytes.Repeat([]byte{1}, 1<<20)
+	w, l := startHolder(t, blocks(nil), oneBlob{noStore{t}, right})
+	serving, err := bulk.Serve(w.nc, w.cfg.Subjects.Bulk("x"), damagedPartial(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer serving.Close()
+	l.merge("x", 0)
+	l.wait("the failure", func() bool { return len(l.failures) == 1 })
+	if f, want := l.failures[0], "fetch node 0/1 of 1048576 bytes: the bytes are damaged: their checksum is"; f.Holder != "x" || f.Permanent || !strings.Contains(f.Error, want) {
+		t.Errorf("got %+v, want a failed fetch from x with %q", f, want)
+	}
+	l.mu.Lock()
+	if job := l.failedJobs[0]; job != "j" {
+		t.Errorf("the failure is reported for job %s, want j", job)
+	}
+	l.mu.Unlock()
+
+	l.assign("k", w.known[wire.JobKind{Name: "s", Version: "1"}], 0, 10, all(10))
+	l.mergeWith(wire.Partial{Node: jobs.Leaf(1), Size: 1 << 20, Blob: "blob"}, 0)
+	merged := wire.HeldNode{Job: "j", Node: jobs.Node{Level: 1}, Size: 1 << 20, Sum: wire.Checksum(right)} // all bytes of the left partial are 0
+	l.wait("the merged node and the other job", func() bool {
+		return slices.Contains(l.last().Nodes, merged) && l.has("k", 10, all(10))
+	})
 }
 
 // A held partial that is too large for storage stays held, and other jobs are not affected.

@@ -73,28 +73,29 @@ type leader struct {
 	subs     []*nats.Subscription
 	done     sync.WaitGroup // callbacks of the subscriptions
 
-	mu       sync.Mutex
-	changed  *sync.Cond
-	reports  []wire.Report
-	sequence uint64
-	first    []byte // bytes of the last report when it was first sent
-	receipt  []byte
-	next     wire.Receipt                    // orders for the next receipt
-	number   uint64                          // number of the last assigned span
-	received map[string]uint64               // number of received items, by job
-	nodes    map[string]map[jobs.Node][]byte // partials of nodes, by job
-	blobs    map[string]map[jobs.Node]string // blobs of nodes, by job
-	failures []wire.Failure
-	alone    bool // spans are assigned to run alone
-	audit    bool // all partitions of new jobs are audited
-	auditors []string
-	others   []string // workers other than w that have reported
-	holds    bool     // workers may hold large partials
-	durable  bool     // all received items are durable at once
-	mute     int      // number of reports that get no answer
-	garbled  int      // number of reports that get an invalid answer
-	refuse   int      // number of reports that are refused and whose worker is forgotten
-	every    time.Duration
+	mu         sync.Mutex
+	changed    *sync.Cond
+	reports    []wire.Report
+	sequence   uint64
+	first      []byte // bytes of the last report when it was first sent
+	receipt    []byte
+	next       wire.Receipt                    // orders for the next receipt
+	number     uint64                          // number of the last assigned span
+	received   map[string]uint64               // number of received items, by job
+	nodes      map[string]map[jobs.Node][]byte // partials of nodes, by job
+	blobs      map[string]map[jobs.Node]string // blobs of nodes, by job
+	failures   []wire.Failure
+	failedJobs []string // jobs of failures
+	alone      bool     // spans are assigned to run alone
+	audit      bool     // all partitions of new jobs are audited
+	auditors   []string
+	others     []string // workers other than w that have reported
+	holds      bool     // workers may hold large partials
+	durable    bool     // all received items are durable at once
+	mute       int      // number of reports that get no answer
+	garbled    int      // number of reports that get an invalid answer
+	refuse     int      // number of reports that are refused and whose worker is forgotten
+	every      time.Duration
 }
 
 func startLeader(t testing.TB, nc *nats.Conn, epoch uint64) *leader {
@@ -227,6 +228,7 @@ func (l *leader) take(r wire.Report) {
 func (l *leader) item(job string, item wire.Item) {
 	if item.Failure != nil {
 		l.failures = append(l.failures, *item.Failure)
+		l.failedJobs = append(l.failedJobs, job)
 		return
 	}
 	if item.Held != nil {
