@@ -123,7 +123,7 @@ func (c *testCluster) start(edit func(*worker.Config)) *testWorker {
 	w := &testWorker{t: c.t, log: &logtest.Log{}, ended: make(chan error, 1)}
 	cfg := worker.Config{
 		Cluster: c.cfg, Jobs: []jobs.Job{c.job}, Slots: 1, HTTP: "127.0.0.1:0",
-		Logger: slog.New(slog.NewTextHandler(w.log, nil)),
+		Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if edit != nil {
 		edit(&cfg)

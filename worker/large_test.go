@@ -8,10 +8,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
@@ -132,15 +134,23 @@ func TestLargePartialsLeave(t *testing.T) {
 	}
 }
 
+// lack are the parameters of a job whose partials have 34 MB. A worker with the least memory begins no
+// second partition before the first partial has left the memory.
+var lack = []string{"partitions=2", "length=4250000"}
+
 // TestLargePartialsSpill computes more partials than fit into memory, so that they move to the
 // spill folder.
 func TestLargePartialsSpill(t *testing.T) {
 	t.Parallel()
 	c := vectorCluster(t)
 	dir := t.TempDir()
-	c.start(func(cfg *worker.Config) { cfg.Memory, cfg.SpillDir = 64<<20, dir })
-	id := c.submit("partitions=13", "length=2500000")
-	c.await(id, "partitions=13", "length=2500000")
+	w := c.start(func(cfg *worker.Config) { cfg.Memory, cfg.SpillDir = 64<<20, dir })
+	id := c.submit(lack...)
+	c.await(id, lack...)
+	w.logged(`msg="Moved a partial to the spill folder" .*job=` + id + ` node=[0-9/]+ bytes=34000000`)
+	if n := w.log.Count("Wrote a held partial to storage"); n > 0 {
+		t.Errorf("%d partials were written to storage, want 0", n)
+	}
 }
 
 // TestLargePartialsSpillFails computes more partials than fit into memory without a spill folder,
@@ -157,7 +167,11 @@ func TestLargePartialsSpillFails(t *testing.T) {
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	id := c.submit("partitions=6", "length=2500000")
-	c.await(id, "partitions=6", "length=2500000")
-	w.logged(`Cannot write a partial to the spill folder, it stays in memory.* job=` + id + ` node=[0-9/]+ bytes=20000000`)
+	id := c.submit(append(lack, "hold=true")...)
+	c.checkpoint(id, "storage has the partial of the first partition", func(m store.Manifest) bool {
+		return slices.ContainsFunc(m.Nodes, func(n store.StoredNode) bool { return n.Blob != "" })
+	})
+	c.finish(id, lack...)
+	w.logged(`Cannot write a partial to the spill folder, it stays in memory.* job=` + id + ` node=[0-9/]+ bytes=34000000`)
+	w.logged(`msg="Wrote a held partial to storage" .*job=` + id + ` node=[0-9/]+ bytes=34000000`)
 }
