@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/bellwether-compute/bellwether/bench"
 	"github.com/bellwether-compute/bellwether/cmd/cli"
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -47,7 +48,10 @@ func TestMain(m *testing.M) {
 }
 
 func known() []jobs.Job {
-	return []jobs.Job{jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition), jobs.MustNew(scan.Definition)}
+	return []jobs.Job{
+		jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition), jobs.MustNew(scan.Definition),
+		jobs.MustNew(bench.Vectors),
+	}
 }
 
 // runCommand runs a command line in this process.

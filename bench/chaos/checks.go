@@ -3,14 +3,12 @@
 package chaos
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -243,27 +241,5 @@ func (c *cluster) checkRemains() {
 	}
 	if c.history.exits > len(ordered) {
 		c.history.violation("%d processes ended with the exit status of jobs, but jobs made %d exit", c.history.exits, len(ordered))
-	}
-	c.checkLogs()
-}
-
-// checkLogs records a violation for each data race and each panic in the logs of processes.
-func (c *cluster) checkLogs() {
-	files, err := filepath.Glob(filepath.Join(c.dir.logs, "*"))
-	if err != nil {
-		c.history.violation("%w", err)
-	}
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			c.history.violation("%w", err)
-		}
-		for line := range bytes.Lines(text) {
-			for _, never := range []string{"DATA RACE", "| panic: ", "| fatal error: "} {
-				if strings.Contains(string(line), never) {
-					c.history.violation("%s: %s", filepath.Base(name), bytes.TrimSpace(line))
-				}
-			}
-		}
 	}
 }

@@ -40,7 +40,8 @@ type Config struct {
 	// package cli, and the command nats calls ServeNATS.
 	Program string
 	// Command runs a command line of package cli in this process and returns the exit status.
-	// Program and Command know the jobs primes, montecarlo, probe and scan.
+	// Program and Command know the jobs primes, montecarlo, probe and scan,
+	// and the job Vectors of package bench.
 	Command func(ctx context.Context, args []string, out, errs io.Writer) (status int)
 	Out     io.Writer // writer that gets the timeline
 	// Parent is the folder in which Run makes a folder for logs and data. Run removes the folder of
@@ -113,7 +114,8 @@ func Run(ctx context.Context, cfg Config) error {
 		c.history.violation("%w", err)
 	}
 	c.checkRemains()
-	c.report()
+	c.checkLogs()
+	c.report(cfg.For)
 	if err := errors.Join(c.history.violations...); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%w\nthe logs of the processes are in %s", err, dir.top)
 	}

@@ -26,6 +26,8 @@ type history struct {
 	begun       map[string]time.Time
 	unconfirmed []op               // submissions without a reply
 	outcomes    map[string]outcome // outcomes of jobs, by job ID
+	spilled     int                // number of partials that workers moved to files
+	stored      int                // number of held partials that workers wrote to storage
 	violations  []error
 }
 
@@ -104,6 +106,14 @@ func (b *history) exited() {
 	defer b.mu.Unlock()
 	b.deaths = append(b.deaths, time.Now())
 	b.exits++
+}
+
+// moved adds to the numbers of partials that workers moved to files and wrote to storage.
+func (b *history) moved(spilled, stored int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spilled += spilled
+	b.stored += stored
 }
 
 func (b *history) submitted(id string, o op) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -90,12 +91,18 @@ func (c *cluster) newNode(number int) (m *node, err error) {
 	}
 	m.supervisor = procs.New(procs.Config{
 		Program: c.program,
-		Args:    append([]string{"worker", "--with-parent", "--slots", "1", "--memory", "64MiB", "--mtbf", "1m", "--allow", "probe", "--lease", c.on.lease().String()}, at...),
-		Env:     c.environment(),
-		Output:  m.log,
+		Args: append([]string{
+			"worker", "--with-parent", "--slots", strconv.Itoa(slots(number)), "--memory", "64MiB", "--mtbf", "1m", "--allow", "probe",
+			"--lease", c.on.lease().String(), "--log-level", "debug",
+		}, at...),
+		Env:    c.environment(),
+		Output: m.log,
 	})
 	return m, nil
 }
+
+// slots returns the number of slots of a node, which is 2 for every second node.
+func slots(number int) int { return 2 - number%2 }
 
 // link opens a link from the network of the node to the target.
 func (m *node) link(target string) (link *faults.TCPProxy, err error) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
@@ -15,8 +16,13 @@ import (
 // must take place.
 const minPlanned = 3
 
-// report prints the number of injections of each fault, and the outcomes of jobs.
-func (c *cluster) report() {
+// spillsFrom is the duration of faults from which on at least one partial must have been moved to a
+// file, and at least one held partial written to storage.
+const spillsFrom = 5 * time.Minute
+
+// report prints the number of injections of each fault, and the outcomes of jobs. The parameter
+// duration is the time during which faults were injected.
+func (c *cluster) report(duration time.Duration) {
 	b := c.history
 	b.mu.Lock()
 	fmt.Fprintf(b.out, "\n%-28s %5s %5s  %s\n", "fault", "plan", "done", "to the leader")
@@ -38,8 +44,12 @@ func (c *cluster) report() {
 	fmt.Fprintf(b.out, "\njobs        %s\n", counted(states))
 	fmt.Fprintf(b.out, "submitted   %d times without an acknowledgement\n", len(b.unconfirmed))
 	fmt.Fprintf(b.out, "partitions  %d executed, %d of them repeated\n", executed, repeated)
+	fmt.Fprintf(b.out, "partials    %d moved to files, %d written to storage by their holders\n", b.spilled, b.stored)
 	fmt.Fprintf(b.out, "processes   %d started, %d killed, %d made to exit by a job\n", len(b.pids), len(b.deaths)-b.exits, b.exits)
 	b.mu.Unlock()
+	if duration >= spillsFrom && (b.spilled == 0 || b.stored == 0) {
+		b.violation("%d partials were moved to files and %d written to storage, want some of each", b.spilled, b.stored)
+	}
 	for _, name := range never {
 		b.violation("%s was planned and never injected", name)
 	}

@@ -58,6 +58,8 @@ var workload = []func(*rand.Rand) op{
 		o.large = true
 		return o
 	},
+	func(r *rand.Rand) op { return vectorsOp(5, 20+r.IntN(20)) },
+	func(r *rand.Rand) op { return vectorsOp(20, 8+r.IntN(8)) }, // a worker has memory for three of the vectors
 	func(r *rand.Rand) op {
 		return op{
 			name: "primes", job: "primes", want: store.Completed,
@@ -105,6 +107,15 @@ func probeOp(name string, partitions int, faults ...string) op {
 	return op{
 		name: name, job: "probe", want: store.Completed,
 		params: []string{fmt.Sprintf("partitions=%d", partitions)}, faults: faults,
+	}
+}
+
+// vectorsOp returns an operation that adds up vectors of some megabytes each. The vectors are merged
+// in place, and their memory is reused.
+func vectorsOp(megabytes, vectors int) op {
+	return op{
+		name: fmt.Sprintf("sums of vectors of %d MB", megabytes), job: "vectors", want: store.Completed, large: true,
+		params: []string{fmt.Sprintf("partitions=%d", vectors), fmt.Sprintf("length=%d", megabytes*1_000_000/8)},
 	}
 }
 
