@@ -10,16 +10,20 @@
 //	    │          └──▶ Azurite ◀── proxy ◀── link ──┘
 //	    └── expect the result of 'run', or a failure, or a cancellation
 //
-// Each node has one worker process and separate links to NATS and storage. On Linux a node also has
-// a network namespace in which packets can be dropped. The NATS server is a process that may be
-// killed, because it syncs writes to disk before it acknowledges them. Azurite does not sync
-// writes, so it is stopped only by SIGTERM. Clients submit jobs with the CLI, cancel some jobs and
-// wait for the others. Some jobs fail, panic or end their worker's process on purpose.
+// Each node has one worker process and separate links to NATS and storage. The worker has memory
+// for few large partials, so it moves partials to files, and every second worker has two slots. On
+// Linux a node also has a network namespace in which packets can be dropped. The NATS server is a
+// process that may be killed, because it syncs writes to disk before it acknowledges them. Azurite
+// does not sync writes, so it is stopped only by SIGTERM. Clients submit jobs with the CLI, cancel
+// some jobs and wait for the others. Some jobs fail, panic or end their worker's process on
+// purpose.
 //
 // At the end of the given time all faults end. Each job must then end within [SettleWithin], with
 // the result of 'bellwether run', with the intended error, or cancelled. No acknowledged job may be
 // lost. The queue, the index of active jobs and the poison list must be empty, and no partial may
-// remain. All processes must end on SIGTERM, and no process or temporary file may remain.
+// remain. All processes must end on SIGTERM, and no process or temporary file may remain. In a run
+// of at least 5 minutes, workers must have moved large partials to files, and written some to
+// storage.
 //
 // # Seeds
 //
