@@ -121,6 +121,7 @@ func (c *call) operands() (list [][]byte, err error) {
 		}
 		for operand.Blob != "" {
 			if data, err = p.store.Partial(c.ctx, c.job.spec.ID, operand.Blob); err == nil {
+				p.sim.checks.operandSize(p, c.job, operand, len(data))
 				break
 			}
 			if c.ctx.Err() != nil || !errors.Is(err, store.ErrUnavailable) {
@@ -142,7 +143,7 @@ func (c *call) store(item wire.Item) (wire.Item, error) {
 		c.held = item.Partial.Data
 		return wire.Item{}, nil
 	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline:
-		partial := wire.Partial{Node: item.Partial.Node, MergedFor: item.Partial.MergedFor, Lacking: item.Partial.Lacking}
+		partial := wire.Partial{Node: item.Partial.Node, Size: uint64(len(item.Partial.Data)), MergedFor: item.Partial.MergedFor, Lacking: item.Partial.Lacking}
 		err := c.write(partial.Node, item.Partial.Data)
 		partial.Blob = c.blob
 		return wire.Item{Partial: &partial}, err

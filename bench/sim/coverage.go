@@ -122,6 +122,7 @@ seen: durable partial dropped
 seen: merge without skipped partitions
 seen: operand fetched
 seen: leader merges large partials
+seen: operand read from storage
 seen: worker without usable slots
 seen: new leader told of held nodes
 seen: new leader told of partials

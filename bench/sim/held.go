@@ -236,6 +236,16 @@ func (c *checks) holdsOn(p *process) {
 	}
 }
 
+// operandSize is called when a call has read an operand from storage. operandSize checks that the
+// leader has told the call's worker the size of the operand, because the worker reserves memory
+// before it reads the operand.
+func (c *checks) operandSize(p *process, j *job, operand wire.Partial, size int) {
+	c.sim.cover("seen: operand read from storage")
+	if operand.Size != uint64(size) {
+		c.sim.fail("%s reads an operand of job %s from a blob of %d bytes, the leader says %d", p.name, j.spec.ID, size, operand.Size)
+	}
+}
+
 // copied records that a worker has had the partial of a node in memory.
 type copied struct {
 	by     *process

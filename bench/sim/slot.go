@@ -190,7 +190,7 @@ func (s *slot) store(partials []jobs.Partial, items []wire.Item, then func()) {
 			for items[i].Held == nil && len(part.Data) > session.MaxInline && ctx.Err() == nil {
 				blob, err := p.store.PutPartial(ctx, id, part.Node, part.Data)
 				if written = append(written, blob); err == nil {
-					items[i] = wire.Item{Partial: &wire.Partial{Node: part.Node, Blob: blob}}
+					items[i] = wire.Item{Partial: &wire.Partial{Node: part.Node, Blob: blob, Size: uint64(len(part.Data))}}
 					break
 				}
 				p.pause(ctx, 100*time.Millisecond)

@@ -64,7 +64,7 @@ func storedNodes(nodes []ledger.FinishedNode, list []nodePartial) []store.Stored
 		case nodes[i].Ref == ledger.NoRef:
 			stored[i] = store.StoredNode{Node: p.node, Empty: true}
 		case p.blob != "":
-			stored[i] = store.StoredNode{Node: p.node, Blob: p.blob, Large: nodes[i].Large}
+			stored[i] = store.StoredNode{Node: p.node, Blob: p.blob, Size: p.size, Large: nodes[i].Large}
 		default:
 			stored[i] = store.StoredNode{Node: p.node, Data: p.data}
 		}

@@ -42,6 +42,7 @@ type activeJob struct {
 	manifest manifestState
 	blobs    blobState
 	merges   mergeState
+	largest  uint64 // size in bytes of the job's largest known partial
 
 	ending atomic.Bool // true if the job's end is decided, so that no more blobs are written
 	ended  bool        // the job's end is durable

@@ -362,7 +362,9 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 	for _, n := range m.Nodes {
 		ref := ledger.NoRef
 		if !n.Empty {
-			ref = t.partials.add(partial{data: n.Data, blob: n.Blob, job: j.spec.ID})
+			p := partial{data: n.Data, blob: n.Blob, size: n.Size, job: j.spec.ID}
+			j.noteSize(p.bytes())
+			ref = t.partials.add(p)
 		}
 		if n.Blob != "" {
 			j.blobs.exist = true

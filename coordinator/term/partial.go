@@ -15,6 +15,7 @@ import (
 type partial struct {
 	data []byte
 	blob string
+	size uint64 // size in bytes of a partial that is in a blob; 0 if an earlier version wrote the manifest or the report
 
 	job      string // ID of the node's job
 	inForest bool   // true if the node is, or was, in the ledger's forest
@@ -67,6 +68,21 @@ func (t *Term) dropPartial(ref ledger.Ref) {
 	if j := t.jobs.active[p.job]; j != nil && p.inForest && p.blob != "" {
 		j.blobs.gc.afterNext = append(j.blobs.gc.afterNext, p.blob)
 	}
+}
+
+// bytes returns the size of a partial in bytes, or 0 if the size is not known.
+func (p partial) bytes() uint64 { return max(p.size, uint64(len(p.data))) }
+
+// noteSize records the size in bytes of a partial of the job.
+func (j *activeJob) noteSize(size uint64) { j.largest = max(j.largest, size) }
+
+// operandSize returns the size of an operand in a blob. If the size is not known, operandSize
+// returns the size of the job's largest partial, so that the worker reserves enough memory.
+func (t *Term) operandSize(p partial) uint64 {
+	if j := t.jobs.active[p.job]; j != nil && p.size == 0 {
+		return j.largest
+	}
+	return p.size
 }
 
 // stored reports whether the bytes of a partial are in storage but not in memory.
@@ -129,7 +145,7 @@ func (t *Term) putPartial(j *activeJob, p *nodePartial) error {
 		blob, err := t.cfg.Store.PutPartial(ctx, j.spec.ID, p.node, p.data)
 		switch {
 		case err == nil:
-			p.blob = blob
+			p.blob, p.size = blob, uint64(len(p.data))
 		case errors.Is(err, store.ErrUnavailable) && j.ending.Load():
 			return nil
 		}

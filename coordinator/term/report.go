@@ -31,6 +31,7 @@ func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 	for _, n := range report.Nodes {
 		if j := t.jobs.active[n.Job]; j != nil {
 			j.blobs.exist = true // the worker may write the held partial to storage at any time
+			j.noteSize(n.Size)
 		}
 	}
 	if report.Hello != nil {
@@ -74,7 +75,7 @@ func (t *Term) storePartials(report *wire.JobReport, worker string, refs []ledge
 			stored.data, stored.blob = o.Data, o.Blob
 			failure = checkOutput(o)
 		} else {
-			stored.data, stored.blob = item.Partial.Data, item.Partial.Blob
+			stored.data, stored.blob, stored.size = item.Partial.Data, item.Partial.Blob, item.Partial.Size
 			failure = checkPartial(item.Partial, j.tree)
 		}
 		if failure != nil {
@@ -84,6 +85,9 @@ func (t *Term) storePartials(report *wire.JobReport, worker string, refs []ledge
 		}
 		if stored.blob != "" {
 			j.blobs.exist = true
+		}
+		if item.Partial != nil {
+			j.noteSize(stored.bytes())
 		}
 		refs = append(refs, t.partials.add(stored))
 	}
@@ -143,7 +147,7 @@ func (t *Term) withOperands(r ledger.Reply) wire.Receipt {
 				break
 			}
 			p := t.partials.use(refs[k])
-			call.Operands[k] = wire.Partial{Node: call.Node, Blob: p.blob}
+			call.Operands[k] = wire.Partial{Node: call.Node, Blob: p.blob, Size: t.operandSize(p)}
 			if p.data != nil || p.blob == "" {
 				call.Operands[k] = wire.NewPartial(call.Node, p.data)
 			}

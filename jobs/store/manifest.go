@@ -101,6 +101,7 @@ type StoredNode struct {
 	Blob  string    `cbor:"3,keyasint,omitempty"` // name of the partial's blob, which PutPartial has returned
 	Empty bool      `cbor:"4,keyasint,omitempty"`
 	Large bool      `cbor:"5,keyasint,omitempty"` // true if the partial is too large for messages, so that workers merge it
+	Size  uint64    `cbor:"6,keyasint,omitempty"` // size in bytes of the partial in Blob; 0 in manifests of earlier versions
 }
 
 // Contributor is a worker that ran partitions of the job. Each worker numbers the items that it

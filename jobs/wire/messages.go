@@ -184,9 +184,11 @@ type Partial struct {
 
 	MergedFor uint64 `cbor:"5,keyasint,omitempty"`
 
-	// Size is the size of the value in bytes, if the value is in a blob or is held by the worker Holder. Only
-	// operands have a Holder. For an operand with a Holder, Sum is the value's checksum, and Node is the node
-	// that the holder has reported.
+	// Size is the size of the value in bytes, if the value is in a blob or is held by the worker Holder. A
+	// leader that does not know the size of an operand in a blob sets Size to an estimate, or to 0.
+	//
+	// Only operands have a Holder. For an operand with a Holder, Sum is the value's checksum, and Node is the
+	// node that the holder has reported.
 	Size   uint64 `cbor:"6,keyasint,omitempty"`
 	Holder string `cbor:"7,keyasint,omitempty"`
 
