@@ -96,7 +96,8 @@
 //     durable node, because it is an operand of a later merge.
 //
 // A holder is told to store a node in three cases: the holder drains; another worker could not
-// fetch the node; or storing costs less than the expected loss of work (see worthStoring).
+// fetch the node; or storing costs less than the expected loss of work (see worthStoring). A
+// draining holder is told to release a durable node, which another worker may have stored.
 //
 // What can fail, step by step:
 //

@@ -212,13 +212,20 @@ func (j *job) dropSettled() {
 	})
 }
 
-// orderStores tells a worker which of its held nodes it should write to storage.
-func (l *Ledger) orderStores(w *worker) {
+// orderNodes tells a worker which of its held nodes it should write to storage. A draining worker is
+// also told to release nodes that are durable: another worker may have stored such a node, and then
+// the draining worker does not know that it may leave.
+func (l *Ledger) orderNodes(w *worker) {
 	for _, n := range w.nodes {
 		at := n.job.forest.holdingOf(w.id, n.node)
-		if at != nil && at.fragile() && (w.draining || at.held.storeWanted || l.worthStoring(w, n.job, at)) {
+		switch {
+		case at == nil:
+		case at.fragile() && (w.draining || at.held.storeWanted || l.worthStoring(w, n.job, at)):
 			s := w.share(n.job)
 			s.store = append(s.store, n.node)
+		case w.draining && at.durable:
+			s := w.share(n.job)
+			s.release = append(s.release, n.node)
 		}
 	}
 }

@@ -165,7 +165,7 @@ func (l *Ledger) completeReceipt(w *worker) {
 	}
 	l.sendAssignments(w)
 	l.checkUnknownJobs(w)
-	l.orderStores(w)
+	l.orderNodes(w)
 	w.shares = slices.DeleteFunc(w.shares, func(s *jobShare) bool {
 		if s.job.state == jobEnded {
 			w.sendEnded(s.job.spec.ID)
