@@ -86,6 +86,24 @@ func formatReceipt(r wire.Receipt) string {
 	return text + fmt.Sprintf(" every=%v", r.Every)
 }
 
+// formatHeldProgress prints what a job's progress says about large partials.
+func formatHeldProgress(p wire.JobProgress) string {
+	text := ""
+	if p.Unreported > 0 {
+		text += fmt.Sprintf(" unreported=%d", p.Unreported)
+	}
+	if p.HeldBytes+p.MergedBytes > 0 {
+		text += fmt.Sprintf(" held=%d merged=%d", p.HeldBytes, p.MergedBytes)
+	}
+	if p.MergeRate > 0 || p.MergeLeft > 0 {
+		text += fmt.Sprintf(" merge-rate=%.3g merge-left=%d", p.MergeRate, p.MergeLeft)
+	}
+	for _, m := range p.Merging {
+		text += fmt.Sprintf(" merging:%v@%s=%d,%v", m.Node, m.Worker, m.Bytes, m.For)
+	}
+	return text
+}
+
 func formatCall(function wire.Function, node jobs.Node) string {
 	if function == wire.Merge {
 		return fmt.Sprintf("Merge-%v", node)

@@ -32,7 +32,7 @@ import (
 //	                                a node computed and held, a held node that is in storage
 //	    holds JOB 2/0 [LACKING] [size=N]
 //	                                a node that the worker holds, of 1000 bytes if no size is given
-//	    1.3 JOB 0-10 *              a span that the worker holds; * if it runs
+//	    1.3 JOB 0-10 [* [N]]        a span that the worker holds; * if it runs, and N if N partitions have run
 //	    1.4 JOB Plan *              a call that the worker holds; Merge-2/0 for a merge
 //	tick D [times=N]                let D pass, then step a tick
 //	planned JOB partitions=N, plan-refused JOB
@@ -165,6 +165,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			if p.MergesLeft > 0 {
 				fmt.Fprintf(&b, " merges-left=%d", p.MergesLeft)
 			}
+			b.WriteString(formatHeldProgress(p))
 			b.WriteString("\n")
 		}
 		return b.String()
@@ -315,6 +316,9 @@ func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
 		}
 		if epoch, number, ok := strings.Cut(f[0], "."); ok {
 			held := wire.HeldSpan{ID: wire.SpanID{Epoch: s.number(epoch), Number: s.number(number)}, Job: f[1], Running: len(f) > 3}
+			if len(f) > 4 {
+				held.Done = s.number(f[4])
+			}
 			if '0' <= f[2][0] && f[2][0] <= '9' {
 				held.Span = s.span(f[2])
 			} else {
