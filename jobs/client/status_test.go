@@ -1,7 +1,9 @@
 package client
 
 import (
+	"reflect"
 	"testing"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -42,6 +44,41 @@ func TestStage(t *testing.T) {
 		}
 		if left, ok := s.Remaining(); ok && tt.stage != Mapping {
 			t.Errorf("%s: %v remain", tt.name, left)
+		}
+	}
+}
+
+// TestStatusOfLargePartials compares the status of a job with the leader's answer about the job's
+// large partials, and checks the stage and the remaining time in both parts of the job.
+func TestStatusOfLargePartials(t *testing.T) {
+	r := record{store.Spec{ID: "j"}, store.Manifest{State: Running, Partitions: 8, Executed: 1}}
+	mapping := wire.JobProgress{
+		Job: "j", State: "running", Partitions: 8, Done: 3, Executed: 5, Rate: 0.5, Workers: 2,
+		Unreported: 1, HeldBytes: 700, MergedBytes: 100, MergeRate: 50,
+		Merging: []wire.Merging{{Node: jobs.Node{Level: 2, Index: 1}, Worker: "w1", Bytes: 600, For: time.Second}, {Node: jobs.Node{Level: 1, Index: 0}, Worker: "w2"}},
+	}
+	merging := mapping
+	merging.Done, merging.Executed, merging.Unreported, merging.MergesLeft, merging.MergeLeft = 8, 10, 0, 3, 500
+	for _, tt := range []struct {
+		name      string
+		p         wire.JobProgress
+		stage     Stage
+		remaining time.Duration
+		live      Live
+	}{
+		{"mapping", mapping, Mapping, 8 * time.Second, Live{Workers: 2, Rate: 0.5, Unreported: 1, HeldBytes: 700, MergedBytes: 100, MergeRate: 50}},
+		{"merging", merging, Merging, 10 * time.Second, Live{Workers: 2, Rate: 0.5, HeldBytes: 700, MergedBytes: 100, MergeRate: 50, MergeLeft: 500}},
+	} {
+		s := newStatus(r, &wire.Jobs{Epoch: 1, Jobs: []wire.JobProgress{tt.p}})
+		tt.live.Merges = []Merge{{Node: "2/1", Worker: "w1", Bytes: 600, For: time.Second}, {Node: "1/0", Worker: "w2"}}
+		if s.Live == nil || !reflect.DeepEqual(*s.Live, tt.live) {
+			t.Errorf("%s: the leader's part of the status is %+v, want %+v", tt.name, s.Live, tt.live)
+		}
+		if remaining, ok := s.Remaining(); s.Stage() != tt.stage || !ok || remaining != tt.remaining {
+			t.Errorf("%s: stage %q, %v remain (known: %v), want %q and %v", tt.name, s.Stage(), remaining, ok, tt.stage, tt.remaining)
+		}
+		if s.Repeated != 2 { // the checkpoint contains none of the held partitions
+			t.Errorf("%s: %d executions are repeated, want 2", tt.name, s.Repeated)
 		}
 	}
 }
