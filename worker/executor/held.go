@@ -230,7 +230,8 @@ func (s *storing) write() (blob string, err error) {
 	err = s.storage.retry("write partial", func() (err error) {
 		blob, err = s.attempt()
 		return err
-	}, func(err error) bool { return !errors.Is(err, errUnread) && !errors.Is(err, store.ErrTooLarge) })
+	}, func(err error) bool { return !errors.Is(err, errUnread) && !errors.Is(err, store.ErrTooLarge) },
+		"node", s.held.Node.String(), "bytes", s.held.Size)
 	return blob, err
 }
 
