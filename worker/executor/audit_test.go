@@ -208,7 +208,8 @@ func TestAuditorIsBusy(t *testing.T) {
 	})
 	close(release)
 	f.wait("everything finished", func() bool { return f.has("j", 2, all(2)) })
-	if here.Load() != 2 || there.Load() != 2 || len(f.failures) > 0 {
+	// On a busy machine a slot may hear nothing for a moment and repeat its request.
+	if here.Load() != 2 || there.Load() < 2 || len(f.failures) > 0 {
 		t.Errorf("%d calls here and %d by the auditor, failures %v", here.Load(), there.Load(), f.failures)
 	}
 }
