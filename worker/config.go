@@ -107,12 +107,13 @@ type Config struct {
 	// permission is missing, the process logs what is missing and runs without the annotation.
 	PodDeletionCost bool
 
-	// SetGOMAXPROCS sets GOMAXPROCS of the whole program to Slots + 2, unless the environment sets
-	// GOMAXPROCS. SetGOMAXPROCS is meant for programs that are only a worker. Beside the goroutines
-	// of the slots, which may compute for seconds, one goroutine can then handle messages while
-	// another one copies the bytes of large partials. A message that had to wait for one of these
-	// goroutines would wait up to 10 ms, the time slice of a goroutine. On machines with more cores,
-	// the lower number keeps the garbage collector from using the cores of other processes.
+	// SetGOMAXPROCS sets GOMAXPROCS of the whole program to Slots + 2 until Run returns, unless the
+	// environment sets GOMAXPROCS. SetGOMAXPROCS is meant for programs that are only a worker.
+	// Beside the goroutines of the slots, which may compute for seconds, one goroutine can then
+	// handle messages while another one copies the bytes of large partials. A message that had to
+	// wait for one of these goroutines would wait up to 10 ms, the time slice of a goroutine. On
+	// machines with more cores, the lower number keeps the garbage collector from using the cores of
+	// other processes.
 	SetGOMAXPROCS bool
 
 	// Logger receives the log, whose lines contain the worker's ID under the key "self"; the

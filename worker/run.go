@@ -80,7 +80,7 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 		return err
 	}
 	if cfg.SetGOMAXPROCS && os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(cfg.Slots + 2)
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cfg.Slots + 2))
 	}
 	if cfg.LimitMemory {
 		limitMemory(cfg.Memory)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -177,4 +178,19 @@ func TestPodDeletionCost(t *testing.T) {
 	w := c.start(func(cfg *worker.Config) { cfg.PodDeletionCost = true })
 	w.logged(`msg="Cannot annotate the pod with the cost of its deletion" .*KUBERNETES_SERVICE_HOST`)
 	c.await(c.submit("partitions=10"), "partitions=10")
+}
+
+// The test runs alone, because GOMAXPROCS belongs to the whole program.
+func TestSetGOMAXPROCS(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "")
+	before := runtime.GOMAXPROCS(0)
+	w := newCluster(t).start(func(c *worker.Config) { c.Slots, c.SetGOMAXPROCS = 3, true })
+	w.awaitReady()
+	if n := runtime.GOMAXPROCS(0); n != 5 {
+		t.Errorf("GOMAXPROCS is %d while a worker with 3 slots runs, want 5", n)
+	}
+	w.end()
+	if n := runtime.GOMAXPROCS(0); n != before {
+		t.Errorf("GOMAXPROCS is %d after the worker has stopped, want %d", n, before)
+	}
 }
