@@ -319,6 +319,13 @@ var defects = []defect{
 		within: "1000",
 	},
 	{
+		name:   "a new leader does not know that executions are missing from the count",
+		file:   "coordinator/term/load.go",
+		old:    "Uncounted: m.Uncounted, ",
+		new:    "",
+		within: "2000",
+	},
+	{
 		name:   "a new leader does not know the sizes of partials in storage",
 		file:   "coordinator/term/load.go",
 		old:    "size: n.Size, ",

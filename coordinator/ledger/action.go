@@ -78,6 +78,7 @@ type Snapshot struct {
 	Nodes         []FinishedNode // finished nodes in the order of their partitions
 	Workers       []store.Contributor
 	Executed      uint64
+	Uncounted     bool
 	Builds        []string
 	Skipped       []uint64
 	Attempts      []store.Attempt

@@ -339,7 +339,7 @@ func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 		// If a worker and the leader both died, the worker's count of executions is lost, although
 		// other workers may have merged its results. Therefore the count of executions is raised to
 		// the number of partitions in the result.
-		if j.large || j.forest.root.large {
+		if j.uncounted || j.large || j.forest.root.large {
 			j.executed = max(j.executed, j.tree.Partitions()-uint64(j.skipped.len))
 		}
 		l.end(j, store.Completed, "", ref)

@@ -148,10 +148,14 @@
 //   - The leader's own worker makes a call in three cases: no other worker can make it; no other
 //     worker could begin it for 5 s; or the leader's worker holds all large operands of the call.
 //
-// The ledger accepts a plan from a call that any leader assigned. A merge or a result that was
-// computed for an earlier leader is dropped and computed again, because the earlier leader may have
-// skipped other partitions. For the same reason it is dropped if a partition was skipped, or a
-// skipped partition counts again, after this leader had assigned the call.
+// The ledger accepts a plan from a call that any leader assigned. The result of a merge is accepted
+// from a call of any leader too, if the result lacks the same partitions as this leader has skipped:
+// the result's bytes then equal those of a merge for this leader. The worker may no longer have the
+// operands of the merge, so without the result their partitions would run again. There is one
+// exception: if the job may skip partitions, a result that seems to lack none is accepted only from
+// a call of this leader, because earlier versions do not say what a result lacks. Any result of a
+// merge is dropped if it lacks other partitions, for example because a partition was skipped after
+// the call had been assigned. The result of Finish is accepted only from a call of this leader.
 //
 // # Assignments
 //

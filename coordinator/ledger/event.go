@@ -39,6 +39,7 @@ type JobAdded struct {
 	Nodes         []FinishedNode
 	Workers       []store.Contributor
 	Executed      uint64
+	Uncounted     bool
 	Builds        []string
 	Skipped       []uint64
 	Attempts      []store.Attempt

@@ -130,6 +130,9 @@ func formatSnapshot(s Snapshot) string {
 	if s.Executed > 0 {
 		text += fmt.Sprintf(" executed=%d", s.Executed)
 	}
+	if s.Uncounted {
+		text += " uncounted"
+	}
 	if !slices.Equal(s.Builds, []string{wire.UnknownBuild}) { // print builds only in scripts about builds
 		list("builds", len(s.Builds), func(i int) string { return s.Builds[i] })
 	}

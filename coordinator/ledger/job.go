@@ -34,6 +34,7 @@ type job struct {
 
 	contributors map[string]*contributor // workers that hold or held partitions of the job, by worker ID
 	executed     uint64                  // number of reported executions of finished partitions, including repeated executions
+	uncounted    bool                    // executions of finished partitions may be missing from executed: see onOutput
 	builds       builds
 	lastError    string
 	retried      retriedPartitions
@@ -117,7 +118,7 @@ func (l *Ledger) addJob(e JobAdded) {
 			Priority: e.Spec.Priority, PartitionTimeout: e.Spec.PartitionTimeout, Audit: e.Spec.Audit, Partitions: e.Partitions, Data: e.Data, InStore: e.InStore, ParamsSHA256: e.ParamsSHA256,
 		},
 		contributors: map[string]*contributor{},
-		executed:     e.Executed, builds: builds{list: slices.Clone(e.Builds)},
+		executed:     e.Executed, uncounted: e.Uncounted, builds: builds{list: slices.Clone(e.Builds)},
 		checkpoint: checkpointState{requestedAt: l.now - l.cfg.CheckpointEvery},
 		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, died) || slices.ContainsFunc(e.Calls, killed),
 		merges:     mergePlace{assigned: !e.CanMerge}, trial: trial{over: len(e.Nodes) > 0},

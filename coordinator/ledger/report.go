@@ -128,8 +128,8 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 }
 
 // onPartial handles a finished node in a worker's report. The result of a merge is dropped if it may lack
-// other partitions than those that this leader has skipped: an earlier leader assigned the merge, or since
-// the assignment a partition was skipped or a skipped partition counts again.
+// other partitions than those that this leader has skipped: an earlier leader may have assigned the merge,
+// or since the assignment a partition was skipped or a skipped partition counts again.
 func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
 	node := FinishedNode{Node: p.Node, Ref: ref, Size: len(p.Data), Large: p.Blob != ""}
 	switch {
@@ -144,13 +144,19 @@ func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
 			return
 		}
 		l.finish(j, node, true)
-	case p.MergedFor == l.cfg.Epoch && p.Lacking == j.lacking(j.tree.Span(p.Node)):
+	case p.Lacking == j.lacking(j.tree.Span(p.Node)) && (p.MergedFor == l.cfg.Epoch || j.setsLacking(p)):
 		j.builds.add(w.build())
+		j.uncounted = j.uncounted || p.MergedFor != l.cfg.Epoch
 		l.finish(j, node, false)
 	default:
 		l.dropPartials(ref)
 	}
 }
+
+// setsLacking reports whether Lacking describes the result of a merge, whichever leader assigned the
+// merge. Earlier versions of leaders and workers do not set Lacking. The value 0 is therefore
+// ambiguous, unless no leader may skip partitions of the job.
+func (j *job) setsLacking(p *wire.Partial) bool { return p.Lacking != 0 || j.spec.MaxSkipped == 0 }
 
 // completeReceipt adds to a worker's receipt the report interval, cuts, assignments, ended jobs,
 // and the numbers of the items that are received or durable.

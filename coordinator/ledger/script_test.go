@@ -22,7 +22,7 @@ import (
 //	add JOB [partitions=N] [priority=N] [attempts=N] [skip=N] [died] [cannot-merge] [past-trial] [audit=N]
 //	                                without partitions, the job is not planned
 //	    node 2/0 | node 0/4 -       a finished node of the manifest; - if it was skipped
-//	    worker W N | suspect LO-HI DEATHS[/LED] | attempt P N | executed N | skipped P
+//	    worker W N | suspect LO-HI DEATHS[/LED] | attempt P N | executed N | uncounted | skipped P
 //	    call FUNCTION [NODE] FAILED DEATHS/LED
 //	report W [hello=SLOTS [storage=S] [holds]] [seq=N] [conversation=N] [draining] [more] [lost=SLOTS] [lost-calls=N]
 //	    JOB FIRST: 2/0 !5 !!6       items: a node, a failure, a permanent failure
@@ -297,6 +297,8 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 			})
 		case "executed":
 			e.Executed = s.number(f[1])
+		case "uncounted":
+			e.Uncounted = true
 		case "skipped":
 			e.Skipped = append(e.Skipped, s.number(f[1]))
 		default:

@@ -85,6 +85,7 @@ type Manifest struct {
 	Calls         []CallRecord   `cbor:"20,keyasint,omitempty"` // failures of unfinished calls of Plan, Merge and Finish, and deaths of their workers
 	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds, the only build that may compute partials
 	SpecVersion   Version        `cbor:"22,keyasint,omitempty"` // version of the spec when the first manifest was written; used only while Sequence is 1
+	Uncounted     bool           `cbor:"23,keyasint,omitempty"` // true if executions of partitions in Nodes may be missing from Executed
 
 	Samples []Sample    `cbor:"30,keyasint,omitempty"` // progress of the job over time, for display
 	Retried []jobs.Span `cbor:"31,keyasint,omitempty"` // partitions that ran again after a failure or a worker's death, for display; may include neighbouring partitions
