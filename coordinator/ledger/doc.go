@@ -117,6 +117,8 @@
 //	  durable                         stays below the node at other holders takes its place
 //	a merge returns for an earlier    the result is used, unless it lacks other partitions than
 //	leader                            this leader has skipped
+//	this leader has not planned       the worker keeps the node, which is used when this leader has
+//	the node's job yet                the plan
 //	two workers hold one node         the second worker is told to release it
 //	two leaders                       nodes are released only on account of a durable manifest,
 //	                                  which the older leader cannot write, or because the worker

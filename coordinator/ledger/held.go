@@ -45,7 +45,8 @@ func (l *Ledger) reconcileNodes(w *worker, list []wire.HeldNode) {
 		s := w.share(j)
 		switch {
 		case j.ending(): // the worker learns of the job's end when the end is durable
-		case j.planned() && j.tree.Contains(n.Node) && l.hold(w, j, n):
+		case !j.planned(): // an earlier leader has planned the job, and this leader will get the same plan
+		case j.tree.Contains(n.Node) && l.hold(w, j, n):
 			held[heldNode{j, n.Node}] = true
 			w.nodes = append(w.nodes, heldNode{j, n.Node})
 		default:
