@@ -58,8 +58,8 @@ var workload = []func(*rand.Rand) op{
 		o.large = true
 		return o
 	},
-	func(r *rand.Rand) op { return vectorsOp(5, 20+r.IntN(20)) },
-	func(r *rand.Rand) op { return vectorsOp(20, 8+r.IntN(8)) }, // a worker has memory for three of the vectors
+	func(r *rand.Rand) op { return vectorsOp(5, 12+r.IntN(12)) },
+	func(r *rand.Rand) op { return vectorsOp(20, 5+r.IntN(5)) }, // a worker has memory for three of the vectors
 	func(r *rand.Rand) op {
 		return op{
 			name: "primes", job: "primes", want: store.Completed,
