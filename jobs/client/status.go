@@ -186,7 +186,20 @@ func newStatus(r record, live *wire.Jobs) Status {
 	if i < 0 || m.State.Final() {
 		return s
 	}
-	p := live.Jobs[i]
+	s.setLive(live.Jobs[i])
+	return s
+}
+
+// StatusOf returns a status that contains only a leader's answer about a job, as [Client.Map]
+// returns it, without the stored records of the job.
+func StatusOf(p Progress) Status {
+	s := Status{Spec: Spec{ID: p.Job}}
+	s.setLive(p)
+	return s
+}
+
+// setLive replaces the stored figures with those of a leader's answer.
+func (s *Status) setLive(p Progress) {
 	s.State, s.Partitions, s.Done, s.Executed, s.Skipped = State(p.State), p.Partitions, p.Done, p.Executed, p.Skipped
 	s.MergesLeft = p.MergesLeft
 	s.Live = &Live{
@@ -199,7 +212,6 @@ func newStatus(r record, live *wire.Jobs) Status {
 	if p.HeldBytes > 0 { // the checkpoint does not contain held partials, so use the leader's figures
 		s.Repeated = p.Executed - min(p.Executed, p.Done-min(p.Done, uint64(len(p.Skipped))))
 	}
-	return s
 }
 
 // done returns the number of finished partitions in the job's checkpoint.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -50,6 +51,16 @@ type (
 			Durable  uint64 `json:"durable"`
 			Failed   uint64 `json:"failed"`
 		} `json:"total"`
+		Left        *float64 `json:"left_ms"`
+		HeldBytes   uint64   `json:"held_bytes"`
+		MergedBytes uint64   `json:"merged_bytes"`
+		MergeRate   float64  `json:"merge_rate"`
+		Merges      []struct {
+			Node   string  `json:"node"`
+			Worker string  `json:"worker"`
+			Bytes  uint64  `json:"bytes"`
+			For    float64 `json:"for_ms"`
+		} `json:"merges"`
 		Tree    []struct{ Done uint64 }  `json:"tree"`
 		Errors  []struct{ Error string } `json:"errors"`
 		Holders []string                 `json:"holders"`
@@ -184,6 +195,36 @@ func TestAPI(t *testing.T) {
 	if c.get(api+"save?job="+short, &saved); !strings.Contains(saved, j.SHA256) || strings.Contains(saved, "<script>alert") || strings.Contains(saved, "src=") {
 		t.Errorf("the saved page lacks the result or is not alone, %d bytes", len(saved))
 	}
+}
+
+// TestLargePartials queries a job of large partials while it maps, and during its last merge.
+func TestLargePartials(t *testing.T) {
+	c := newCluster(t)
+	api := c.start(1, func(cfg *worker.Config) { cfg.ID = "w1" }) + "/api/v1/"
+	c.start(1, func(cfg *worker.Config) { cfg.ID = "w2" })
+	const partitions = 64
+	id := c.submitBlocks(partitions)
+	url := api + "jobs/" + id + "/map"
+	var m mapAnswer
+	c.until("partitions are left, and the time that they take is known", func() bool {
+		return c.get(url, &m) == 200 && 0 < m.Done && m.Done < partitions && m.Left != nil
+	})
+	if *m.Left <= 0 || m.HeldBytes < blockSize || m.Merges == nil {
+		t.Errorf("while the job maps: got %v ms left, %d bytes held and the merges %v", *m.Left, m.HeldBytes, m.Merges)
+	}
+	c.until("only the last merge is left, and the time that it takes is known", func() bool {
+		return c.get(url, &m) == 200 && m.Done == partitions && len(m.Merges) == 1 && m.Merges[0].Node == "6/0" && m.Merges[0].For > 0 && m.Left != nil
+	})
+	if merge := m.Merges[0]; merge.Worker != "w1" && merge.Worker != "w2" || merge.Bytes != 2*blockSize {
+		t.Errorf("last merge: got %+v", merge)
+	}
+	if m.HeldBytes < 2*blockSize || m.MergedBytes < 2*blockSize { // the operands of a merge may be held until its result is durable
+		t.Errorf("last merge: %d bytes are held and %d bytes are merged, want at least both operands", m.HeldBytes, m.MergedBytes)
+	}
+	if want := blockSize / m.MergeRate * 1000; math.Abs(*m.Left-want) > 1 {
+		t.Errorf("last merge: got %v ms left, want %v ms at %v bytes/s", *m.Left, want, m.MergeRate)
+	}
+	c.letEnd(id)
 }
 
 // TestWithoutFleet queries a job after all workers have left.

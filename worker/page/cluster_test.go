@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -83,6 +84,45 @@ func (p stepsParams) Map(ctx context.Context, partition uint64) (uint64, error) 
 	}
 }
 
+// blocks is a job with partials of 300 KB. The merge that returns the root waits until the file
+// Release exists. Each partial begins with the number of its partitions, the number of the job's
+// partitions, and the name of the file.
+var blocks = jobs.MustNew(jobs.Definition[blocksParams, []byte, string]{
+	Name: "blocks", Version: "1", Defaults: blocksParams{Partitions: 1}, Codec: jobs.Raw{},
+	Plan: func(_ context.Context, p blocksParams) (jobs.Plan, error) {
+		return jobs.Plan{Partitions: p.Partitions}, nil
+	},
+	Open: func(_ context.Context, p blocksParams, _ jobs.Plan) (jobs.Mapper[[]byte], error) { return p, nil },
+	Merge: func(left, right []byte) ([]byte, error) {
+		left[0] += right[0]
+		for release := string(left[2:bytes.IndexByte(left, '\n')]); left[0] == left[1]; time.Sleep(10 * time.Millisecond) {
+			if _, err := os.Stat(release); err == nil {
+				break
+			}
+		}
+		return left, nil
+	},
+	Finish: func(context.Context, blocksParams, []byte) (string, error) { return "merged", nil },
+})
+
+type blocksParams struct {
+	Partitions uint64        `json:"partitions" min:"1"`
+	Sleep      time.Duration `json:"sleep"`
+	Release    string        `json:"release"`
+}
+
+const blockSize = 300_000
+
+func (p blocksParams) Map(ctx context.Context, _ uint64) ([]byte, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(p.Sleep):
+	}
+	block := append([]byte{1, byte(p.Partitions)}, p.Release+"\n"...)
+	return append(block, make([]byte, blockSize-len(block))...), nil
+}
+
 // testCluster is a NATS server and workers in this process.
 type testCluster struct {
 	t       testing.TB
@@ -156,7 +196,7 @@ func (c *testCluster) startProcess() (kill func()) {
 }
 
 func workerConfig(where cluster.Config, slots int, log *slog.Logger) worker.Config {
-	return worker.Config{Cluster: where, Jobs: []jobs.Job{steps}, Slots: slots, Version: "v1.2.3", Logger: log}
+	return worker.Config{Cluster: where, Jobs: []jobs.Job{steps, blocks}, Slots: slots, Version: "v1.2.3", Logger: log}
 }
 
 // runWorker runs a worker until the process is killed or its standard input ends.
@@ -190,12 +230,23 @@ func (c *testCluster) submit(p stepsParams, options client.SubmitOptions) string
 	if p.Fail == 0 {
 		p.Fail = 1 << 62
 	}
-	params, err := steps.EncodeParams(p)
+	return c.submitJob(steps, p, options)
+}
+
+// submitBlocks submits the job blocks.
+func (c *testCluster) submitBlocks(partitions uint64) string {
+	c.t.Helper()
+	return c.submitJob(blocks, blocksParams{Partitions: partitions, Sleep: 100 * time.Millisecond, Release: c.release}, client.SubmitOptions{})
+}
+
+func (c *testCluster) submitJob(job jobs.Job, p any, options client.SubmitOptions) string {
+	c.t.Helper()
+	params, err := job.EncodeParams(p)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	options.Params = params
-	id, err := c.client.Submit(c.t.Context(), steps, options)
+	id, err := c.client.Submit(c.t.Context(), job, options)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -25,8 +25,9 @@
 //	/api/v1/poisoned?after=&limit=  submissions that no leader begins any more, by name
 //	/api/v1/jobs/ID                 a job, with its parameters, failures and result
 //	/api/v1/jobs/ID/map?window=LO:STEP:CELLS&window=…
-//	                                live figures of an active job, and for each window how
-//	                                many partitions of each cell are in which state
+//	                                live figures of an active job, the running merges of its
+//	                                large partials, and for each window how many partitions
+//	                                of each cell are in which state
 //	/api/v1/jobs/ID/samples         the job's life so far, from its checkpoint
 //	/api/v1/save?job=&window=       one HTML file with the page and its data
 //	/api/v1/events?job=&show=&before=&after=

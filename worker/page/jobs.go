@@ -199,6 +199,12 @@ type mapAnswer struct {
 	Trouble    string  `json:"trouble"` // reason why the job does not advance, or the last failure
 	Error      string  `json:"error"`   // reason why the other members are unknown: no leader answers, or the job is not active
 
+	Left        *float64      `json:"left_ms"`      // estimated time until all partitions are finished, or until all merges of large partials are finished; null if unknown
+	HeldBytes   uint64        `json:"held_bytes"`   // size in bytes of the large partials that workers hold
+	MergedBytes uint64        `json:"merged_bytes"` // size in bytes of the large partials that merges have returned since the current leader began
+	MergeRate   float64       `json:"merge_rate"`   // the same in bytes per second, over the last seconds
+	Merges      []mergeAnswer `json:"merges"`       // merges of large partials that are running, at most twenty
+
 	Elapsed     float64           `json:"elapsed_ms"`    // time since the job began
 	Checkpoint  *float64          `json:"checkpoint_ms"` // time since the last checkpoint; null before this leader's first checkpoint
 	Total       wire.Cell         `json:"total"`         // numbers of partitions by state, in the whole job
@@ -207,6 +213,14 @@ type mapAnswer struct {
 	OtherErrors uint64            `json:"other_errors"`
 	Holders     []string          `json:"holders"` // IDs of the workers to which the windows refer
 	Windows     []windowAnswer    `json:"windows"`
+}
+
+// mergeAnswer is a merge of large partials that runs on a worker.
+type mergeAnswer struct {
+	Node   string  `json:"node"` // position of the result in the aggregation tree: level/index
+	Worker string  `json:"worker"`
+	Bytes  uint64  `json:"bytes"`  // size in bytes of the operands that workers hold
+	For    float64 `json:"for_ms"` // time since the merge began
 }
 
 // windowAnswer is the map of one window of partitions. A run describes consecutive equal cells by
@@ -279,7 +293,15 @@ func newMapAnswer(ctx context.Context, c *client.Client, id string, windows []cl
 	a := mapAnswer{
 		State: progress.State, Partitions: progress.Partitions, Done: progress.Done, MergesLeft: progress.MergesLeft, Executed: progress.Executed,
 		Rate: progress.Rate, Workers: progress.Workers, Trouble: progress.Trouble,
+		HeldBytes: progress.HeldBytes, MergedBytes: progress.MergedBytes, MergeRate: progress.MergeRate, Merges: []mergeAnswer{},
 		Tree: []wire.TreeNode{}, Errors: []wire.ErrorCount{}, Holders: []string{}, Windows: []windowAnswer{},
+	}
+	status := client.StatusOf(progress)
+	if left, known := status.Remaining(); known {
+		a.Left = new(milliseconds(left))
+	}
+	for _, merge := range status.Live.Merges {
+		a.Merges = append(a.Merges, mergeAnswer{merge.Node, merge.Worker, merge.Bytes, milliseconds(merge.For)})
 	}
 	if err != nil || m == nil {
 		return a, err

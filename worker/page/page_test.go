@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +123,38 @@ func TestViews(t *testing.T) {
 	if err := c.client.Cancel(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestLargeView views a job of large partials during its last merge, in windows of two widths, and
+// after its end.
+func TestLargeView(t *testing.T) {
+	b := newBrowser(t)
+	c := newCluster(t)
+	url := c.start(1, func(cfg *worker.Config) { cfg.ID = "w1" })
+	c.start(1, func(cfg *worker.Config) { cfg.ID = "w2" })
+	id := c.submitBlocks(16)
+	b.do(chromedp.EmulateViewport(1400, 900))
+	b.open(url + "/?light&job=" + id)
+	b.until(`view.map && view.map.merges.some(m => m.node === "4/0") && view.map.left_ms !== null`)
+	if text := look[string](b, `$("mt").tBodies[0].innerText`); !regexp.MustCompile(`^4/0\s+w[12]\s+586 KiB\s+[0-9.]+ s$`).MatchString(strings.TrimSpace(text)) {
+		t.Errorf("merges under way: got %q", text)
+	}
+	for _, want := range []string{`Partials held\s+[0-9.]+ [KM]iB`, `Bytes merged\s+[0-9.]+ [KM]iB`, `Merge rate\s+[0-9.]+ ([KM]i)?B/s`, `Merges under way\s+1\s+on 1 worker`} {
+		if text := look[string](b, `$("largestats").innerText`); !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("figures of large partials: got %q, want %s", text, want)
+		}
+	}
+	if text := look[string](b, `$("jobstats").innerText`); !regexp.MustCompile(`Time left\s+[0-9].*\s+until all is merged`).MatchString(text) {
+		t.Errorf("figures of the job: got %q", text)
+	}
+	for _, width := range []int{1400, 360} {
+		b.at(width)
+		b.wantAccessible(fmt.Sprintf("large partials at %d pixels", width))
+		b.shot(fmt.Sprintf("large-light-%d", width))
+	}
+	c.letEnd(id)
+	b.until(`view.job.state === "completed" && $("largestats").hidden && $("mt").hidden && $("h-merges").hidden`)
+	b.wantNoErrors()
 }
 
 // TestLeaderKilled kills the leader's process while the page is open.

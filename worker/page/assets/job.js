@@ -92,7 +92,9 @@ function drawFigures() {
 	const n = partitions(), s = shown(), at = replay === null ? life() : replay, v = speed(at), rest = Math.max(0, n - s.done);
 	const ended = view.job && ENDED.includes(view.job.state) && replay === null;
 	const again = Math.max(0, s.executed - s.done);
-	let left = ["Time left", rest && v.mean ? span(rest / v.mean) : "–", rest && v.high ? span(rest / v.high) + " – " + span(rest / v.low) : ""];
+	const large = replay === null && hasLargePartials();
+	let left = large ? ["Time left", view.map.left_ms === null ? "–" : span(view.map.left_ms / 1000), rest ? "until all is mapped" : "until all is merged"]
+		: ["Time left", rest && v.mean ? span(rest / v.mean) : "–", rest && v.high ? span(rest / v.high) + " – " + span(rest / v.low) : ""];
 	if (ended) left = [view.job.state === "completed" ? "Took" : "Ended after", span(life() / 1000), plural("leader", view.job.epochs.length)];
 	const merges = replay === null && isLive() && view.map.merges_left;
 	const checkpoint = isLive() && replay === null ? view.map.checkpoint_ms === null ? "no checkpoint yet" : "checkpoint " + span(view.map.checkpoint_ms / 1000) + " ago" : "from checkpoints";
@@ -118,6 +120,29 @@ function drawFigures() {
 	setText($("attext"), span(at / 1000) + " of " + span(life() / 1000));
 	$("now").disabled = replay === null;
 	$("play").disabled = !(view.samples?.samples.length > 1);
+}
+
+// hasLargePartials tells whether workers hold large partials of the job now.
+const hasLargePartials = () => isLive() && Boolean(view.map.held_bytes || view.map.merged_bytes);
+
+// drawLarge shows the large partials of a job, and the merges of them that workers run.
+function drawLarge() {
+	const m = view.map, large = replay === null && hasLargePartials();
+	for (const id of ["largestats", "h-merges", "mt"]) $(id).hidden = !large;
+	if (!large) return;
+	stats($("largestats"), [
+		["Partials held", bytes(m.held_bytes), "by workers"],
+		["Bytes merged", bytes(m.merged_bytes), "since the leader began"],
+		["Merge rate", [bytes(Math.round(m.merge_rate)), small("/s")], "last seconds"],
+		["Merges under way", count(m.merges.length), m.merges.length ? "on " + plural("worker", new Set(m.merges.map(merge => merge.worker)).size) : "none"],
+	]);
+	fillRows($("mt").tBodies[0], m.merges.length ? m.merges : [null], merge => merge?.node, mergeRow);
+}
+
+function mergeRow(merge) {
+	if (!merge) return el("tr", {}, el("td", { className: "q", colSpan: 4 }, "No merge is under way."));
+	return el("tr", {}, el("td", { className: "n" }, merge.node), el("td", { className: "n" }, merge.worker),
+		el("td", { className: "n r" }, bytes(merge.bytes)), el("td", { className: "n r" }, span(merge.for_ms / 1000)));
 }
 
 function drawRate() {
@@ -215,6 +240,7 @@ function drawFailures() {
 // drawMoment shows the job at the shown moment.
 function drawMoment() {
 	drawFigures();
+	drawLarge();
 	drawRate();
 	drawMap();
 }
