@@ -537,15 +537,20 @@ func TestSubmissionIsCountedBeforeTheFirstWorker(t *testing.T) {
 	}
 	consumer := func(pending uint64, unacknowledged int) natsjs.ConsumerConfig {
 		t.Helper()
-		c, err := js.Consumer(t.Context(), "bellwether-test-queue", "receivers")
-		if err != nil {
-			t.Fatal(err)
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) { // the server counts a message after it has acknowledged it
+			c, err := js.Consumer(t.Context(), "bellwether-test-queue", "receivers")
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := c.CachedInfo()
+			if i.NumPending == pending && i.NumAckPending == unacknowledged {
+				return i.Config
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%d messages are pending and %d are not acknowledged, want %d and %d",
+					i.NumPending, i.NumAckPending, pending, unacknowledged)
+			}
 		}
-		if i := c.CachedInfo(); i.NumPending != pending || i.NumAckPending != unacknowledged {
-			t.Errorf("%d messages are pending and %d are not acknowledged, want %d and %d",
-				i.NumPending, i.NumAckPending, pending, unacknowledged)
-		}
-		return c.CachedInfo().Config
 	}
 	before := consumer(1, 0)
 	worker := open(t, nc, jetstream.Config{})
