@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/jobs/client"
@@ -18,7 +19,9 @@ func (a *app) workersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "workers",
 		Short: "List the cluster's workers, and how many of them run each kind of job",
-		Args:  cobra.NoArgs,
+		Long: `List the cluster's workers, and how many of them run each kind of job. HELD is the
+size of the large partials that a worker holds, in memory and in its spill folder.`,
+		Args: cobra.NoArgs,
 		RunE: a.onCluster(func(ctx context.Context, c *client.Client) error {
 			answer, err := c.Workers(ctx)
 			if err != nil {
@@ -26,28 +29,30 @@ func (a *app) workersCommand() *cobra.Command {
 			}
 			workers := append([]client.Worker{}, answer.Workers...) // JSON prints an empty list as [], but nil as null
 			a.warnOfBuilds(workers)
-			return a.show(workers, func(w io.Writer) {
-				row(w, "ID", "HOST", "PID", "SLOTS", "LOST", "LEADER", "STATE", "UP", "BUILD", "VERSION")
-				for _, k := range workers {
-					leads := ""
-					if k.Leader {
-						leads = "leads"
-					}
-					row(w, k.ID, k.Host, k.PID, k.Slots, k.Lost, leads, k.State, duration(time.Since(k.Since).Round(time.Second)), k.Build, k.Version)
-				}
-				if answer.More > 0 {
-					row(w, fmt.Sprintf("and %d more", answer.More))
-				}
-				if len(answer.Kinds) > 0 {
-					row(w)
-					row(w, "JOB", "VERSION", "WORKERS")
-				}
-				for _, k := range answer.Kinds {
-					row(w, k.Name, k.Version, k.Workers)
-				}
-			})
+			return a.show(workers, func(w io.Writer) { workersTable(w, answer) })
 		}),
 		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+}
+
+func workersTable(w io.Writer, answer client.Workers) {
+	row(w, "ID", "HOST", "PID", "SLOTS", "LOST", "LEADER", "STATE", "HELD", "UP", "BUILD", "VERSION")
+	for _, k := range answer.Workers {
+		leads := ""
+		if k.Leader {
+			leads = "leads"
+		}
+		row(w, k.ID, k.Host, k.PID, k.Slots, k.Lost, leads, k.State, humanize.Bytes(k.Usage.NodeBytes), duration(time.Since(k.Since).Round(time.Second)), k.Build, k.Version)
+	}
+	if answer.More > 0 {
+		row(w, fmt.Sprintf("and %d more", answer.More))
+	}
+	if len(answer.Kinds) > 0 {
+		row(w)
+		row(w, "JOB", "VERSION", "WORKERS")
+	}
+	for _, k := range answer.Kinds {
+		row(w, k.Name, k.Version, k.Workers)
 	}
 }
 

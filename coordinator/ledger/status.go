@@ -26,6 +26,7 @@ func (l *Ledger) workerInfo(w *worker) wire.WorkerInfo {
 	return wire.WorkerInfo{
 		ID: w.id, Host: w.hello.Host, PID: w.hello.PID, Slots: w.slots, Since: w.hello.Since,
 		Lost: w.hello.Slots - w.slots, Leader: w.id == l.cfg.Self, State: l.workerState(w), Build: w.build(), Version: w.hello.Version,
+		Usage: w.usage,
 	}
 }
 
@@ -51,7 +52,7 @@ func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, 
 	to := min(from+limit, len(l.workers))
 	for _, w := range l.workers[from:to] {
 		info := l.workerInfo(w)
-		info.Usage, info.LostAt = w.usage, w.lostAt
+		info.LostAt = w.lostAt
 		for _, a := range w.assignments {
 			if a.call != nil {
 				continue

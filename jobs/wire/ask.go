@@ -32,11 +32,11 @@ type WorkerInfo struct {
 	Lost    int    `cbor:"9,keyasint,omitempty" json:"lost"`     // number of slots that are occupied by code that does not return
 	Build   string `cbor:"8,keyasint,omitempty" json:"build"`    // compiler and architecture of the worker's program, such as "amd64/v1 go1.26.0"
 	Version string `cbor:"10,keyasint,omitempty" json:"version"` // version of the worker's program; empty for older programs
+	Usage   Usage  `cbor:"22,keyasint,omitzero" json:"usage"`    // the worker's use of its machine, according to its last report
 
 	// The fields from Busy on are set only in answers to a WorkerQuery.
 	Busy    int           `cbor:"20,keyasint,omitempty" json:"busy"`    // number of slots that run a span
 	Spans   int           `cbor:"21,keyasint,omitempty" json:"spans"`   // number of spans that the worker holds, including running spans
-	Usage   Usage         `cbor:"22,keyasint,omitzero" json:"usage"`    // the worker's use of its machine, according to its last report
 	Cost    float64       `cbor:"23,keyasint,omitempty" json:"cost"`    // work that a death of the worker would lose, in slot-seconds
 	Running []RunningSpan `cbor:"24,keyasint,omitempty" json:"running"` // running spans; at most the first MaxRunning
 	LostAt  []int         `cbor:"25,keyasint,omitempty" json:"lost_at"` // numbers of the lost slots, from 0; only numbers below MaxRunning
