@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,9 +100,9 @@ func (w *Worker) memoryChanged() {
 }
 
 // checkMemory frees memory if memory is short: it drops durable partials, and if partials cannot be
-// moved to files, it writes some of them to storage. checkMemory is called when memory becomes short,
-// and after each receipt while it is short. If memory is still short, checkMemory makes
-// slots wait.
+// moved to files, it writes some of them to storage. If memory is still short, checkMemory makes
+// slots wait. checkMemory is called when memory becomes short, and after each receipt while it is
+// short.
 func (w *Worker) checkMemory() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -227,8 +228,9 @@ func (s *storing) write() (blob string, err error) {
 	case <-s.storage.ctx.Done():
 		return "", s.storage.ctx.Err()
 	}
-	err = s.storage.retry("write partial", func() (err error) {
-		blob, err = s.attempt()
+	err = s.storage.retry("write partial", func() error {
+		name, err := s.attempt()
+		blob = cmp.Or(name, blob) // an earlier attempt may have taken effect
 		return err
 	}, func(err error) bool { return !errors.Is(err, errUnread) && !errors.Is(err, store.ErrTooLarge) },
 		"node", s.held.Node.String(), "bytes", s.held.Size)
