@@ -53,6 +53,9 @@ func (m vectorMapper) Map(ctx context.Context, partition uint64) ([]float64, err
 	return m.Fill(ctx, partition, nil)
 }
 
+// PartialBytes implements [jobs.Sizer].
+func (m vectorMapper) PartialBytes() int64 { return 8 * int64(m.length) }
+
 func (m vectorMapper) Fill(_ context.Context, partition uint64, spare []float64) ([]float64, error) {
 	if len(spare) != m.length {
 		spare = make([]float64, m.length)

@@ -17,8 +17,8 @@ type Plan struct {
 // called from several goroutines at once. The caller owns the returned value: Merge
 // may change it.
 //
-// A Mapper may also implement one of [Forker], [Filler] and [Streamer], and [Cleaner]. If a Mapper
-// implements [io.Closer], Close is called once, after the last Map has returned.
+// A Mapper may also implement one of [Forker], [Filler] and [Streamer], and [Cleaner] and [Sizer]. If a
+// Mapper implements [io.Closer], Close is called once, after the last Map has returned.
 type Mapper[T any] interface {
 	Map(ctx context.Context, partition uint64) (T, error)
 }
@@ -40,6 +40,14 @@ type Forker[T any] interface {
 // result refers to the written data. CleanUp is not called if the process ends before the job.
 type Cleaner interface {
 	CleanUp(ctx context.Context) error
+}
+
+// Sizer is an optional interface of a [Mapper] whose partials are large. PartialBytes returns about
+// how many bytes of memory a partial takes. A worker then respects its memory limit from the first
+// partition on. Without a Sizer, a worker learns the size from the first partial, and the first
+// partitions of several slots may together exceed the limit.
+type Sizer interface {
+	PartialBytes() int64
 }
 
 // Streamer is an optional interface of a [Mapper] that computes several partitions at once, for

@@ -328,7 +328,13 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 		}
 		pool.share = sharing[T]()
 	}
+	partialBytes := int64(0)
+	if sizer, ok := mapper.(Sizer); ok {
+		partialBytes = sizer.PartialBytes()
+	}
 	return &Task{
+		partialBytes: partialBytes,
+
 		mapper: mapper,
 		stack: func(a Audit) Stack {
 			s := &stack[T]{tree: tree, mapper: mapper, merge: m, codec: b.def.Codec, pool: pool}

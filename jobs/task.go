@@ -16,7 +16,12 @@ type Task struct {
 	sums   func(ctx context.Context, partitions []uint64, progress *Progress) ([]SHA256, error)
 	forest func() forest
 	spares func(get func(size int) []byte, put func([]byte)) bool
+
+	partialBytes int64
 }
+
+// PartialBytes returns the size that the mapper's [Sizer] gives, or 0.
+func (t *Task) PartialBytes() int64 { return t.partialBytes }
 
 // Spares lets a [Filler] reuse memory that the caller no longer needs. The function get returns the
 // memory of an encoded partial of the job, or nil if the caller has no spare memory. If size is not

@@ -136,7 +136,7 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 // account updates the amount of memory that is attributed to the slot: the memory of its merge
 // stack, and of the partials of the next partitions.
 func (s *slot) account(t *task, span jobs.Span, next uint64) {
-	size := t.size()
+	size := cmp.Or(t.size(), t.expected)
 	if s.w.held == nil || size == 0 && s.uses == 0 {
 		return
 	}

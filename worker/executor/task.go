@@ -37,6 +37,7 @@ type task struct {
 	took        atomic.Int64   // slot time in nanoseconds of all partitions that have run so far
 	partialSize atomic.Int64   // size in bytes of the largest held partial of the job when it is decoded; 0 before the first one
 	work        workID         // identifies similar jobs; set before opened
+	expected    int64          // size in bytes of a large partial according to the job's Sizer, or 0; set before opened
 	likelySize  int64          // size in bytes of the largest held partial of the last similar job, or 0; set before opened
 }
 
@@ -134,6 +135,9 @@ func (t *task) announce(opened *jobs.Task, err error) bool {
 		return false
 	}
 	t.opened, t.stacks = opened, make([]jobs.Stack, w.cfg.Slots)
+	if t.expected > 0 {
+		w.held.Expect(id, t.expected)
+	}
 	w.session.Opened(id)
 	w.work.Broadcast()
 	return true
@@ -181,6 +185,9 @@ func (t *task) open() (*jobs.Task, error) {
 		t.work = newWorkID(o.Kind, params)
 		t.likelySize = t.w.sizes.get(t.work)
 		t.reuses = opened.Spares(t.spare, t.w.held.Reuse)
+		if bytes := opened.PartialBytes(); bytes > session.MaxInline {
+			t.expected = bytes
+		}
 	}
 	return opened, t.fork(opened)
 }

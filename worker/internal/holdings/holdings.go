@@ -86,7 +86,7 @@ type Holdings struct {
 	reserves int            // number of reservations for which others wait
 	waiting  []*Reservation // reservations that are not granted yet, in order
 	stacks   int64
-	largest  map[string]int64 // size in bytes of the largest partial so far, by job
+	largest  map[string]int64 // size in bytes of the largest partial so far, or of the expected partials, by job
 	spares   spares
 	unused   *time.Timer // calls freeUnused while there is spare memory
 	retryAt  time.Time   // time of the next attempt after a failed write to the spill folder
@@ -450,6 +450,17 @@ func (h *Holdings) readFile(p *part, to []byte, offset int64) error {
 		return fmt.Errorf("read node %v of job %s, %d bytes, from the spill folder: %w", p.node, p.job, p.size, err)
 	}
 	return nil
+}
+
+// Expect says how large the partials of a job will be, until DropJob is called.
+func (h *Holdings) Expect(job string, bytes int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.short()
+	h.largest[job] = max(h.largest[job], bytes)
+	if h.short() != before {
+		h.cfg.Changed()
+	}
 }
 
 // Use adds n, which may be negative, to the number of bytes that the merge stacks of slots use.
