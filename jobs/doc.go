@@ -100,7 +100,8 @@
 //
 // For large partials, such as vectors of numbers, use the codec [Vector] or [Raw], a Merge that changes
 // its left operand and returns it, and a mapper that is a [Filler]. The package's example of Filler is
-// such a job. If the result is large too, Finish returns an [Attachment].
+// such a job. If the mapper is also a [Sizer], a worker knows the size of the partials before it has
+// computed one. If the result is large too, Finish returns an [Attachment].
 //
 // # Errors
 //

@@ -43,6 +43,9 @@ func (p spectrumParams) Map(ctx context.Context, partition uint64) ([]float64, e
 	return p.Fill(ctx, partition, nil)
 }
 
+// PartialBytes lets a worker respect its memory limit from the first vector on.
+func (p spectrumParams) PartialBytes() int64 { return 8 * int64(p.Length) }
+
 // resize returns a vector with the given length, in the memory of spare if spare has this length.
 func resize(spare []float64, length int) []float64 {
 	if len(spare) != length {
