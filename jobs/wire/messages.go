@@ -174,8 +174,9 @@ type Output struct {
 }
 
 // Partial is a finished node with its encoded value. If the value is too large for a message, Blob is the name
-// of the blob that contains the value, or Holder is the worker that holds it. MergedFor is 0 if the worker computed the node from its partitions. If a
-// call of Merge returned the value, MergedFor is the epoch of the leader that chose the operands.
+// of the blob that contains the value, or Holder is the worker that holds it. MergedFor is 0 if the worker
+// computed the node from its partitions. If a call of Merge returned the value, MergedFor is the epoch of the
+// leader that chose the operands.
 type Partial struct {
 	Node jobs.Node `cbor:"1,keyasint"`
 	Data []byte    `cbor:"2,keyasint,omitempty"`
