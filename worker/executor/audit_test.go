@@ -200,6 +200,12 @@ func TestAuditorIsBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sub.Unsubscribe() })
+	var requests atomic.Int64
+	asked, err := f.nc.Subscribe(f.subjects.Audit("b"), func(*nats.Msg) { requests.Add(1) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = asked.Unsubscribe() })
 	f.assign("j", counting(&here), 0, 2, jobs.Span{Lo: 0, Hi: 1}, jobs.Span{Lo: 1, Hi: 2})
 	f.wait("20 messages to each slot", func() bool {
 		mu.Lock()
@@ -208,9 +214,15 @@ func TestAuditorIsBusy(t *testing.T) {
 	})
 	close(release)
 	f.wait("everything finished", func() bool { return f.has("j", 2, all(2)) })
-	// On a busy machine a slot may hear nothing for a moment and repeat its request.
 	if here.Load() != 2 || there.Load() < 2 || len(f.failures) > 0 {
 		t.Errorf("%d calls here and %d by the auditor, failures %v", here.Load(), there.Load(), f.failures)
+	}
+	// On a busy machine a slot may hear nothing for a moment and repeat its request, but the auditor
+	// computes nothing without a request.
+	for deadline := time.Now().Add(patience); there.Load() > requests.Load(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d calls by the auditor after %d requests", there.Load(), requests.Load())
+		}
 	}
 }
 
