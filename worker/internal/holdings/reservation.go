@@ -7,10 +7,10 @@ import (
 
 // Reservation is memory that a merge or a write to storage may use.
 type Reservation struct {
-	h     *Holdings
-	bytes int64
-	alone bool // other reservations that exceed the limit wait for this one
-	ended bool
+	h       *Holdings
+	bytes   int64
+	awaited bool // other reservations that exceed the limit wait for this one
+	ended   bool
 }
 
 // Reserve waits until n bytes of memory are free, or until there is no other reservation and no
@@ -24,7 +24,7 @@ func (h *Holdings) Reserve(ctx context.Context, n int64) (*Reservation, error) {
 	})()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r := &Reservation{h: h, bytes: n, alone: true}
+	r := &Reservation{h: h, bytes: n, awaited: true}
 	h.waiting = append(h.waiting, r)
 	defer func() {
 		h.waiting = slices.DeleteFunc(h.waiting, func(o *Reservation) bool { return o == r })
@@ -50,8 +50,8 @@ func (r *Reservation) Detach() {
 }
 
 func (r *Reservation) detach() {
-	if r.alone {
-		r.alone = false
+	if r.awaited {
+		r.awaited = false
 		r.h.reserves--
 		r.h.freed.Broadcast()
 	}
