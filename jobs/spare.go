@@ -164,6 +164,24 @@ func (s *spares[T]) freed(left, right, merged T) (spare T, ok bool) {
 	return spare, false
 }
 
+const (
+	// sparesPerStack is how many freed values a stack keeps. In 31 of 32 partitions a stack needs no
+	// more, and so does not wait for other slots at the pool, nor for memory from their caches.
+	sparesPerStack = 4
+	// smallSpare is the size in bytes up to which the caller of Task.Spares does not limit the memory
+	// of freed values.
+	smallSpare = 1 << 20
+)
+
+// perStack returns the maximum number of freed values that a stack keeps. The caller of Task.Spares
+// limits the memory of large values, so a stack keeps only the one that it needs next.
+func (s *spares[T]) perStack() int {
+	if s.give != nil && s.size.Load() > smallSpare {
+		return 1
+	}
+	return sparesPerStack
+}
+
 // put adds a freed value to the pool.
 func (s *spares[T]) put(value T) {
 	if s.give != nil {

@@ -260,7 +260,8 @@ func TestTaskSpares(t *testing.T) {
 	if got := must(stack.Drain(1)); &got[0].Data[0] != &spare[0] {
 		t.Error("the partial is not in the memory that was given")
 	}
-	job := vectorJob(filler{length: 4}, addVectors)
+	const large = smallSpare + 8 // size in bytes
+	job := vectorJob(filler{length: large / 8}, addVectors)
 	task = must(job.Open(context.Background(), must(job.Params(nil)), Plan{Partitions: 4}))
 	var sizes []int
 	task.Spares(func(size int) []byte {
@@ -271,13 +272,13 @@ func TestTaskSpares(t *testing.T) {
 	if _, err := stack.Run(context.Background(), Span{Lo: 0, Hi: 4}, new(atomic.Bool)); err != nil {
 		t.Fatal(err)
 	}
-	if len(given) != 1 || len(given[0]) != 4*8 { // the last partition frees two values
+	if len(given) != 1 || len(given[0]) != large { // the last partition frees two values
 		t.Errorf("%d values were given away, want one", len(given))
 	}
 	if must(stack.Drain(4)); len(given) != 2 {
 		t.Errorf("%d values were given away, want also that of the empty stack", len(given))
 	}
-	if !slices.Equal(sizes, []int{0, 4 * 8, 4 * 8}) { // the third partition uses the memory that the first merge has freed
+	if !slices.Equal(sizes, []int{0, large, large}) { // the third partition uses the memory that the first merge has freed
 		t.Errorf("memory of %v bytes was requested", sizes)
 	}
 	sizes = nil
@@ -291,6 +292,19 @@ func TestTaskSpares(t *testing.T) {
 	}
 	if !slices.Equal(sizes, []int{0, 0}) {
 		t.Errorf("memory of %v bytes was requested, but Fill does not use it", sizes)
+	}
+	given = nil
+	task = open(vectorJob(filler{length: 4}, addVectors))
+	task.Spares(func(int) []byte { return nil }, put)
+	stack = task.NewStack()
+	if _, err := stack.Run(context.Background(), Span{Lo: 0, Hi: 2}, new(atomic.Bool)); err != nil {
+		t.Fatal(err)
+	}
+	if len(given) != 0 {
+		t.Errorf("%d small values were given away before the stack was empty", len(given))
+	}
+	if must(stack.Drain(2)); len(given) != 1 {
+		t.Errorf("%d small values were given away when the stack was empty, want one", len(given))
 	}
 	if open(vectorJob(struct{ Mapper[[]float64] }{filler{length: 4}}, addVectors)).Spares(get, put) {
 		t.Error("a mapper that is no Filler takes memory")

@@ -306,10 +306,10 @@ func (s *stack[T]) spare() T {
 	return pop(&s.spares)
 }
 
-// keepSpare adds a freed value to the stack. If the stack already has a freed value, keepSpare adds
-// it to the task's pool.
+// keepSpare adds a freed value to the stack. If the stack already has enough freed values, keepSpare
+// adds it to the task's pool.
 func (s *stack[T]) keepSpare(value T) {
-	if len(s.spares) > 0 {
+	if len(s.spares) >= s.pool.perStack() {
 		s.pool.put(value)
 		return
 	}
