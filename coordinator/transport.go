@@ -132,16 +132,32 @@ func (t *transport) Nudge(worker string) {
 	t.publish("nudge", t.subjects.Nudge(worker), wire.Encode(wire.Nudge{Epoch: t.epoch, Storage: t.storage}))
 }
 
-// Probe asks a worker for a sign of life. Probe returns true if NATS finds no subscriber, which
-// proves that the worker's process is dead. Shortly after a reconnect of this process, a missing
-// subscriber proves nothing, because the clients of a restarted NATS server reconnect one after the
-// other.
-func (t *transport) Probe(ctx context.Context, worker string) (dead bool) {
-	stable := t.stable()
+// Probe asks a worker for a sign of life. If NATS finds no subscriber, the worker's process is dead
+// or has lost its connection. Shortly after a reconnect of this process, a missing subscriber proves
+// nothing, because the clients of a restarted NATS server reconnect one after the other.
+//
+// The process is certainly dead if it was connected to the same NATS server as this process, which
+// is still connected, and if its connection for large partials has ended too: only the process's
+// end closes both connections at once.
+func (t *transport) Probe(ctx context.Context, worker, server string) term.Sign {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	_, err := t.conn.RequestWithContext(ctx, t.subjects.Probe(worker), wire.Encode(wire.Probe{Epoch: t.epoch, Storage: t.storage}))
-	return errors.Is(err, nats.ErrNoResponders) && stable && t.stable()
+	stable := t.stable()
+	absent := t.nobodyListens(ctx, t.subjects.Probe(worker), wire.Encode(wire.Probe{Epoch: t.epoch, Storage: t.storage}))
+	dead := absent && server != "" && server == t.conn.ConnectedServerId() && t.nobodyListens(ctx, t.subjects.Bulk(worker), nil)
+	switch {
+	case !absent || !stable || !t.stable():
+		return term.Possible
+	case dead:
+		return term.Dead
+	}
+	return term.Absent
+}
+
+// nobodyListens sends a request, and reports whether NATS finds no subscriber.
+func (t *transport) nobodyListens(ctx context.Context, subject string, request []byte) bool {
+	_, err := t.conn.RequestWithContext(ctx, subject, request)
+	return errors.Is(err, nats.ErrNoResponders)
 }
 
 // stable reports whether the connection has been uninterrupted for stableFor.

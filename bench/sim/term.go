@@ -214,19 +214,27 @@ func (t *leadership) Nudge(worker string) {
 	}, func() {})
 }
 
-func (t *leadership) Probe(_ context.Context, worker string) (dead bool) {
+func (t *leadership) Probe(_ context.Context, worker, _ string) term.Sign {
 	p := t.process
+	works := func(to *process) bool { return to.name == worker && to.worker != nil && !to.worker.left }
+	sign := term.Possible
 	p.sim.await(func(done func()) {
-		p.sim.network.request(p, func(to *process) bool { return to.name == worker && to.worker != nil && !to.worker.left }, func(to *process, reply func(func())) {
+		p.sim.network.request(p, works, func(to *process, reply func(func())) {
 			to.worker.step(session.Nudged{Epoch: t.epoch, Storage: p.storage.identity})
 			reply(done)
 		}, func() {
-			dead = true
+			sign = term.Absent
+			if !slices.ContainsFunc(p.sim.processes, func(to *process) bool { return to.alive && works(to) }) {
+				sign = term.Dead
+			}
 			done()
 		})
 		p.timer(time.Second, done)
 	})
-	return dead && p.connected && p.clock() >= p.stableFrom
+	if !p.connected || p.clock() < p.stableFrom {
+		return term.Possible
+	}
+	return sign
 }
 
 // pause blocks the running coroutine for the time d. pause returns early if the process's term

@@ -24,7 +24,10 @@ type Nudge struct{ Worker string }
 
 // Probe asks whether a worker's process is alive. If the process is dead, the caller passes in a
 // [WorkerDied] event; otherwise it passes in nothing.
-type Probe struct{ Worker string }
+type Probe struct {
+	Worker string
+	Server string // ID of the NATS server in the worker's last report; empty if it is unknown
+}
 
 // LookUpJob asks for the state of a job that a report contains and that the ledger does not know.
 // The caller answers LookUpJob with [JobAdded], [JobParked] or [JobEnded].

@@ -18,6 +18,9 @@ func formatAction(a Action) string {
 	case Nudge:
 		return "nudge " + x.Worker
 	case Probe:
+		if x.Server != "" {
+			return "probe " + x.Worker + " server=" + x.Server
+		}
 		return "probe " + x.Worker
 	case LookUpJob:
 		return "look up " + x.Job

@@ -373,7 +373,9 @@ func (l *Ledger) onFetchFailed(j *job, c *call, w *worker, f *wire.Failure) {
 	c.due = l.now + fetchBackoff
 	j.wantStored(c, func(holder string) bool { return holder == f.Holder })
 	l.log(j.spec.ID, w.id, "%v waits, an operand could not be fetched from worker %s: %s", c, f.Holder, f.Error)
-	l.do(Probe{f.Holder})
+	if holder := l.worker(f.Holder); holder != nil {
+		l.probe(holder)
+	}
 }
 
 // wantStored makes holders write the operands of a call to storage, where the call's worker can

@@ -140,7 +140,7 @@ func (l *Ledger) addJob(e JobAdded) {
 	for _, c := range e.Workers {
 		j.contributors[c.Worker] = &contributor{c.Through, c.Through, c.Through}
 		if l.worker(c.Worker) == nil && l.recovery.await(c.Worker) {
-			l.do(Probe{c.Worker})
+			l.do(Probe{Worker: c.Worker})
 		}
 	}
 	for _, n := range e.Nodes {

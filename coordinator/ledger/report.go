@@ -51,7 +51,7 @@ func (l *Ledger) onReport(e Reported) {
 	l.setDraining(w, r.Draining)
 	l.setSlots(w, w.hello.Slots-r.LostSlots)
 	w.callSlots, w.strayCalls = max(0, w.hello.Slots-r.LostCalls), 0
-	w.reportedAt, w.nudged, w.usage = l.now, false, r.Usage
+	w.reportedAt, w.nudged, w.usage, w.server = l.now, false, r.Usage, r.Server
 	w.lostAt = slices.DeleteFunc(r.LostAt, func(slot int) bool { return slot < 0 || slot >= wire.MaxRunning })
 	w.receipt, w.operands = wire.Receipt{Epoch: l.cfg.Epoch, Sequence: r.Sequence, Storage: l.cfg.Storage, Holds: true}, nil
 	refs := e.Refs

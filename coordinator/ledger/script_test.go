@@ -109,6 +109,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			d.MaybeScanArgs(t, "storage", &r.Hello.Storage)
 			d.MaybeScanArgs(t, "build", &r.Hello.Build)
 		}
+		d.MaybeScanArgs(t, "server", &r.Server)
 		r.Sequence = arg("seq", r.Sequence)
 		r.Conversation = arg("conversation", s.conversations[subject])
 		s.conversations[subject] = r.Conversation

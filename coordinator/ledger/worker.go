@@ -34,6 +34,7 @@ type worker struct {
 	longCalls  int // number of the worker's assigned calls of Plan and Finish
 
 	usage  wire.Usage // processor and memory use in the last report, for display
+	server string     // ID of the NATS server in the last report
 	lostAt []int      // numbers of the lost slots in the last report, below wire.MaxRunning, for display
 
 	conversation uint64       // number of the worker's current conversation
@@ -115,12 +116,17 @@ func (l *Ledger) checkLiveness() {
 		case silence > w.reportInterval+l.cfg.SilentAfter:
 			l.log("", w.id, "Worker is silent for %v, its work goes to others", silence.Round(time.Millisecond))
 			l.removeWorker(w, false)
-		case silence > 2*w.reportInterval+w.reportInterval/2 && l.now-w.probedAt > w.reportInterval:
-			w.probedAt = l.now
-			l.do(Probe{w.id})
+		case silence > w.reportInterval+w.reportInterval/2 && l.now-w.probedAt > w.reportInterval:
+			l.probe(w)
 		}
 	}
 	l.expireDeparted()
+}
+
+// probe asks whether a worker's process is alive.
+func (l *Ledger) probe(w *worker) {
+	w.probedAt = l.now
+	l.do(Probe{w.id, w.server})
 }
 
 // expireDeparted drops the item numbers of workers that left more than keepDeparted ago. If more

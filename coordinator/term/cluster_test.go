@@ -39,6 +39,9 @@ type cluster struct {
 	hold    func(moment int) (over func() bool) // returns the function that ends the hold of a step, or nil if the step is not held
 	loses   bool                                // a held call, or its answer, is lost
 	fault   func(memory.Call) error             // returns the error of a storage call of a leader; nil if no call fails
+
+	signs  map[string]term.Sign // results of probes, by worker
+	probes []time.Time          // times of the probes that did not return term.Possible
 }
 
 // stopWithin bounds the time that a leader takes to stop.
@@ -249,7 +252,13 @@ func (l *leader) Beacon(wire.Beacon) {}
 
 func (l *leader) Nudge(string) {}
 
-func (l *leader) Probe(context.Context, string) bool { return false }
+func (l *leader) Probe(_ context.Context, worker, _ string) term.Sign {
+	sign := l.cluster.signs[worker]
+	if sign != term.Possible {
+		l.cluster.probes = append(l.cluster.probes, l.cluster.now)
+	}
+	return sign
+}
 
 // queue is a queue in simulated time.
 type queue struct {

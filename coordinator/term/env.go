@@ -36,8 +36,16 @@ type Transport interface {
 	Beacon(wire.Beacon)
 	Nudge(worker string)
 
-	// Probe asks the worker for a sign of life, and reports whether the worker's process is
-	// certainly dead. If the worker's process may be alive but does not answer, Probe returns
-	// false. Only tasks may call Probe, because it may block.
-	Probe(ctx context.Context, worker string) (dead bool)
+	// Probe asks the worker for a sign of life. The parameter server is the ID of the NATS server to
+	// which the worker was connected, or empty. Only tasks may call Probe, because it may block.
+	Probe(ctx context.Context, worker, server string) Sign
 }
+
+// Sign is what a probe shows about a worker's process.
+type Sign int
+
+const (
+	Possible Sign = iota // the process may be alive, even if it does not answer
+	Absent               // the process is dead, or is connecting to another NATS server
+	Dead                 // the process is dead
+)

@@ -161,7 +161,7 @@ func (t *Term) perform(a ledger.Action) {
 	case ledger.Nudge:
 		t.transport.Nudge(a.Worker)
 	case ledger.Probe:
-		t.probe(a.Worker)
+		t.probe(a)
 	case ledger.LookUpJob:
 		t.lookUp(a.Job)
 	case ledger.StorePlan:

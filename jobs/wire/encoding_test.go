@@ -47,7 +47,7 @@ var (
 			{ID: SpanID{7, 1}, Job: "j", Span: jobs.Span{Lo: 5, Hi: 9}, Running: true, Step: "Map", Done: 2, Slot: 2},
 			{ID: SpanID{7, 3}, Job: "j", Function: Merge, Node: jobs.Node{Level: 1, Index: 4}},
 		},
-		LostSlots: 1, LostCalls: 2, LostAt: []int{1}, Usage: Usage{Memory: 9, Items: 2, Bytes: 5, Nodes: 3, NodeBytes: 6},
+		LostSlots: 1, LostCalls: 2, LostAt: []int{1}, Server: "N1", Usage: Usage{Memory: 9, Items: 2, Bytes: 5, Nodes: 3, NodeBytes: 6},
 		Nodes: []HeldNode{{Job: "j", Node: jobs.Node{Level: 3, Index: 1}, Size: 1 << 30, Sum: 5, Lacking: 6}},
 		Jobs: []JobReport{{Job: "j", First: 3, Items: []Item{
 			{Partial: &Partial{Node: jobs.Node{Level: 2, Index: 0}, Data: []byte("data"), Sum: Checksum([]byte("data"))}},

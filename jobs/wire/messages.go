@@ -33,6 +33,7 @@ type Report struct {
 
 	Nodes  []HeldNode `cbor:"12,keyasint,omitempty"` // all large partials that the worker holds; set only if the report has Spans
 	LostAt []int      `cbor:"13,keyasint,omitempty"` // numbers of the lost slots, from 0, for display
+	Server string     `cbor:"14,keyasint,omitempty"` // ID of the NATS server to which the worker is connected
 
 	Usage Usage `cbor:"20,keyasint,omitzero"`
 }

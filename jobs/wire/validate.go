@@ -11,6 +11,7 @@ import (
 const (
 	MaxJobID     = 80      // maximum number of bytes of a job's ID
 	maxStep      = 16      // maximum number of bytes of the name of a function
+	maxServer    = 100     // maximum number of bytes of the ID of a NATS server
 	MaxErrorText = 4 << 10 // maximum number of bytes of Failure.Error
 	MaxSlots     = 1000    // maximum number of slots of one worker
 	MaxHost      = 255     // maximum number of bytes of a host name
@@ -50,6 +51,8 @@ func (r Report) Validate() error {
 		return malformed("report of %d numbers of lost slots, want at most %d", len(r.LostAt), MaxSlots)
 	case len(r.Spans) > MaxSpans:
 		return malformed("report of %d spans, want at most %d", len(r.Spans), MaxSpans)
+	case len(r.Server) > maxServer:
+		return malformed("report with a server ID of %d bytes, want at most %d", len(r.Server), maxServer)
 	case r.More && len(r.Nodes) > 0:
 		return malformed("report %d names held nodes before all items", r.Sequence)
 	case len(r.Nodes) > MaxNodes:

@@ -54,6 +54,7 @@ func TestReportValidateRefuses(t *testing.T) {
 		"long step":           func(r *Report) { r.Spans[0].Step = strings.Repeat("x", 17) },
 		"nodes, but more":     func(r *Report) { r.More, r.Spans = true, nil },
 		"too many nodes":      func(r *Report) { r.Nodes = make([]HeldNode, MaxNodes+1) },
+		"server ID too long":  func(r *Report) { r.Server = strings.Repeat("N", maxServer+1) },
 		"node held twice":     func(r *Report) { r.Nodes = append(r.Nodes, r.Nodes[0]) },
 		"node without a job":  func(r *Report) { r.Nodes = []HeldNode{{}} },
 		"held node too high":  func(r *Report) { r.Nodes = []HeldNode{{Job: "j", Node: jobs.Node{Level: 63}}} },

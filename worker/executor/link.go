@@ -204,7 +204,7 @@ func (l *link) note(notice session.Notice) {
 
 // sendReport encodes a report and sends it.
 func (l *link) sendReport(a session.SendReport) {
-	a.Report.Usage = l.w.usage()
+	a.Report.Usage, a.Report.Server = l.w.usage(), l.nc.ConnectedServerId()
 	l.report.exchange, l.report.epoch, l.report.data = a.Exchange, a.Report.Epoch, wire.Encode(a.Report)
 	l.publishReport()
 }
