@@ -58,7 +58,7 @@ func (l *Ledger) assignNext(w *worker) bool {
 	for _, j := range l.jobs {
 		worse := best != nil && (j.spec.Priority < best.spec.Priority || j.assignments.len() >= best.assignments.len())
 		hasEnough := refused != nil && j.spec.Priority == refused.spec.Priority
-		if worse || hasEnough || !l.hasWork(w, j) || w.idleSlots() <= 0 && l.leavesToIdle(w, j) {
+		if worse || hasEnough || !l.hasWork(w, j) || w.idleSlots() <= 0 && (l.leavesToIdle(w, j) || l.leavesToNeighbors(w, j)) {
 			continue
 		}
 		if best == nil && !l.wantsMore(w, j.spec.Priority) {
@@ -83,14 +83,7 @@ func (l *Ledger) wantsMore(w *worker, priority int) bool {
 	if len(w.assignments)-w.calls >= maxPerWorker {
 		return false
 	}
-	count, ahead := 0, time.Duration(0)
-	for _, a := range w.assignments {
-		if a.call == nil && a.job.spec.Priority >= priority {
-			count++
-			_, d := l.remaining(a)
-			ahead = min(ahead+d, maxWork)
-		}
-	}
+	count, ahead := l.ahead(w, priority)
 	switch {
 	case count < minPerSlot*w.slots:
 		return true
@@ -99,6 +92,19 @@ func (l *Ledger) wantsMore(w *worker, priority int) bool {
 	}
 	enough := min(l.horizon(), l.fairShare(w, priority))
 	return ahead < min(enough*time.Duration(w.slots), maxWork)
+}
+
+// ahead returns the number of spans of a priority or higher priorities that are assigned to a worker,
+// and how much slot time they will take.
+func (l *Ledger) ahead(w *worker, priority int) (count int, d time.Duration) {
+	for _, a := range w.assignments {
+		if a.call == nil && a.job.spec.Priority >= priority {
+			count++
+			_, left := l.remaining(a)
+			d = min(d+left, maxWork)
+		}
+	}
+	return count, d
 }
 
 // fairShare returns how long the queued work of a priority would keep all slots busy that can run

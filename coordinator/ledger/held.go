@@ -405,27 +405,41 @@ func (l *Ledger) leastWork(j *job) time.Duration {
 // continues at the end of its last assignment, so that it holds siblings. A worker that cannot
 // continue begins in the middle of the largest queued span, which leaves the most room to continue.
 // The parameter queued contains the queued spans, and size is the number of partitions in the
-// assignment.
-func (l *Ledger) gapFor(w *worker, j *job, queued []jobs.Span, size uint64) (gap jobs.Span) {
+// assignment. The result contested is true if another worker will continue in the same queued span.
+func (l *Ledger) gapFor(w *worker, j *job, queued []jobs.Span, size uint64) (gap jobs.Span, contested bool) {
 	next := w.share(j).next
 	for _, q := range queued {
 		if next > 0 && q.Lo <= next && next < q.Hi {
-			return jobs.Span{Lo: next, Hi: q.Hi}
+			return jobs.Span{Lo: next, Hi: q.Hi}, false
 		}
 		if q.Len() > gap.Len() {
 			gap = q
 		}
 	}
-	if gap.Len() > size && l.continues(w, j, gap.Lo) {
+	contested = l.continues(w, j, gap.Lo)
+	if contested && gap.Len() > size {
 		gap.Lo = roundest(gap.Lo+gap.Len()/4, gap.Hi-gap.Len()/4)
 	}
-	return gap
+	return gap, contested
+}
+
+// leavesToNeighbors reports whether a worker with busy slots should leave the queued partitions of a
+// job with large partials to the workers that will continue there, because these will probably have
+// time for the partitions first. If the worker took the partitions in advance, it would hold partials
+// whose siblings are on other workers.
+func (l *Ledger) leavesToNeighbors(w *worker, j *job) bool {
+	if !j.large || len(j.queue.fresh.spans) == 0 || l.dueRetry(w, j) != nil || l.hasSuspect(w, j) {
+		return false
+	}
+	_, contested := l.gapFor(w, j, j.queue.fresh.spans, 1)
+	_, ahead := l.ahead(w, j.spec.Priority)
+	return contested && ahead >= l.fairShare(w, j.spec.Priority)*time.Duration(w.slots)
 }
 
 // takeSubtree returns the span of the next assignment of a job with large partials, which is a
 // whole node of the tree.
 func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) jobs.Span {
-	gap := l.gapFor(w, j, j.queue.fresh.spans, size)
+	gap, _ := l.gapFor(w, j, j.queue.fresh.spans, size)
 	piece := jobs.Span{Lo: gap.Lo, Hi: gap.Lo + 1}
 	for level := uint8(1); level < 62; level++ {
 		step := uint64(1) << level
