@@ -72,8 +72,9 @@ func (c AggregateConfig) validate() error {
 }
 
 // Aggregate measures the speed at which a cluster adds vectors. For comparison Aggregate also
-// measures a plain loop that reuses its memory, and a run of the same job in this process, each
-// with one goroutine per core.
+// measures two plain loops that reuse their memory, and a run of the same job in this process, each
+// with one goroutine per core. One loop adds in turn, the other pairwise, as every computation must
+// whose result does not depend on who adds what.
 func Aggregate(ctx context.Context, cfg AggregateConfig) (AggregateReport, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, uint64, uint64) {}
@@ -114,10 +115,11 @@ func (a *aggregation) run(ctx context.Context) (AggregateReport, error) {
 
 // aggregateRound contains the measurements of a shape in one round.
 type aggregateRound struct {
-	loop, local float64 // durations in seconds of the plain loop and of the job in this process
-	first       float64 // duration in seconds of the run before cluster
-	cluster     clusterRun
-	killed      clusterRun // run in which a process was killed; zero if the round has no such run
+	loop, pairwise float64 // durations in seconds of the plain loop that adds in turn, and of the one that adds pairwise
+	local          float64 // duration in seconds of the job in this process
+	first          float64 // duration in seconds of the run before cluster
+	cluster        clusterRun
+	killed         clusterRun // run in which a process was killed; zero if the round has no such run
 }
 
 // clusterRun contains the measurements of one run of the job in the cluster.
@@ -137,12 +139,24 @@ func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uin
 	}
 	a.Progress(fmt.Sprintf("%v: plain loop", s), done, all)
 	began := time.Now()
-	want, err := vectorLoop(ctx, params, a.cores)
+	want, err := vectorLoop(ctx, params, a.cores, sumInTurn)
 	if err != nil {
 		return r, err
 	}
 	r.loop = time.Since(began).Seconds()
 	debug.FreeOSMemory() // must happen before the cluster's run, which measures the memory of this process
+
+	a.Progress(fmt.Sprintf("%v: plain loop, pairwise", s), done, all)
+	began = time.Now()
+	pairwise, err := vectorLoop(ctx, params, a.cores, sumPairwise)
+	if err != nil {
+		return r, err
+	}
+	r.pairwise = time.Since(began).Seconds()
+	if string(pairwise) != string(want) {
+		return r, fmt.Errorf("the result of the pairwise loop is %s, that of the loop %s", pairwise, want)
+	}
+	debug.FreeOSMemory()
 
 	a.Progress(fmt.Sprintf("%v: in one process", s), done, all)
 	began = time.Now()

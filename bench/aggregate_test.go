@@ -12,10 +12,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// TestVectorLoop checks that the loop, a run in one process and a check of the job give the same
-// bytes.
+// TestVectorLoop checks that the loops and a check of the job give the same bytes.
 func TestVectorLoop(t *testing.T) {
 	job := jobs.MustNew(Vectors)
+	sums := map[string]func(context.Context, vectorMapper, jobs.Span) []float64{"in turn": sumInTurn, "pairwise": sumPairwise}
 	for _, p := range []VectorParams{{1, 1}, {2, 3}, {5, 100}, {1000, 7}} {
 		params, err := job.EncodeParams(p)
 		if err != nil {
@@ -25,16 +25,20 @@ func TestVectorLoop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, goroutines := range []int{1, 2, 3} {
-			if got, err := vectorLoop(t.Context(), p, goroutines); err != nil || string(got) != string(checked.Result) {
-				t.Errorf("%+v: the loop of %d goroutines gives %s, %v, the job %s", p, goroutines, got, err, checked.Result)
+		for name, sum := range sums {
+			for _, goroutines := range []int{1, 2, 3} {
+				if got, err := vectorLoop(t.Context(), p, goroutines, sum); err != nil || string(got) != string(checked.Result) {
+					t.Errorf("%+v: the loop of %d goroutines that adds %s gives %s, %v, the job %s", p, goroutines, name, got, err, checked.Result)
+				}
 			}
 		}
 	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := vectorLoop(done, VectorParams{10, 10}, 2); err == nil {
-		t.Error("the loop of a done context returned a result")
+	for name, sum := range sums {
+		if _, err := vectorLoop(done, VectorParams{10, 10}, 2, sum); err == nil {
+			t.Errorf("the loop that adds %s returned a result although its context is done", name)
+		}
 	}
 }
 
@@ -64,12 +68,12 @@ func TestAggregateReport(t *testing.T) {
 	uses := []ProcessUse{{roleLeader, 9e6, 5e6}, {roleWorker, 7e6, 1e6}, {roleWorker, 8e6, 3e6}, {roleNATS, 6e6, 99e6}}
 	shape := AggregateShape{1e6, 101}
 	r := AggregateReport{Workers: 3, Cores: 2, Kill: KillLeader, Points: []AggregatePoint{newAggregatePoint(shape, []aggregateRound{
-		{loop: 1, local: 2, first: 5, cluster: clusterRun{3, uses, 1, 0, []float64{0.01, 0.02}}, killed: clusterRun{4, uses, 2, 5, nil}},
-		{loop: 2, local: 2, cluster: clusterRun{4, uses, 1, 7, []float64{0.05}}, killed: clusterRun{4.5, uses, 2, 6, nil}},
-		{loop: 4, local: 8, cluster: clusterRun{4, uses, 1, 0, nil}, killed: clusterRun{6, uses, 3, 0, nil}},
+		{loop: 1, pairwise: 2, local: 2, first: 5, cluster: clusterRun{3, uses, 1, 0, []float64{0.01, 0.02}}, killed: clusterRun{4, uses, 2, 5, nil}},
+		{loop: 2, pairwise: 2, local: 2, cluster: clusterRun{4, uses, 1, 7, []float64{0.05}}, killed: clusterRun{4.5, uses, 2, 6, nil}},
+		{loop: 4, pairwise: 5, local: 8, cluster: clusterRun{4, uses, 1, 0, nil}, killed: clusterRun{6, uses, 3, 0, nil}},
 	})}}
 	p := r.Points[0]
-	if p.Loop != 2 || p.LocalRatio != 2 || p.ClusterRatio != 2 || p.Repeated != 7 || p.Killed.Extra != 1 || p.Killed.Repeated != 6 || p.Killed.Epochs != 3 {
+	if p.Loop != 2 || p.LocalRatio != 2 || p.ClusterRatio != 2 || p.Pairwise != 2 || p.OverPairwise != 1.5 || p.Repeated != 7 || p.Killed.Extra != 1 || p.Killed.Repeated != 6 || p.Killed.Epochs != 3 {
 		t.Errorf("got %+v with %+v", p, p.Killed)
 	}
 	if got := p.LeaderShare(); got != 0.015 { // the leader's process moved 5 - (1+3)/2 bytes more than the other workers; 2*100 bytes were merged
@@ -77,12 +81,12 @@ func TestAggregateReport(t *testing.T) {
 	}
 	var table strings.Builder
 	r.Table(&table)
-	for _, want := range []string{"101 x 1.0 MB\t2.00 s\t2.00 s\t4.00 s\t2.00\t2.00\t5.00 s\t9.0 MB\t8.0 MB\t6.0 MB\t+1.50 %\t50 ms\t1\n", "the leader killed half-way", "\t4.50 s\t+1.00 s\t0.15 s\tyes\t3\t6\t9.0 MB\t6.0 MB\n"} {
+	for _, want := range []string{"101 x 1.0 MB\t2.00 s\t2.00 s\t2.00 s\t4.00 s\t2.00\t2.00\t1.50\t5.00 s\t9.0 MB\t8.0 MB\t6.0 MB\t+1.50 %\t50 ms\t1\n", "the leader killed half-way", "\t4.50 s\t+1.00 s\t0.15 s\tyes\t3\t6\t9.0 MB\t6.0 MB\n"} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("got %q, want %q", table.String(), want)
 		}
 	}
-	if lines := r.Figure().Panels[0].Lines; len(lines) != 4 || len(lines[3].Points) != 1 {
+	if lines := r.Figure().Panels[0].Lines; len(lines) != 5 || len(lines[4].Points) != 1 {
 		t.Errorf("the figure has the lines %+v", lines)
 	}
 	if got := (AggregatePoint{AggregateShape: AggregateShape{8, 1}}).LeaderShare(); got != 0 {

@@ -30,10 +30,14 @@ func (a *app) benchAggregateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "aggregate",
 		Short: "Compare sums of large vectors with a plain loop",
-		Long: `Add up vectors of numbers, in turns: by a plain loop that reuses its memory, by the
+		Long: `Add up vectors of numbers, in turns: by plain loops that reuse their memory, by the
 same job in this process, and by a cluster of worker processes with one slot each.
-The loop and the job in this process have a goroutine for each core. For each size
-there are as many vectors as make up the total. The cluster runs the job once before it
+The loops and the job in this process have a goroutine for each core. LOOP adds one
+vector after the other. PAIRWISE adds vectors in pairs, sums of pairs in pairs, and so
+on, as the job does, so that the sum does not depend on which worker adds what. It uses
+more memory at a time, which is slower if the vectors of LOOP fit into the processor's
+cache and those of PAIRWISE do not. For each size there are as many vectors as make up
+the total. The cluster runs the job once before it
 is measured, because the first write to the memory of a new process is slow: FIRST RUN.
 
 With --kill, the job runs once more in the cluster, and the process is killed when half
