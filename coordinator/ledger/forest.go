@@ -443,7 +443,12 @@ func (f *forest) replace(n jobs.Node, with *treeNode) {
 	default: // the children are kept until the node is durable
 		with.ref, with.durable = NoRef, false
 		if with.finished = with.held != nil; !with.finished {
-			with.done = with.below()
+			lost := with.done - with.below()
+			with.done -= lost
+			for p := at; p.child[0] != with && p.child[1] != with; { // nodes without a right child lie between the node and its children
+				p = p.child[0]
+				p.done -= lost
+			}
 		}
 	}
 	f.setFinished(at, as)

@@ -264,3 +264,35 @@ func TestForestHolds(t *testing.T) {
 		})
 	})
 }
+
+// TestReplaceInARaggedTree replaces a node that has no right child with its grandchild.
+func TestReplaceInARaggedTree(t *testing.T) {
+	tree, err := jobs.NewTree(12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newForest(tree)
+	skip := func(partition uint64) {
+		f.insert(FinishedNode{Node: jobs.Leaf(partition)})
+		for n := jobs.Leaf(partition); ; {
+			parent, left, right, ok := f.siblings(n)
+			if !ok {
+				return
+			}
+			with := left
+			if left.empty() {
+				with = right
+			}
+			f.replace(parent, with)
+			n = parent
+		}
+	}
+	f.insert(FinishedNode{Node: jobs.Leaf(10), Ref: 1})
+	skip(11)
+	f.hold(holding{worker: "w1", node: jobs.Leaf(10)})
+	skip(8)
+	skip(9)
+	if at := f.walk(jobs.Node{Level: 2, Index: 2}, func(*treeNode) bool { return true }); at[len(at)-1].done != 3 {
+		t.Errorf("the node of partitions 8 to 11 counts %d finished partitions, want 3: partition 10 of the worker, and those skipped before", at[len(at)-1].done)
+	}
+}
