@@ -58,7 +58,7 @@ func (l *Ledger) assignNext(w *worker) bool {
 	for _, j := range l.jobs {
 		worse := best != nil && (j.spec.Priority < best.spec.Priority || j.assignments.len() >= best.assignments.len())
 		hasEnough := refused != nil && j.spec.Priority == refused.spec.Priority
-		if worse || hasEnough || !l.hasWork(w, j) || w.idleSlots() <= 0 && (l.leavesToIdle(w, j) || l.leavesToNeighbors(w, j)) {
+		if worse || hasEnough || !l.hasWork(w, j) || w.idleSlots() <= 0 && (l.leavesToIdle(w, j) || l.leavesForLater(w, j)) {
 			continue
 		}
 		if best == nil && !l.wantsMore(w, j.spec.Priority) {

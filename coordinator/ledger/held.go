@@ -394,10 +394,23 @@ func (j *job) wantStored(c *call, of func(holder string) bool) {
 const fetchBytesPerSecond = 200_000_000
 
 // leastWork returns the smallest amount of work for which another slot is worthwhile. A smaller
-// amount of work takes less time than the messages for its assignment, or than the fetch of its
-// partial.
+// amount of work takes less time than the messages for its assignment, or costs about as much
+// processor time as the fetches that follow: those of its partial, and of the partials of nodes that
+// it splits.
 func (l *Ledger) leastWork(j *job) time.Duration {
-	return max(l.minWork(), duration(2*float64(j.largest)/fetchBytesPerSecond))
+	return max(l.minWork(), duration(3*float64(j.largest)/fetchBytesPerSecond))
+}
+
+// leavesForLater reports whether a worker with busy slots should leave the queued partitions of a job
+// with large partials in the queue, because its assignments will keep it busy for longer than the
+// queue will last. Whichever worker is idle first then takes the partitions, so that fewer of them
+// are moved later.
+func (l *Ledger) leavesForLater(w *worker, j *job) bool {
+	if !j.large || l.dueRetry(w, j) != nil || l.hasSuspect(w, j) {
+		return false
+	}
+	_, ahead := l.ahead(w, j.spec.Priority)
+	return ahead >= l.fairShare(w, j.spec.Priority)*time.Duration(w.slots)
 }
 
 // gapFor returns the queued span in which a worker's next assignment begins. gapFor is used for
@@ -405,41 +418,27 @@ func (l *Ledger) leastWork(j *job) time.Duration {
 // continues at the end of its last assignment, so that it holds siblings. A worker that cannot
 // continue begins in the middle of the largest queued span, which leaves the most room to continue.
 // The parameter queued contains the queued spans, and size is the number of partitions in the
-// assignment. The result contested is true if another worker will continue in the same queued span.
-func (l *Ledger) gapFor(w *worker, j *job, queued []jobs.Span, size uint64) (gap jobs.Span, contested bool) {
+// assignment.
+func (l *Ledger) gapFor(w *worker, j *job, queued []jobs.Span, size uint64) (gap jobs.Span) {
 	next := w.share(j).next
 	for _, q := range queued {
 		if next > 0 && q.Lo <= next && next < q.Hi {
-			return jobs.Span{Lo: next, Hi: q.Hi}, false
+			return jobs.Span{Lo: next, Hi: q.Hi}
 		}
 		if q.Len() > gap.Len() {
 			gap = q
 		}
 	}
-	contested = l.continues(w, j, gap.Lo)
-	if contested && gap.Len() > size {
+	if gap.Len() > size && l.continues(w, j, gap.Lo) {
 		gap.Lo = roundest(gap.Lo+gap.Len()/4, gap.Hi-gap.Len()/4)
 	}
-	return gap, contested
-}
-
-// leavesToNeighbors reports whether a worker with busy slots should leave the queued partitions of a
-// job with large partials to the workers that will continue there, because these will probably have
-// time for the partitions first. If the worker took the partitions in advance, it would hold partials
-// whose siblings are on other workers.
-func (l *Ledger) leavesToNeighbors(w *worker, j *job) bool {
-	if !j.large || len(j.queue.fresh.spans) == 0 || l.dueRetry(w, j) != nil || l.hasSuspect(w, j) {
-		return false
-	}
-	_, contested := l.gapFor(w, j, j.queue.fresh.spans, 1)
-	_, ahead := l.ahead(w, j.spec.Priority)
-	return contested && ahead >= l.fairShare(w, j.spec.Priority)*time.Duration(w.slots)
+	return gap
 }
 
 // takeSubtree returns the span of the next assignment of a job with large partials, which is a
 // whole node of the tree.
 func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) jobs.Span {
-	gap, _ := l.gapFor(w, j, j.queue.fresh.spans, size)
+	gap := l.gapFor(w, j, j.queue.fresh.spans, size)
 	piece := jobs.Span{Lo: gap.Lo, Hi: gap.Lo + 1}
 	for level := uint8(1); level < 62; level++ {
 		step := uint64(1) << level

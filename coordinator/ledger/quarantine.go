@@ -157,7 +157,7 @@ func (l *Ledger) takeSuspect(w *worker, j *job) (a assignment, ok bool) {
 	s := suspects.list[suspects.first(false)]
 	gap := s.span
 	if j.large {
-		gap, _ = l.gapFor(w, j, suspects.spans(false), 1)
+		gap = l.gapFor(w, j, suspects.spans(false), 1)
 		s = suspects.list[suspects.search(gap.Lo)]
 	}
 	piece := jobs.Span{Lo: gap.Lo, Hi: gap.Lo + min(gap.Len(), s.piece, l.pieceSize(w, j))}
