@@ -220,7 +220,9 @@ func (c *call) readOperand(p wire.Partial, o *operand) error {
 	}
 	o.own = true
 	return c.storage.retry("read partial", func() (err error) {
-		o.data, err = c.w.store.Partial(c.ctx, c.opening.Job, p.Blob)
+		if o.data, err = c.w.store.Partial(c.ctx, c.opening.Job, p.Blob); err != nil && c.reserved != nil {
+			c.reserved.Detach() // storage may be unavailable for a long time, and merges wait for reservations
+		}
 		return err
 	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
 }

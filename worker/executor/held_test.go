@@ -326,16 +326,22 @@ func TestMergeCountsDecodedOperands(t *testing.T) {
 // awayStore is a storage that is unavailable.
 type awayStore struct {
 	noStore
-	tried chan struct{} // receives a value when a write is tried
+	tried chan struct{} // receives a value when a partial is written or read
 }
 
-func (s awayStore) PutPartial(context.Context, string, jobs.Node, []byte) (string, error) {
+func (s awayStore) try() error {
 	select {
 	case s.tried <- struct{}{}:
 	default:
 	}
-	return "", store.ErrUnavailable
+	return store.ErrUnavailable
 }
+
+func (s awayStore) PutPartial(context.Context, string, jobs.Node, []byte) (string, error) {
+	return "", s.try()
+}
+
+func (s awayStore) Partial(context.Context, string, string) ([]byte, error) { return nil, s.try() }
 
 // Merges do not wait until storage is available again.
 func TestStoringReservesNothingBetweenAttempts(t *testing.T) {
@@ -346,6 +352,19 @@ func TestStoringReservesNothingBetweenAttempts(t *testing.T) {
 	})
 	<-s.tried
 	reserved, err := w.held.Reserve(t.Context(), 100<<20) // granted only if there is no other reservation
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserved.Release()
+}
+
+// Merges do not wait for a merge whose operand is in a storage that is unavailable.
+func TestMergeThatWaitsForStorageHoldsUpNoOther(t *testing.T) {
+	s := awayStore{noStore{t}, make(chan struct{})}
+	w, l := startHolderWith(t, blocks(nil), s, 4<<20, nil)
+	l.mergeWith(wire.Partial{Node: jobs.Leaf(1), Size: 1 << 20, Blob: "blob"}, 0)
+	<-s.tried
+	reserved, err := w.held.Reserve(t.Context(), 100<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
