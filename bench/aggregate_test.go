@@ -15,7 +15,7 @@ import (
 // TestVectorLoop checks that the loops and a check of the job give the same bytes.
 func TestVectorLoop(t *testing.T) {
 	job := jobs.MustNew(Vectors)
-	sums := map[string]func(context.Context, vectorMapper, jobs.Span) []float64{"in turn": sumInTurn, "pairwise": sumPairwise}
+	loops := map[string]func() adder{"in turn": newInTurn, "pairwise": newPairwise}
 	for _, p := range []VectorParams{{1, 1}, {2, 3}, {5, 100}, {1000, 7}} {
 		params, err := job.EncodeParams(p)
 		if err != nil {
@@ -25,9 +25,9 @@ func TestVectorLoop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, sum := range sums {
+		for name, newAdder := range loops {
 			for _, goroutines := range []int{1, 2, 3} {
-				if got, err := vectorLoop(t.Context(), p, goroutines, sum); err != nil || string(got) != string(checked.Result) {
+				if got, err := vectorLoop(t.Context(), p, adders(goroutines, newAdder)); err != nil || string(got) != string(checked.Result) {
 					t.Errorf("%+v: the loop of %d goroutines that adds %s gives %s, %v, the job %s", p, goroutines, name, got, err, checked.Result)
 				}
 			}
@@ -35,8 +35,8 @@ func TestVectorLoop(t *testing.T) {
 	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	for name, sum := range sums {
-		if _, err := vectorLoop(done, VectorParams{10, 10}, 2, sum); err == nil {
+	for name, newAdder := range loops {
+		if _, err := vectorLoop(done, VectorParams{10, 10}, adders(2, newAdder)); err == nil {
 			t.Errorf("the loop that adds %s returned a result although its context is done", name)
 		}
 	}

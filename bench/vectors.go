@@ -72,14 +72,14 @@ func (m vectorMapper) Fill(_ context.Context, partition uint64, spare []float64)
 }
 
 // vectorLoop computes the result of the job Vectors in a plain loop. Each goroutine adds its
-// partitions with the function sum.
-func vectorLoop(ctx context.Context, p VectorParams, goroutines int, sum func(context.Context, vectorMapper, jobs.Span) []float64) (json.RawMessage, error) {
-	sums := make([][]float64, min(uint64(goroutines), p.Partitions))
+// partitions with an adder of its own, of the given adders.
+func vectorLoop(ctx context.Context, p VectorParams, adders []adder) (json.RawMessage, error) {
+	sums := make([][]float64, min(uint64(len(adders)), p.Partitions))
 	var loops sync.WaitGroup
 	for i := range sums {
 		loops.Go(func() {
 			n := uint64(len(sums))
-			sums[i] = sum(ctx, vectorMapper{p.Length}, jobs.Span{Lo: p.Partitions * uint64(i) / n, Hi: p.Partitions * uint64(i+1) / n})
+			sums[i] = adders[i].add(ctx, vectorMapper{p.Length}, jobs.Span{Lo: p.Partitions * uint64(i) / n, Hi: p.Partitions * uint64(i+1) / n})
 		})
 	}
 	loops.Wait()
@@ -97,10 +97,27 @@ func vectorLoop(ctx context.Context, p VectorParams, goroutines int, sum func(co
 	return json.Marshal(result)
 }
 
-// sumInTurn adds one vector after the other, in the memory of two vectors. Errors are ignored, because
-// neither Fill nor Merge returns errors.
-func sumInTurn(ctx context.Context, m vectorMapper, s jobs.Span) []float64 {
-	sum, _ := m.Fill(ctx, s.Lo, nil)
+// adder adds the vectors of a span. The next call may use the memory of the result.
+type adder interface {
+	add(ctx context.Context, m vectorMapper, s jobs.Span) []float64
+}
+
+// adders returns one adder for each of n goroutines.
+func adders(n int, newAdder func() adder) (list []adder) {
+	for range n {
+		list = append(list, newAdder())
+	}
+	return list
+}
+
+func newInTurn() adder   { return inTurn{} }
+func newPairwise() adder { return new(pairwise) }
+
+// inTurn adds one vector after the other, in the memory of two vectors.
+type inTurn struct{}
+
+func (inTurn) add(ctx context.Context, m vectorMapper, s jobs.Span) []float64 {
+	sum, _ := m.Fill(ctx, s.Lo, nil) // errors are ignored, because neither Fill nor Merge returns errors
 	var value []float64
 	for at := s.Lo + 1; at < s.Hi && ctx.Err() == nil; at++ {
 		value, _ = m.Fill(ctx, at, value)
@@ -109,26 +126,29 @@ func sumInTurn(ctx context.Context, m vectorMapper, s jobs.Span) []float64 {
 	return sum
 }
 
-// sumPairwise adds vectors in pairs, the sums of pairs in pairs, and so on, as an aggregation tree
-// does. sumPairwise uses the memory of a vector that it no longer needs for the next vector, and so
-// needs the memory of about log2(n) vectors for n partitions.
-func sumPairwise(ctx context.Context, m vectorMapper, s jobs.Span) []float64 {
-	var spares [][]float64
-	var sum func(s jobs.Span) []float64
-	sum = func(s jobs.Span) []float64 {
-		if s.Len() == 1 || ctx.Err() != nil {
-			var spare []float64
-			if n := len(spares); n > 0 {
-				spare, spares = spares[n-1], spares[:n-1]
-			}
-			value, _ := m.Fill(ctx, s.Lo, spare)
-			return value
+// pairwise adds vectors in pairs, the sums of pairs in pairs, and so on, as an aggregation tree does. It
+// uses the memory of a vector that it no longer needs for the next vector, and so needs the memory of
+// about log2(n) vectors for n partitions. The next call uses the same memory.
+type pairwise struct{ spares [][]float64 }
+
+func (p *pairwise) add(ctx context.Context, m vectorMapper, s jobs.Span) []float64 {
+	sum := p.sum(ctx, m, s)
+	p.spares = append(p.spares, sum)
+	return sum
+}
+
+func (p *pairwise) sum(ctx context.Context, m vectorMapper, s jobs.Span) []float64 {
+	if s.Len() == 1 || ctx.Err() != nil {
+		var spare []float64
+		if n := len(p.spares); n > 0 {
+			spare, p.spares = p.spares[n-1], p.spares[:n-1]
 		}
-		middle := s.Lo + 1<<(bits.Len64(s.Len()-1)-1)
-		left, right := sum(jobs.Span{Lo: s.Lo, Hi: middle}), sum(jobs.Span{Lo: middle, Hi: s.Hi})
-		left, _ = Vectors.Merge(left, right)
-		spares = append(spares, right)
-		return left
+		value, _ := m.Fill(ctx, s.Lo, spare)
+		return value
 	}
-	return sum(s)
+	middle := s.Lo + 1<<(bits.Len64(s.Len()-1)-1)
+	left, right := p.sum(ctx, m, jobs.Span{Lo: s.Lo, Hi: middle}), p.sum(ctx, m, jobs.Span{Lo: middle, Hi: s.Hi})
+	left, _ = Vectors.Merge(left, right)
+	p.spares = append(p.spares, right)
+	return left
 }

@@ -37,8 +37,8 @@ vector after the other. PAIRWISE adds vectors in pairs, sums of pairs in pairs, 
 on, as the job does, so that the sum does not depend on which worker adds what. It uses
 more memory at a time, which is slower if the vectors of LOOP fit into the processor's
 cache and those of PAIRWISE do not. For each size there are as many vectors as make up
-the total. The cluster runs the job once before it
-is measured, because the first write to the memory of a new process is slow: FIRST RUN.
+the total. The first write to new memory is slow, so the cluster runs the job once
+before it is measured: FIRST RUN. PAIRWISE is measured likewise.
 
 With --kill, the job runs once more in the cluster, and the process is killed when half
 of the vectors are done. LOST WORK is the time that the cluster needs
