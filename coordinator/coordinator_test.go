@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -22,10 +23,17 @@ func TestJobRunsToItsEnd(t *testing.T) {
 			c := newCluster(t)
 			c.lead(1)
 			job := c.submit(params...)
+			announced, err := c.nc.SubscribeSync(c.subjects.Ended(job))
+			if err != nil {
+				t.Fatal(err)
+			}
 			w := newWorker(c, "w1", digits)
 			w.follow(1)
 			w.workUntilEnded(job)
 			m := c.wantResult(job, params...)
+			if _, err := announced.NextMsg(10 * time.Second); err != nil {
+				t.Errorf("announcement of the end: %v", err)
+			}
 			if m.Executed != m.Partitions {
 				t.Errorf("executed %d of %d partitions", m.Executed, m.Partitions)
 			}

@@ -132,6 +132,10 @@ func (t *transport) Nudge(worker string) {
 	t.publish("nudge", t.subjects.Nudge(worker), wire.Encode(wire.Nudge{Epoch: t.epoch, Storage: t.storage}))
 }
 
+func (t *transport) Ended(job string) {
+	t.publish("job ended", t.subjects.Ended(job), nil)
+}
+
 // Probe asks a worker for a sign of life. If NATS finds no subscriber, the worker's process is dead
 // or has lost its connection. Shortly after a reconnect of this process, a missing subscriber proves
 // nothing, because the clients of a restarted NATS server reconnect one after the other.

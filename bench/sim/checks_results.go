@@ -38,6 +38,14 @@ func (c *checks) callMayFail(j *job, reason string) bool {
 	return false
 }
 
+// announced is called when a leader announces that a job has ended. announced checks that storage
+// contains the end.
+func (c *checks) announced(by *process, id string) {
+	if by.storage == c.sim.storage && !c.sim.jobs[id].removing && !c.manifests[id].State.Final() {
+		c.sim.fail("%s announced the end of job %s, which is not in storage", by.name, id)
+	}
+}
+
 // ended is called at the end of the simulation. ended checks that every submitted job has ended as
 // expected.
 func (c *checks) ended() {

@@ -32,6 +32,13 @@ var defects = []defect{
 		within: "2000",
 	},
 	{
+		name:   "a leader announces a job's end before the end is durable",
+		file:   "coordinator/term/end.go",
+		old:    "	j.ending.Store(true)\n",
+		new:    "	j.ending.Store(true)\n	t.transport.Ended(e.Job)\n",
+		within: "100",
+	},
+	{
 		name:   "a worker follows the last leader that it hears",
 		file:   "worker/session/conversation.go",
 		old:    "case epoch > s.leader.epoch:",

@@ -200,7 +200,7 @@ func (t *leadership) Guard(limit time.Duration, code func()) (returned bool) {
 	return true
 }
 
-// Beacon, Nudge and Probe implement [term.Transport].
+// Beacon, Nudge, Ended and Probe implement [term.Transport].
 
 func (t *leadership) Beacon(b wire.Beacon) {
 	t.process.sim.network.broadcast(t.process, func(to *process) { to.elector.heard(b) })
@@ -213,6 +213,8 @@ func (t *leadership) Nudge(worker string) {
 		to.worker.step(session.Nudged{Epoch: t.epoch, Storage: p.storage.identity})
 	}, func() {})
 }
+
+func (t *leadership) Ended(job string) { t.process.sim.checks.announced(t.process, job) }
 
 func (t *leadership) Probe(_ context.Context, worker, _ string) term.Sign {
 	p := t.process

@@ -40,6 +40,8 @@ type cluster struct {
 	loses   bool                                // a held call, or its answer, is lost
 	fault   func(memory.Call) error             // returns the error of a storage call of a leader; nil if no call fails
 
+	announced []string // jobs whose ends leaders have announced
+
 	signs  map[string]term.Sign // results of probes, by worker
 	probes []time.Time          // times of the probes that did not return term.Possible
 }
@@ -251,6 +253,14 @@ func (l *leader) Pause(ctx context.Context, d time.Duration) {
 func (l *leader) Beacon(wire.Beacon) {}
 
 func (l *leader) Nudge(string) {}
+
+// Ended checks that storage contains the job's end, unless the job was removed after its end.
+func (l *leader) Ended(job string) {
+	l.cluster.announced = append(l.cluster.announced, job)
+	if m, _, err := l.cluster.store.Manifest(context.Background(), job); err == nil && !m.State.Final() {
+		l.cluster.t.Errorf("leader of epoch %d announced the end of job %s, which is %s in storage", l.epoch, job, m.State)
+	}
+}
 
 func (l *leader) Probe(_ context.Context, worker, _ string) term.Sign {
 	sign := l.cluster.signs[worker]

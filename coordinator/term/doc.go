@@ -5,7 +5,8 @@
 //	             calls, one at a time            events
 //	package ───────────────────────────▶ Term  ─────────▶ ledger
 //	coordinator ◀──── receipts, answers    │  ◀──actions──
-//	             ◀──── beacons, nudges     │
+//	             ◀──── beacons, nudges,    │
+//	                   ends of jobs        │
 //	                                       │ Go          ▲ Post
 //	                                       ▼             │
 //	                                     tasks: storage, jobs' merges

@@ -91,6 +91,7 @@ func (t *Term) ended(j *activeJob) {
 	j.ended = true
 	t.jobs.cleaning[id] = nil
 	t.step(ledger.JobEnded{Job: id})
+	t.transport.Ended(id)
 	t.cleanUpEnded(j)
 	for _, answer := range j.cancels {
 		if state == store.Cancelled {

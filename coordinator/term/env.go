@@ -36,6 +36,9 @@ type Transport interface {
 	Beacon(wire.Beacon)
 	Nudge(worker string)
 
+	// Ended announces that the end of a job is durable.
+	Ended(job string)
+
 	// Probe asks the worker for a sign of life. The parameter server is the ID of the NATS server to
 	// which the worker was connected, or empty. Only tasks may call Probe, because it may block.
 	Probe(ctx context.Context, worker, server string) Sign

@@ -13,6 +13,7 @@
 //	                          Pong ──────────────────▶
 //	           Ask(what):     ◀──── JobQuery, Cancel   client
 //	                          Jobs, Workers, … ──────▶
+//	           Ended(job):    no content ────────────▶
 //
 //	follower   Suspicion(): Suspicion ───────────────▶ the other followers
 //
@@ -57,6 +58,14 @@
 // the field Storage. A receiver on another storage ignores the message; only a leader that receives
 // a Hello answers with a refusal and the reason. A message without an identity comes from an
 // earlier version and is accepted ([SameStorage]).
+//
+// # Ends of jobs
+//
+// When the end of a job is durable, the leader sends a message without content to Ended(job). A
+// client that waits for the job then reads storage at once. The message states nothing: a lost
+// message only causes a delay until the client's next regular read, and a false message only causes
+// one additional read. An older leader does not send the message, and a client may lack the
+// permission to receive it.
 //
 // # Failures
 //

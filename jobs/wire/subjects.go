@@ -65,6 +65,10 @@ func (s Subjects) Audit(worker string) string { return s.prefix + "worker." + wo
 // Offer returns the subject on which a stopping leader offers its lease to a worker.
 func (s Subjects) Offer(worker string) string { return s.prefix + "worker." + worker + ".offer" }
 
+// Ended returns the subject on which a leader announces that the end of a job is durable. The
+// message has no content. Receivers ignore its content and read storage, so anyone may send it.
+func (s Subjects) Ended(job string) string { return s.prefix + "ended." + job }
+
 // Ask returns the subject on which the leader answers a client's request. The parameter what is one
 // of the Ask constants.
 func (s Subjects) Ask(what string) string { return s.prefix + "ask." + what }
