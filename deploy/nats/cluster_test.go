@@ -45,6 +45,15 @@ func TestClusterWorks(t *testing.T) {
 		c.use()
 		c.checkNothingRefused()
 	})
+	t.Run("earlier version", func(t *testing.T) { // clients cannot receive announcements of ends
+		c := startServer(t,
+			`{ stream: "bellwether.default.ended.*", accounts: [ASK] }`, "",
+			`{ stream: { account: WORK, subject: "bellwether.default.ended.*" } }`, "",
+			`subscribe: ["_INBOX.>", "bellwether.default.ended.*"]`, `subscribe: "_INBOX.>"`)
+		c.startWorkers(1)
+		c.use()
+		c.checkNothingRefused()
+	})
 	t.Run("another name", func(t *testing.T) { // apply the edit of README.md
 		c := startServer(t, "bellwether.default", "bellwether.blue-1", "bellwether-default", "bellwether-blue-1", "bellwether_default", "bellwether_blue-1")
 		c.flags = []string{"--cluster", "blue-1"}

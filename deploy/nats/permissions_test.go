@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,7 @@ var publishCases = []struct{ subject, jetstream, narrow, azure string }{
 	{"bellwether.default.epoch.1.ping", "w", "w", "w"},
 	{"bellwether.default.beacon", "w", "w", "w"},
 	{"bellwether.default.worker.wolf.nudge", "w", "w", "w"},
+	{"bellwether.default.ended.x", "w", "w", "w"},
 	{"_INBOX.receipt", "w", "w", "w"},
 	{"_R_.answer", "w", "w", "w"},
 	{"bellwether.other.beacon", "", "", ""},
@@ -124,9 +126,11 @@ var publishCases = []struct{ subject, jetstream, narrow, azure string }{
 }
 
 // subscribeCases lists the users that can subscribe to a subject, each in its own account.
-var subscribeCases = []struct{ subject, users string }{
+var subscribeCases = []subscribeCase{
 	{"bellwether.default.>", "w"},
 	{"_INBOX.>", "wso"},
+	{"bellwether.default.ended.x", "wso"},
+	{"bellwether.default.ended.*", "wso"},
 	{">", ""},
 	{"bellwether.>", ""},
 	{"bellwether.default.ask.jobs", "w"},
@@ -134,6 +138,8 @@ var subscribeCases = []struct{ subject, users string }{
 	{"$JS.>", ""},
 	{"_R_.>", ""},
 }
+
+type subscribeCase struct{ subject, users string }
 
 func TestPermissions(t *testing.T) {
 	for _, config := range []struct {
@@ -144,6 +150,7 @@ func TestPermissions(t *testing.T) {
 			c := startServer(t, append([]string{"user: worker\n", auditor + "user: worker\n"}, config.edits...)...)
 			t.Run("publish", func(t *testing.T) { testPublish(t, c, config.name) })
 			t.Run("subscribe", func(t *testing.T) { testSubscribe(t, c) })
+			t.Run("announcement", func(t *testing.T) { testAnnouncement(t, c) })
 			t.Run("reply", func(t *testing.T) { testReply(t, c) })
 			t.Run("strangers", func(t *testing.T) { testStrangers(t, c) })
 			t.Run("every permission has a case", func(t *testing.T) { testComplete(t, config.name, config.edits) })
@@ -217,6 +224,34 @@ func testSubscribe(t *testing.T, c *cluster) {
 	}
 }
 
+// testAnnouncement announces the end of a job as each user. The users of each account receive only
+// the worker's announcement.
+func testAnnouncement(t *testing.T, c *cluster) {
+	const subject = "bellwether.default.ended.x"
+	received := map[string]*nats.Subscription{}
+	for user := range passwords {
+		nc := c.connect(t, user)
+		sub, err := nc.SubscribeSync(subject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flush(t, nc)
+		received[user] = sub
+	}
+	for _, user := range []string{submitter, observer, worker} {
+		nc := c.connect(t, user)
+		if err := nc.Publish(subject, []byte(user)); err != nil {
+			t.Fatal(err)
+		}
+		flush(t, nc)
+	}
+	for user, sub := range received {
+		if m, err := sub.NextMsg(5 * time.Second); err != nil || string(m.Data) != worker {
+			t.Errorf("%s received %+v (%v), want only the announcement of the worker", user, m, err)
+		}
+	}
+}
+
 // testReply asks the leader's service for a reply on the beacon's subject. A submitter must not be
 // able to do this, because a reply to "who leads" can be read as a beacon.
 func testReply(t *testing.T, c *cluster) {
@@ -267,8 +302,9 @@ func testStrangers(t *testing.T, c *cluster) {
 	}
 }
 
-// testComplete finds a case for each subject on which a worker may publish, and for each subject on
-// which a user of account ASK can reach account WORK.
+// testComplete finds a case for each subject on which a worker may publish, for each subject on
+// which a user of account ASK can reach account WORK, and for each subject of account WORK whose
+// messages reach users of account ASK.
 func testComplete(t *testing.T, config string, edits []string) {
 	covered := func(subject, users string) {
 		for i, p := range publishCases {
@@ -291,8 +327,12 @@ func testComplete(t *testing.T, config string, edits []string) {
 	for n, line := range strings.Split(imports, "\n") {
 		if _, rest, ok := strings.Cut(line, `subject: "`); ok {
 			subject, _, _ := strings.Cut(rest, `"`)
-			covered(subject, "ws")
-		} else if n > 0 && strings.Contains(line, "service:") {
+			if !strings.Contains(line, "stream:") {
+				covered(subject, "ws")
+			} else if !slices.ContainsFunc(subscribeCases, func(s subscribeCase) bool { return s.subject == subject && s.users == "wso" }) {
+				t.Errorf("no case of a subscription to %s", subject)
+			}
+		} else if n > 0 && (strings.Contains(line, "service:") || strings.Contains(line, "stream:")) {
 			t.Errorf("import %q names no subject", line)
 		}
 	}
