@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -55,6 +56,7 @@ type Client struct {
 	nc       *nats.Conn
 	subjects wire.Subjects
 	active   activeJobs
+	unheard  atomic.Bool // true if the user may not subscribe to announcements of ends
 
 	mu      sync.Mutex
 	storage *cluster.Storage // storage of the cluster; nil until a method needs it
@@ -81,19 +83,19 @@ func Connect(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	var options []nats.Option
+	c := &Client{cfg: cfg, subjects: subjects, active: newActiveJobs()}
+	options := []nats.Option{nats.ErrorHandler(c.onError)}
 	if deadline, ok := ctx.Deadline(); ok {
 		options = append(options, nats.Timeout(min(defaultTimeout, time.Until(deadline))))
 	}
-	nc, err := cfg.Cluster.ConnectNATS(cfg.Name, options...)
-	if err != nil {
+	if c.nc, err = cfg.Cluster.ConnectNATS(cfg.Name, options...); err != nil {
 		return nil, err
 	}
-	if err := cluster.CheckNATS(nc); err != nil {
-		nc.Close()
+	if err := cluster.CheckNATS(c.nc); err != nil {
+		c.nc.Close()
 		return nil, err
 	}
-	return &Client{cfg: cfg, nc: nc, subjects: subjects, active: newActiveJobs()}, nil
+	return c, nil
 }
 
 // Close closes the connections to NATS and to storage.

@@ -11,13 +11,16 @@ import (
 )
 
 // Watch returns a sequence of statuses of a job. The sequence ends when the job has ended; the last
-// status is final. The intervals between statuses grow with the duration of the watch, so the end
-// of a short job is noticed quickly and watching a long job takes few requests. Without a leader
+// status is final. The leader announces the job's end, so the end is noticed quickly. The intervals
+// between statuses grow with the duration of the watch, so watching a long job takes few requests,
+// and the end of a short job is noticed quickly even if the announcement is lost. Without a leader
 // the sequence continues with statuses whose Epoch is 0. The sequence ends with an error if ctx is
 // done. The sequence also ends with an error if, for longer than Config.Timeout, storage does not
 // answer or the only leaders that answer use another storage.
 func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
+		ended, stop := c.ended(id)
+		defer stop()
 		began := time.Now()
 		answered := began
 		for {
@@ -32,7 +35,7 @@ func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Status, error] 
 				yield(Status{}, err)
 				return
 			}
-			if err := sleep(ctx, pause(began, watchInterval)); err != nil {
+			if _, err := await(ctx, ended, pause(began, watchInterval)); err != nil {
 				yield(Status{}, err)
 				return
 			}
@@ -59,40 +62,48 @@ func (c *Client) isPassing(err error) bool {
 
 // Wait waits until a job has ended and returns the job's final status. Wait costs less than Watch:
 // all concurrent calls of Wait share their requests to the leader, and a call reads storage only
-// when the leader no longer lists the job. Wait fails like [Client.Watch].
+// when the leader has announced the job's end or no longer lists the job. Wait fails like
+// [Client.Watch].
 func (c *Client) Wait(ctx context.Context, id string) (Status, error) {
 	s, err := c.open(ctx)
 	if err != nil {
 		return Status{}, err
 	}
+	ended, stop := c.ended(id)
+	defer stop()
 	began := time.Now()
 	answered := began
 	matched := began                             // last time at which a leader on the client's storage answered, or no leader answered
 	looked := began.Add(firstLook - maxInterval) // last time at which storage was read
+	var other error                              // ErrOtherStorage if the last request to the leader returned it, otherwise nil
 	for listed := false; ; {
-		if err := sleep(ctx, pause(began, waitInterval)); err != nil {
+		announced, err := await(ctx, ended, pause(began, waitInterval))
+		if err != nil {
 			return Status{}, err
 		}
-		active, other := c.active.has(ctx, c, id)
-		if other == nil {
-			matched = time.Now()
-		}
-		if active {
-			listed = true
-			continue
-		}
-		// If the leader has never listed the job, either the leader has not received the job yet,
-		// or the job began and ended between two requests. Wait therefore also reads storage, once
-		// per maxInterval.
-		if !listed && time.Since(looked) < maxInterval {
-			continue
+		if !announced {
+			var active bool
+			active, other = c.active.has(ctx, c, id)
+			if other == nil {
+				matched = time.Now()
+			}
+			if active {
+				listed = true
+				continue
+			}
+			// If the leader has never listed the job, either the leader has not received the job yet,
+			// or the job began and ended between two requests. Wait therefore also reads storage, once
+			// per maxInterval.
+			if !listed && time.Since(looked) < maxInterval {
+				continue
+			}
 		}
 		listed, looked = false, time.Now()
 		r, err := c.record(ctx, s, id)
 		switch {
 		case err == nil && r.manifest.State.Final():
 			return newStatus(r, nil), nil
-		case err == nil && time.Since(matched) > c.cfg.Timeout:
+		case err == nil && other != nil && time.Since(matched) > c.cfg.Timeout:
 			return Status{}, other
 		case err == nil:
 			answered = time.Now()
