@@ -51,9 +51,8 @@
 //   - A process whose lease has expired no longer acts as the leader, provided that the error of
 //     its clock is within the margin that the election allows.
 //   - Durable nodes stay durable. A job that has ended does not change, and no process learns that
-//     the job has ended before storage contains this fact. A leader
-//     announces the end of a job only after storage contains it. A job whose cancellation was
-//     confirmed stays cancelled.
+//     the job has ended before storage contains this fact. A leader announces the end of a job only
+//     after storage contains it. A job whose cancellation was confirmed stays cancelled.
 //   - Workers wait between reports, and wait longer after refusals. A worker that is told to stop
 //     leaves in time. When a worker leaves before its drain timeout has passed, none of its slots
 //     runs and its items are durable.
