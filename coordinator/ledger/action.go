@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"time"
+
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -90,6 +92,7 @@ type Snapshot struct {
 	OtherErrors   uint64
 	Calls         []store.CallRecord
 	Retried       []jobs.Span
+	PartitionTime time.Duration
 }
 
 func (Reply) action()       {}

@@ -48,6 +48,7 @@ type JobAdded struct {
 	OtherErrors   uint64
 	Calls         []store.CallRecord
 	Retried       []jobs.Span
+	PartitionTime time.Duration
 	LeaderDied    bool // the last leader died while it led the job, so the job may be the cause
 	LeaderSilent  bool // the last leader gave no sign of life, so it may be dying
 }

@@ -274,11 +274,12 @@ func (l *Ledger) heldProgress(j *job, p *wire.JobProgress) {
 // worthStoring reports whether a held node should be written to storage, because its loss would cost more than
 // the write. A process that dies every M on average, and whose state takes the time C to write, should write
 // its state after each sqrt(2·C·M) of work (Young, A first order approximation to the optimum checkpoint
-// interval, CACM 17, 1974).
+// interval, CACM 17, 1974). During recovery no node is worth storing yet, because workers that have not
+// reported may hold copies of it.
 func (l *Ledger) worthStoring(w *worker, j *job, at *treeNode) bool {
-	perSecond := w.share(j).perSecond()
+	perSecond := cmp.Or(w.share(j).perSecond(), j.perSecond())
 	exposed := at.exposed()
-	if perSecond == 0 || exposed == 0 {
+	if perSecond == 0 || exposed == 0 || l.recovery.active {
 		return false
 	}
 	work := float64(exposed) / perSecond

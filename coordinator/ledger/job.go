@@ -40,7 +40,8 @@ type job struct {
 	retried      retriedPartitions
 	errors       errorTexts
 
-	rate       rate // partitions per second that one slot finishes, averaged over all workers
+	rate       rate // partitions per second that one slot finishes, averaged over all workers; measured by this leader
+	resumed    rate // the rate that earlier leaders measured
 	display    rateDisplay
 	merging    rateDisplay // bytes per second of merged partials, for display
 	checkpoint checkpointState
@@ -123,6 +124,7 @@ func (l *Ledger) addJob(e JobAdded) {
 		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, died) || slices.ContainsFunc(e.Calls, killed),
 		merges:     mergePlace{assigned: !e.CanMerge}, trial: trial{over: len(e.Nodes) > 0},
 		expectLarge: e.ExpectLarge, merging: rateDisplay{measuredAt: l.now},
+		resumed: rate{1, max(0, e.PartitionTime.Seconds())},
 	}
 	if e.Spec.Timeout > 0 {
 		j.deadline = max(1, l.now+e.Spec.Timeout-e.Elapsed)
@@ -180,6 +182,19 @@ func (l *Ledger) addJob(e JobAdded) {
 	for _, n := range e.Nodes {
 		l.mergeUp(j, n.Node)
 	}
+}
+
+// perSecond estimates how many partitions per second one slot finishes, or returns 0 if the rate is unknown.
+// Before this leader's first measurement, perSecond returns the rate that earlier leaders measured: after a
+// takeover in the merge phase, this leader measures nothing.
+func (j *job) perSecond() float64 { return cmp.Or(j.rate.perSecond(), j.resumed.perSecond()) }
+
+// partitionTime returns the mean time for which a partition occupies a slot, or 0 if it is unknown.
+func (j *job) partitionTime() time.Duration {
+	if perSecond := j.perSecond(); perSecond > 0 {
+		return max(1, duration(1/perSecond))
+	}
+	return 0
 }
 
 // compareJobs orders higher priorities first, then jobs that were submitted earlier.

@@ -22,7 +22,7 @@ import (
 //	add JOB [partitions=N] [priority=N] [attempts=N] [skip=N] [died] [cannot-merge] [past-trial] [audit=N]
 //	                                without partitions, the job is not planned
 //	    node 2/0 | node 0/4 -       a finished node of the manifest; - if it was skipped
-//	    worker W N | suspect LO-HI DEATHS[/LED] | attempt P N | executed N | uncounted | skipped P
+//	    worker W N | suspect LO-HI DEATHS[/LED] | attempt P N | executed N | uncounted | skipped P | partition-time D
 //	    call FUNCTION [NODE] FAILED DEATHS/LED
 //	report W [hello=SLOTS [storage=S] [holds]] [seq=N] [conversation=N] [draining] [more] [lost=SLOTS] [lost-calls=N]
 //	    JOB FIRST: 2/0 !5 !!6       items: a node, a failure, a permanent failure
@@ -38,6 +38,7 @@ import (
 //	planned JOB partitions=N, plan-refused JOB
 //	died W, merged JOB, merge-slow JOB, merge-failed JOB, checkpointed JOB, ended JOB, parked JOB, cancel JOB, stop
 //	state, jobs, workers, all-durable    print what the ledger has
+//	partition-time JOB              print the mean slot time of a partition, as the next checkpoint will contain it
 //	map JOB [lo=N] step=N cells=N [durable=LO-HI]
 //	                                print the cells of a window, the tree and what is running
 //
@@ -184,6 +185,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			}
 		}
 		return s.formatMap(subject, wire.Window{Lo: arg("lo", 0), Step: arg("step", 1), Cells: int(arg("cells", 1))}, durable)
+	case "partition-time":
+		return fmt.Sprintln(s.ledger.snapshot(s.ledger.jobsByID[subject]).PartitionTime)
 	case "all-durable":
 		return fmt.Sprintln(s.ledger.AllDurable())
 	}
@@ -300,6 +303,12 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 			e.Executed = s.number(f[1])
 		case "uncounted":
 			e.Uncounted = true
+		case "partition-time":
+			d, err := time.ParseDuration(f[1])
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			e.PartitionTime = d
 		case "skipped":
 			e.Skipped = append(e.Skipped, s.number(f[1]))
 		default:

@@ -351,7 +351,7 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 	e := ledger.JobAdded{
 		Spec: j.spec, Partitions: partitions, Data: data, InStore: inStore, CanMerge: j.job.Name() != "", ExpectLarge: j.job.InPlace(), Elapsed: max(0, t.since(m.Started)),
 		Workers: m.Workers, Executed: m.Executed, Uncounted: m.Uncounted, Skipped: m.Skipped, Attempts: m.Attempts, CrashSuspects: m.CrashSuspects,
-		Errors: m.Errors, OtherErrors: m.OtherErrors, Builds: m.Builds, Retried: m.Retried,
+		Errors: m.Errors, OtherErrors: m.OtherErrors, Builds: m.Builds, Retried: m.Retried, PartitionTime: m.PartitionTime,
 		Calls: m.Calls, LeaderDied: t.leadership.Cause.Crashed() && resumed,
 		LeaderSilent: t.leadership.Cause == election.Silent && resumed,
 	}

@@ -71,7 +71,7 @@ var formats = []testedFormat{
 	format("spec", encodeSpec, decodeSpec, someSpec(), Spec{ID: otherID, Job: "a", Version: "0", Params: jobs.Params("{}"), MaxAttempts: 1}),
 	format("plan", encodePlan, decodePlan, somePlan(), jobs.Plan{Partitions: 1}),
 	format("manifest", encodeManifest, decodeManifest, someManifest(), Manifest{State: Queued},
-		Manifest{State: Running, Nodes: []StoredNode{{Node: jobs.Leaf(4), Blob: strings.Repeat("ab", 32), Large: true, Size: 1 << 30}}, Uncounted: true},
+		Manifest{State: Running, Nodes: []StoredNode{{Node: jobs.Leaf(4), Blob: strings.Repeat("ab", 32), Large: true, Size: 1 << 30}}, Uncounted: true, PartitionTime: 1500 * time.Millisecond},
 		Manifest{State: Running, Attempts: []Attempt{{Partition: 4, Failed: 1}}, Errors: []ErrorText{{"no disk", 9, 4}}, OtherErrors: 3},
 		Manifest{State: Running, Samples: []Sample{{At: time.Second, Epoch: 3, Done: 9, Executed: 10, Failing: 1, Workers: 2, Cells: []byte{0, 255}}}, Retried: []jobs.Span{{Lo: 4, Hi: 6}}}),
 	format("term", encodeTerm, decodeTerm, someTerm(), TermRecord{}, TermRecord{FirstAssignment: new(time.Duration(0))}),

@@ -86,6 +86,7 @@ type Manifest struct {
 	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds, the only build that may compute partials
 	SpecVersion   Version        `cbor:"22,keyasint,omitempty"` // version of the spec when the first manifest was written; used only while Sequence is 1
 	Uncounted     bool           `cbor:"23,keyasint,omitempty"` // true if executions of partitions in Nodes may be missing from Executed
+	PartitionTime time.Duration  `cbor:"24,keyasint,omitempty"` // mean time for which a partition occupies a slot; 0 until it is measured, and in manifests of earlier versions
 
 	Samples []Sample    `cbor:"30,keyasint,omitempty"` // progress of the job over time, for display
 	Retried []jobs.Span `cbor:"31,keyasint,omitempty"` // partitions that ran again after a failure or a worker's death, for display; may include neighbouring partitions
