@@ -118,7 +118,8 @@ type progress struct {
 // last report. If more assignments have run than the worker has slots, some of them ran one after
 // the other, so each assignment counts only for a part of the time. The time of a running partition
 // counts only after the partition is finished, because a hanging partition would otherwise lower
-// the rate.
+// the rate. A partition whose beginning the ledger has not seen does not count, because it would
+// raise the rate.
 func (l *Ledger) updateRates(w *worker, work []progress) {
 	elapsed := (l.now - w.spansReportedAt).Seconds()
 	w.spansReportedAt = l.now
@@ -129,11 +130,17 @@ func (l *Ledger) updateRates(w *worker, work []progress) {
 	for _, p := range work {
 		a := p.assignment
 		a.slotSeconds += slotSeconds
+		if p.finished == 0 {
+			continue
+		}
+		if a.adopted {
+			p.finished--
+		}
 		if p.finished > 0 {
 			a.share.rate.add(float64(p.finished), a.slotSeconds)
 			a.job.rate.add(float64(p.finished), a.slotSeconds)
-			a.slotSeconds = 0
 		}
+		a.slotSeconds, a.adopted = 0, false
 	}
 }
 
@@ -173,5 +180,5 @@ func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 	if s.Running {
 		state = stateRunning
 	}
-	l.addAssignment(&assignment{id: s.ID, worker: w, job: j, share: share, span: claim, state: state, slot: s.Slot, progressAt: l.now, deaths: deaths})
+	l.addAssignment(&assignment{id: s.ID, worker: w, job: j, share: share, span: claim, state: state, slot: s.Slot, progressAt: l.now, adopted: s.Running, deaths: deaths})
 }
