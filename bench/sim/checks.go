@@ -17,6 +17,7 @@ type checks struct {
 
 	manifests map[string]store.Manifest // last stored manifest of each job, by job ID
 	first     map[string]uint64         // lowest epoch whose leader may still write the job's manifest, by job ID
+	measured  map[string]bool           // jobs of calm scenarios whose first leader has measured the time that a partition takes, by job ID
 	terms     map[uint64]*observedTerm
 	epochs    map[*process]followedEpoch
 	invented  map[uint64]bool // epochs that occur only in beacons that a fault made up
@@ -56,6 +57,7 @@ type observedTerm struct {
 	since   time.Duration
 	expires time.Duration // time at which the lease expires unless its holder renews it
 	changed bool          // true if another process took the lease before it had expired
+	assigns bool          // true if the leader has assigned work, so that its recovery is over
 }
 
 // keptItems contains the items of a job that a worker's slots and calls have delivered to the
@@ -73,7 +75,7 @@ type keptItem struct {
 
 func newChecks(s *Sim) *checks {
 	return &checks{
-		sim: s, manifests: map[string]store.Manifest{}, first: map[string]uint64{}, terms: map[uint64]*observedTerm{},
+		sim: s, manifests: map[string]store.Manifest{}, first: map[string]uint64{}, measured: map[string]bool{}, terms: map[uint64]*observedTerm{},
 		epochs: map[*process]followedEpoch{}, invented: map[uint64]bool{}, kept: map[*process]map[string]*keptItems{},
 		assigned: map[*process][]assigned{}, copies: map[string][]copied{}, deaths: map[partitionOf]int{}, callsDied: map[callOf]int{}, readBlobs: map[string]bool{},
 		holders: map[conversationOf]*observedHolder{}, fetches: map[fetchOf]*observedFetch{},

@@ -58,6 +58,9 @@ func (c *checks) replied(leader *leadership, worker *process, r wire.Report, rec
 		return // the worker has repeated the report
 	}
 	h.sequence = r.Sequence
+	if t := c.terms[at.epoch]; t != nil && len(receipt.Assigned) > 0 {
+		t.assigns = true
+	}
 	if !r.More {
 		h.nodes = needed(r, receipt)
 		c.stores(at, h.nodes, r.Hello != nil, receipt)
@@ -120,11 +123,11 @@ const (
 
 // worthStoring checks in calm scenarios that a leader orders a worker to store a node when the loss of
 // the node would cost more than twice the work at which its write is worthwhile. The factor of two
-// allows for partitions that take less time than the average partition. worthStoring checks only leaders
-// that have measured the speed of the whole job, and not jobs whose end the leader may have decided.
+// allows for partitions that take less time than the average partition. worthStoring does not check leaders
+// in recovery, resumed jobs that no leader has measured, and jobs whose end the leader may have decided.
 func (c *checks) worthStoring(leader *leadership, holder *process, n nodeOf, receipt wire.Receipt) {
-	j := c.sim.jobs[n.job]
-	if !c.sim.scenario.calm || ordersStore(receipt, n) || c.terms[leader.epoch].since > j.submitAt || j.mayEndEarly(c) {
+	j, t := c.sim.jobs[n.job], c.terms[leader.epoch]
+	if !c.sim.scenario.calm || ordersStore(receipt, n) || !t.assigns || t.since > j.submitAt && !c.measured[n.job] || j.mayEndEarly(c) {
 		return
 	}
 	write := writeLatency.Seconds() + float64(len(holder.worker.holdings[n.job][n.node].data))/writeBytesPerSecond

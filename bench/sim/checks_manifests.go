@@ -43,6 +43,7 @@ func (c *checks) written(by, key string) {
 		}
 		return
 	}
+	c.keepsPartitionTime(by, c.sim.jobs[id], old, m)
 	c.sound(by, c.sim.jobs[id], m)
 	for _, call := range m.Calls {
 		if call.Function == wire.Merge.String() && call.Failed > 0 && c.sim.jobs[id].rogue.function != wire.Merge {
@@ -58,6 +59,18 @@ func (c *checks) written(by, key string) {
 		if i := slices.IndexFunc(m.Workers, func(n store.Contributor) bool { return n.Worker == w.Worker }); i >= 0 && m.Workers[i].Through < w.Through {
 			c.sim.fail("%s wrote a manifest of job %s with %d items of %s, after %d", by, id, m.Workers[i].Through, w.Worker, w.Through)
 		}
+	}
+}
+
+// keepsPartitionTime checks that a manifest contains the time that a partition takes if an earlier manifest
+// contained it. In calm scenarios keepsPartitionTime also checks the first leader of a job, which sees each
+// partition begin.
+func (c *checks) keepsPartitionTime(by string, j *job, old, m store.Manifest) {
+	if t := c.terms[m.Epoch]; t != nil && c.sim.scenario.calm && m.Executed > 0 && t.since <= j.submitAt {
+		c.measured[j.spec.ID] = true
+	}
+	if m.PartitionTime == 0 && (old.PartitionTime > 0 || c.measured[j.spec.ID]) {
+		c.sim.fail("%s wrote a manifest of job %s without the time that a partition takes, which a leader has measured", by, j.spec.ID)
 	}
 }
 

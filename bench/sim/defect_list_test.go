@@ -354,6 +354,27 @@ var defects = []defect{
 		within: "2000",
 	},
 	{
+		name:   "a new leader does not know the time that a partition takes",
+		file:   "coordinator/term/load.go",
+		old:    " PartitionTime: m.PartitionTime,",
+		new:    "",
+		within: "1000",
+	},
+	{
+		name:   "checkpoints do not contain the time that a partition takes",
+		file:   "coordinator/term/checkpoint.go",
+		old:    ", m.PartitionTime = s.Errors, s.OtherErrors, s.Builds, s.Retried, s.PartitionTime\n",
+		new:    " = s.Errors, s.OtherErrors, s.Builds, s.Retried\n",
+		within: "200",
+	},
+	{
+		name:   "a new leader does not use the time that a partition took under earlier leaders",
+		file:   "coordinator/ledger/held.go",
+		old:    "cmp.Or(w.share(j).perSecond(), j.perSecond())",
+		new:    "w.share(j).perSecond()",
+		within: "20000",
+	},
+	{
 		name:   "a holder is not told to store an operand that could not be fetched",
 		file:   "coordinator/ledger/held.go",
 		old:    "(w.draining || at.held.storeWanted || ",

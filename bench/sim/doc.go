@@ -65,7 +65,9 @@
 //     the current leader's term. A leader assigns no partition of a partial that a living worker
 //     has reported to it and still holds. If no process is killed, no partition is executed twice.
 //   - In calm simulations a worker is ordered to store a held partial when its loss would cost
-//     more than twice Young's interval, and a leader merges no large partials if a worker can merge them.
+//     more than twice Young's interval, also by a new leader, and a leader merges no large
+//     partials if a worker can merge them. Manifests contain the time that a partition takes, once
+//     a job's first leader has measured it.
 //   - Within three minutes after the last fault every job has ended as expected, all workers have
 //     closed the job, the queue is empty, and the job's index entry and partials are removed from
 //     storage. Nothing is left of a removed job, and the job does not start again.
