@@ -26,7 +26,7 @@ func (l *Ledger) Demand(within time.Duration) int {
 	for _, j := range l.jobs {
 		partitions := float64(j.tree.Partitions())
 		unfinished += partitions - float64(j.forest.done())
-		if perSecond := j.rate.perSecond(); perSecond > 0 {
+		if perSecond := j.perSecond(); perSecond > 0 {
 			slots += partitions / perSecond / within.Seconds()
 		}
 	}

@@ -54,4 +54,10 @@ func TestDemand(t *testing.T) {
 	c.rate = rate{1, 1e9}
 	l.cfg.MaxWorkers = 1
 	want("more than MaxWorkers", 1)
+
+	l.cfg.MaxWorkers = 1000
+	l.Step(0, JobEnded{Job: "c"})
+	spec := store.Spec{ID: "d", Job: "kind", Version: "1", MaxAttempts: 1}
+	l.Step(0, JobAdded{Spec: spec, Partitions: 6000, PartitionTime: 100 * time.Millisecond})
+	want("a resumed job of 10 slot-minutes", 3)
 }

@@ -26,8 +26,8 @@ type jobShare struct {
 }
 
 // perSecond estimates how many partitions per second one of the worker's slots finishes. If the
-// worker's rate is unknown, perSecond returns the job's rate, or 0 if the job's rate is unknown
-// too.
+// worker's rate is unknown, perSecond returns the job's rate, or 0 if this leader has not measured
+// the job's rate: a new leader begins with small assignments.
 func (s *jobShare) perSecond() float64 { return cmp.Or(s.rate.perSecond(), s.job.rate.perSecond()) }
 
 // takes estimates how many seconds one slot needs for a number of partitions; takes returns 0 if

@@ -229,7 +229,7 @@ func (l *Ledger) slowest(j *job) string {
 	what := fmt.Sprintf("partition %d", slowest.span.Lo)
 	if slowest.call != nil {
 		what = slowest.call.String()
-	} else if perSecond := j.rate.perSecond(); perSecond > 0 && took < slowFactor*duration(1/perSecond) {
+	} else if perSecond := j.perSecond(); perSecond > 0 && took < slowFactor*duration(1/perSecond) {
 		return ""
 	}
 	if took < slowAfter {

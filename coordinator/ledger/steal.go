@@ -96,7 +96,7 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 // job.
 func (l *Ledger) straggler(w *worker) *assignment {
 	for _, j := range l.jobs {
-		perSecond := j.rate.perSecond()
+		perSecond := j.perSecond()
 		if perSecond == 0 || !l.canRun(w, j) {
 			continue
 		}
