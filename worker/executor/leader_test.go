@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -24,7 +25,16 @@ import (
 // patience is how long a test waits for an event that must happen.
 const patience = 10 * time.Second
 
+// startServer starts a NATS server that runs until the test ends.
 func startServer(t testing.TB, port int) *server.Server {
+	t.Helper()
+	s := runServer(t, port)
+	t.Cleanup(func() { natstest.Stop(s) })
+	return s
+}
+
+// runServer starts a NATS server, which the caller must stop.
+func runServer(t testing.TB, port int) *server.Server {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoLog: true, NoSigs: true})
 	if err != nil {
@@ -34,7 +44,6 @@ func startServer(t testing.TB, port int) *server.Server {
 	if !s.ReadyForConnections(patience) {
 		t.Fatal("the NATS server does not come up")
 	}
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	return s
 }
 

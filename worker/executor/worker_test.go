@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -780,26 +781,21 @@ func TestMalformedMessagesAreRefused(t *testing.T) {
 }
 
 func TestGoesOnWhenNATSComesBack(t *testing.T) {
-	s := startServer(t, -1)
+	s := runServer(t, -1)
+	t.Cleanup(func() { natstest.Stop(s) }) // after the leader has stopped, because the leader's Flush waits up to 10 s for a server
 	nc := connect(t, s.ClientURL())
 	job := sum("sum", nil)
 	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
 	l := startLeader(t, nc, 1)
 	l.wait("the first report", func() bool { return len(l.reports) > 0 })
-	_, port, _ := strings.Cut(strings.TrimPrefix(s.ClientURL(), "nats://"), ":")
-	s.Shutdown()
-	s.WaitForShutdown()
+	natstest.Stop(s)
 	for w.Status().Connected {
 		time.Sleep(time.Millisecond) // interval between checks of the status
 	}
 	if w.Status().Answered {
 		t.Error("answered without a connection")
 	}
-	var number int
-	if _, err := fmt.Sscan(port, &number); err != nil {
-		t.Fatal(err)
-	}
-	startServer(t, number)
+	s = runServer(t, natstest.Port(t, s.ClientURL()))
 	for !w.Status().Connected {
 		time.Sleep(time.Millisecond)
 	}
