@@ -19,9 +19,11 @@ func (d *Driver) Get(ctx context.Context, key string) ([]byte, store.Version, er
 	if err != nil {
 		return nil, "", err
 	}
-	if err := d.connected(ctx); err != nil {
+	ctx, end, err := d.begin(ctx)
+	if err != nil {
 		return nil, "", translate(ctx, err)
 	}
+	defer end()
 	var seen uint64
 	for {
 		e, err := d.entry(ctx, token)
@@ -71,9 +73,11 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 	if err != nil {
 		return "", err
 	}
-	if err := d.connected(ctx); err != nil {
+	ctx, end, err := d.begin(ctx)
+	if err != nil {
 		return "", translate(ctx, err)
 	}
+	defer end()
 	_, replaces := cond.Version()
 	if !replaces && len(value) > smallValue {
 		if err := d.room(ctx, len(value)); err != nil {
@@ -165,9 +169,11 @@ func (d *Driver) Delete(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.connected(ctx); err != nil {
+	ctx, end, err := d.begin(ctx)
+	if err != nil {
 		return translate(ctx, err)
 	}
+	defer end()
 	e, err := d.entry(ctx, token)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return nil
@@ -192,9 +198,11 @@ func (d *Driver) List(ctx context.Context, prefix string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.connected(ctx); err != nil {
+	ctx, end, err := d.begin(ctx)
+	if err != nil {
 		return nil, translate(ctx, err)
 	}
+	defer end()
 	info, err := d.bucket.Info(ctx, jetstream.WithSubjectFilter(d.names.value(token)+".>"))
 	if err != nil {
 		return nil, translate(ctx, err)
@@ -214,9 +222,11 @@ func (d *Driver) DeletePrefix(ctx context.Context, prefix string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.connected(ctx); err != nil {
+	ctx, end, err := d.begin(ctx)
+	if err != nil {
 		return translate(ctx, err)
 	}
+	defer end()
 	if err := d.bucket.Purge(ctx, jetstream.WithPurgeSubject(d.names.value(token)+".>")); err != nil {
 		return translate(ctx, err)
 	}
@@ -225,9 +235,11 @@ func (d *Driver) DeletePrefix(ctx context.Context, prefix string) error {
 
 // ListRemains implements store.RemainsDeleter. ListRemains returns the keys of all chunks.
 func (d *Driver) ListRemains(ctx context.Context) ([]string, error) {
-	if err := d.connected(ctx); err != nil {
+	ctx, end, err := d.begin(ctx)
+	if err != nil {
 		return nil, translate(ctx, err)
 	}
+	defer end()
 	info, err := d.chunks.Info(ctx, jetstream.WithSubjectFilter(d.names.chunkSubjects+">"))
 	if err != nil {
 		return nil, translate(ctx, err)
@@ -245,8 +257,10 @@ func (d *Driver) DeleteRemains(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.connected(ctx); err != nil {
+	ctx, end, err := d.begin(ctx)
+	if err != nil {
 		return translate(ctx, err)
 	}
+	defer end()
 	return translate(ctx, d.chunks.Purge(ctx, jetstream.WithPurgeSubject(d.names.chunksOf(token))))
 }

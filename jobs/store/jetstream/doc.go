@@ -34,8 +34,9 @@
 // embedded server of package natsserver has a storage limit.
 //
 // If no server answers, or if a stream has no leader, calls wait for [Config.CallTimeout] and
-// return store.ErrUnavailable. Receive waits until the server is available. A process may die
-// between writing chunks and writing their pointer, or between deleting a pointer and removing its
-// chunks. Chunks without a pointer then remain. DeletePrefix and DeleteRemains remove chunks
-// without a pointer.
+// return store.ErrUnavailable. If the connection is lost during a call, the call returns
+// store.ErrUnavailable at once, except that a write of a large value first waits for its messages in
+// flight. Receive waits until the server is available. A process may die between writing chunks and
+// writing their pointer, or between deleting a pointer and removing its chunks. Chunks without a
+// pointer then remain. DeletePrefix and DeleteRemains remove chunks without a pointer.
 package jetstream

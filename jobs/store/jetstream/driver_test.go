@@ -368,8 +368,76 @@ func TestWritesToBrokenConnection(t *testing.T) {
 	}
 }
 
-// brokenDialer dials connections whose writes fail on demand.
-type brokenDialer struct{ broken atomic.Pointer[error] }
+// TestLostConnectionEndsCalls loses the connection after a request was sent and before its answer.
+func TestLostConnectionEndsCalls(t *testing.T) {
+	dialer := brokenDialer{dropped: make(chan struct{}, 1)}
+	nc := natstest.Connect(t, natstest.Start(t, natsserver.Config{}).URL(), nats.SetCustomDialer(&dialer), nats.ErrorHandler(nil))
+	var log logtest.Log
+	d := open(t, nc, jetstream.Config{CallTimeout: time.Hour, Logger: log.Logger()})
+	if err := d.Send(t.Context(), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	m, err := d.Receive(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lose := func() {
+		<-dialer.dropped
+		connected := nc.StatusChanged(nats.CONNECTED)
+		defer nc.RemoveStatusListener(connected)
+		dialer.drop.Store(false)
+		if err := nc.ForceReconnect(); err != nil {
+			t.Fatal(err)
+		}
+		<-connected
+		select {
+		case <-dialer.dropped: // a second write vanished
+		default:
+		}
+	}
+	for name, call := range map[string]func() error{
+		"Get":          func() error { _, _, err := d.Get(t.Context(), "key"); return err },
+		"Put":          func() error { _, err := d.Put(t.Context(), "key", nil, store.IfAbsent); return err },
+		"Delete":       func() error { return d.Delete(t.Context(), "key") },
+		"List":         func() error { _, err := d.List(t.Context(), "key/"); return err },
+		"DeletePrefix": func() error { return d.DeletePrefix(t.Context(), "key/") },
+		"Send":         func() error { return d.Send(t.Context(), []byte("x")) },
+		"Extend":       func() error { return m.Extend(t.Context()) },
+	} {
+		dialer.drop.Store(true)
+		ended := make(chan error, 1)
+		go func() { ended <- call() }()
+		lose()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("%s: %v, want ErrUnavailable", name, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s has not ended", name)
+		}
+	}
+	if err := m.Delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	dialer.drop.Store(true)
+	received := receiveLater(t, d)
+	lose()
+	log.Await(t, 1, "the connection to NATS was lost")
+	if err := d.Send(t.Context(), []byte("after")); err != nil {
+		t.Fatal(err)
+	}
+	if body := (<-received).Body(); string(body) != "after" {
+		t.Errorf("received %q", body)
+	}
+}
+
+// brokenDialer dials connections whose writes fail or vanish on demand.
+type brokenDialer struct {
+	broken  atomic.Pointer[error]
+	drop    atomic.Bool
+	dropped chan struct{} // receives a value if a write has vanished
+}
 
 func (d *brokenDialer) Dial(network, address string) (net.Conn, error) {
 	conn, err := net.Dial(network, address)
@@ -384,6 +452,13 @@ type brokenConn struct {
 func (c brokenConn) Write(b []byte) (int, error) {
 	if err := c.dialer.broken.Load(); err != nil {
 		return 0, *err
+	}
+	if c.dialer.drop.Load() {
+		select {
+		case c.dialer.dropped <- struct{}{}:
+		default:
+		}
+		return len(b), nil
 	}
 	return c.Conn.Write(b)
 }

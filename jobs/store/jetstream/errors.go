@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -17,12 +18,16 @@ import (
 )
 
 // translate turns errors of NATS into errors of package store. If the caller's context
-// was cancelled, the returned error is the context's error.
+// was cancelled, the returned error is the context's error. The parameter ctx may also be a context
+// of begin.
 func translate(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
+		if errors.Is(context.Cause(ctx), errLost) {
+			return fmt.Errorf("%w: %w", store.ErrUnavailable, errLost)
+		}
 		return ctx.Err()
 	}
 	switch {
@@ -127,4 +132,35 @@ func (d *Driver) connected(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// errLost means that the connection was lost during a call. The outcome of the call is unknown, as
+// after a timeout.
+var errLost = errors.New("the connection to NATS was lost")
+
+// begin waits until NATS is connected. The returned context also ends with the cause errLost when
+// the connection is lost, because no answer to an earlier request comes over the next connection.
+// Without an error, the caller must call end; with an error, begin returns its own ctx.
+func (d *Driver) begin(ctx context.Context) (call context.Context, end func(), err error) {
+	if err := d.connected(ctx); err != nil {
+		return ctx, nil, err
+	}
+	call, cancel := context.WithCancelCause(ctx)
+	lost := d.nc.StatusChanged(nats.RECONNECTING, nats.CLOSED)
+	if !d.nc.IsConnected() { // the connection was lost before StatusChanged
+		cancel(errLost)
+	}
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-lost:
+			cancel(errLost)
+		case <-call.Done():
+		}
+	})
+	return call, func() {
+		cancel(nil)
+		watch.Wait()
+		d.nc.RemoveStatusListener(lost)
+	}, nil
 }

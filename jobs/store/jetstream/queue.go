@@ -71,13 +71,15 @@ func (d *Driver) Send(ctx context.Context, body []byte) error {
 	if len(body) > store.MaxMessage {
 		return fmt.Errorf("message of %d bytes, want at most %d", len(body), store.MaxMessage)
 	}
-	if err := d.connected(ctx); err != nil {
+	ctx, end, err := d.begin(ctx)
+	if err != nil {
 		return translate(ctx, err)
 	}
+	defer end()
 	if err := d.room(ctx, len(body)); err != nil {
 		return translate(ctx, err)
 	}
-	_, err := d.js.Publish(ctx, d.names.queueSubject, body)
+	_, err = d.js.Publish(ctx, d.names.queueSubject, body)
 	return translate(ctx, err)
 }
 
@@ -119,25 +121,25 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 var errNothingYet = errors.New("no message yet")
 
 func (d *Driver) receive(ctx context.Context) (store.Message, error) {
-	// The deadline of ctx bounds the wait for a message. Requests that do not wait for a message
-	// have a shorter deadline.
-	call, cancelCall := context.WithTimeout(ctx, d.cfg.CallTimeout)
-	defer cancelCall()
-	if err := d.connected(call); err != nil {
+	call, end, err := d.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer end()
 	// The heartbeat shows whether the server still has the receiver's request.
 	pull, cancel := context.WithTimeout(context.WithoutCancel(ctx), pullTimeout)
 	defer cancel()
-	defer context.AfterFunc(ctx, cancel)()
+	defer context.AfterFunc(call, cancel)()
 	msg, err := d.queue.Next(jetstream.FetchContext(pull), jetstream.FetchHeartbeat(pullHeartbeat))
 	switch {
 	case err == nil:
 		return newMessage(d, msg)
+	case errors.Is(context.Cause(call), errLost):
+		return nil, errLost
 	case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return nil, errNothingYet
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, jetstream.ErrConsumerNotFound):
-		return nil, d.reopenQueue(ctx, err)
+		return nil, d.reopenQueue(call, err)
 	}
 	return nil, err
 }
@@ -182,11 +184,13 @@ func (m *message) Delete(ctx context.Context) error { return m.tell(ctx, "+ACK")
 // once per message.
 func (m *message) tell(ctx context.Context, verb string) error {
 	d := m.driver
-	if err := d.connected(ctx); err != nil {
+	ctx, end, err := d.begin(ctx)
+	if err != nil {
 		return translate(ctx, err)
 	}
+	defer end()
 	call, cancel := d.bounded(ctx)
 	defer cancel()
-	_, err := d.nc.RequestWithContext(call, m.reply, []byte(verb))
+	_, err = d.nc.RequestWithContext(call, m.reply, []byte(verb))
 	return translate(ctx, err)
 }
