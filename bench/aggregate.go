@@ -73,8 +73,8 @@ func (c AggregateConfig) validate() error {
 
 // Aggregate measures the speed at which a cluster adds vectors. For comparison Aggregate also
 // measures two plain loops that reuse their memory, and a run of the same job in this process, each
-// with one goroutine per core. One loop adds in turn, the other pairwise, as every computation must
-// whose result does not depend on who adds what.
+// with one goroutine per core. One loop adds in turn, the other pairwise. The job adds pairwise, so that
+// its result does not depend on which worker adds what.
 func Aggregate(ctx context.Context, cfg AggregateConfig) (AggregateReport, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, uint64, uint64) {}

@@ -168,8 +168,8 @@ const (
 	// sparesPerStack is how many freed values a stack keeps. In 31 of 32 partitions a stack needs no
 	// more, and so does not wait for other slots at the pool, nor for memory from their caches.
 	sparesPerStack = 4
-	// smallSpare is the size in bytes up to which the caller of Task.Spares does not limit the memory
-	// of freed values.
+	// smallSpare is the size in bytes up to which the freed values of a stack need too little memory
+	// to count against a limit.
 	smallSpare = 1 << 20
 )
 
