@@ -316,7 +316,7 @@ var defects = []defect{
 		file:   "coordinator/ledger/held.go",
 		old:    "	if p.Lacking != j.lacking(j.tree.Span(p.Node)) {",
 		new:    "	if p.Lacking > 0 && p.Lacking == j.lacking(jobs.Span{}) {",
-		within: "6000",
+		within: "20000",
 	},
 	{
 		name:   "a worker fetches a sibling of the operand",
