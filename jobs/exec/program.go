@@ -235,10 +235,15 @@ func (p program) enforce(ctx context.Context, pid int, full, over <-chan struct{
 		var reason error
 		select {
 		case <-over:
-			return nil
+			select {
+			case <-full: // the program ended because it could write no more
+				return p.tooMuchOutput()
+			default:
+				return nil
+			}
 		case <-full:
 			killGroup(pid)
-			return jobs.Permanent(fmt.Errorf("it wrote more than %s to standard output: raise max-output, or write less", humanize.IBytes(uint64(p.output))))
+			return p.tooMuchOutput()
 		case <-measure:
 			if err := p.checkMemory(pid); err != nil {
 				killGroup(pid)
@@ -258,6 +263,11 @@ func (p program) enforce(ctx context.Context, pid int, full, over <-chan struct{
 		}
 		return reason
 	}
+}
+
+// tooMuchOutput returns the error of a call whose output is too large.
+func (p program) tooMuchOutput() error {
+	return jobs.Permanent(fmt.Errorf("it wrote more than %s to standard output: raise max-output, or write less", humanize.IBytes(uint64(p.output))))
 }
 
 // checkMemory returns an error if the processes of a call use too much memory.
