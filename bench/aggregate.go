@@ -181,8 +181,8 @@ func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uin
 	return r, err
 }
 
-// loopPairwise measures the plain loop that adds pairwise, and compares its result with want. As for
-// the cluster, the first run does not count, because it writes to new memory.
+// loopPairwise measures the plain loop that adds pairwise, and compares its result with want. The first
+// run does not count, because it writes to new memory.
 func (a *aggregation) loopPairwise(ctx context.Context, params VectorParams, want []byte) (seconds float64, err error) {
 	same := adders(a.cores, newPairwise)
 	for range 2 {

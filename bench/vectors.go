@@ -71,8 +71,8 @@ func (m vectorMapper) Fill(_ context.Context, partition uint64, spare []float64)
 	return spare, nil
 }
 
-// vectorLoop computes the result of the job Vectors in a plain loop. Each goroutine adds its
-// partitions with an adder of its own, of the given adders.
+// vectorLoop computes the result of the job Vectors in a plain loop, with one goroutine for each
+// adder.
 func vectorLoop(ctx context.Context, p VectorParams, adders []adder) (json.RawMessage, error) {
 	sums := make([][]float64, min(uint64(len(adders)), p.Partitions))
 	var loops sync.WaitGroup
@@ -126,9 +126,9 @@ func (inTurn) add(ctx context.Context, m vectorMapper, s jobs.Span) []float64 {
 	return sum
 }
 
-// pairwise adds vectors in pairs, the sums of pairs in pairs, and so on, as an aggregation tree does. It
-// uses the memory of a vector that it no longer needs for the next vector, and so needs the memory of
-// about log2(n) vectors for n partitions. The next call uses the same memory.
+// pairwise adds vectors in pairs, the sums of pairs in pairs, and so on, as an aggregation tree does.
+// Adding n vectors takes the memory of about log2(n) vectors, because the memory of merged vectors is
+// used for the next vectors. The next call of add uses the same memory.
 type pairwise struct{ spares [][]float64 }
 
 func (p *pairwise) add(ctx context.Context, m vectorMapper, s jobs.Span) []float64 {

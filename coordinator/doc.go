@@ -88,8 +88,8 @@
 //     continue. A partial is damaged: the job fails.
 //   - A worker's process dies: the leader probes a worker whose report is late. If NATS finds no
 //     subscriber, the process is dead or is connecting to another NATS server, so a second probe
-//     confirms the death. It is not needed if both connections of the process have ended and the
-//     process was connected to the leader's own NATS server.
+//     confirms the death. The second probe is omitted if both connections of the process have ended
+//     and the process was connected to the leader's own NATS server.
 //   - NATS is available again after an outage: workers that have not reconnected yet do not count
 //     as dead.
 //   - A message is malformed: the message is refused and logged, and has no effect.

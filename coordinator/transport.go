@@ -140,9 +140,10 @@ func (t *transport) Ended(job string) {
 // or has lost its connection. Shortly after a reconnect of this process, a missing subscriber proves
 // nothing, because the clients of a restarted NATS server reconnect one after the other.
 //
-// The process is certainly dead if it was connected to the same NATS server as this process, which
-// is still connected, and if its connection for large partials has ended too: only the process's
-// end closes both connections at once.
+// Probe returns Dead if the worker's process was connected to the same NATS server as this process,
+// and if its connection for large partials has ended too. A living process loses both connections at
+// once only together with its server, to which this process is still connected, or with its network,
+// and then it cannot work for this leader.
 func (t *transport) Probe(ctx context.Context, worker, server string) term.Sign {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

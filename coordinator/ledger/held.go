@@ -404,8 +404,8 @@ func (l *Ledger) leastWork(j *job) time.Duration {
 
 // leavesForLater reports whether a worker with busy slots should leave the queued partitions of a job
 // with large partials in the queue, because its assignments will keep it busy for longer than the
-// queue will last. Whichever worker is idle first then takes the partitions, so that fewer of them
-// are moved later.
+// queue will last. The first idle worker then takes the partitions, and fewer partials are moved at the
+// end of the job.
 func (l *Ledger) leavesForLater(w *worker, j *job) bool {
 	if !j.large || l.dueRetry(w, j) != nil || l.hasSuspect(w, j) {
 		return false

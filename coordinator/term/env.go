@@ -50,5 +50,5 @@ type Sign int
 const (
 	Possible Sign = iota // the process may be alive, even if it does not answer
 	Absent               // the process is dead, or is connecting to another NATS server
-	Dead                 // the process is dead
+	Dead                 // the process is dead, or cut off from NATS
 )

@@ -187,12 +187,6 @@ func askUntil[A wire.Message](ctx context.Context, c *Client, what string, quest
 
 // sleep returns nil after d, or an error as soon as ctx is done.
 func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	_, err := await(ctx, nil, d)
+	return err
 }
