@@ -780,6 +780,17 @@ func TestMalformedMessagesAreRefused(t *testing.T) {
 	}
 }
 
+// The leader compares the worker's NATS server with its own when the worker is absent.
+func TestReportNamesTheServer(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	l := startLeader(t, nc, 1)
+	startWorker(t, nc, noStore{t}, 1, []jobs.Job{sum("sum", nil)}, nil)
+	l.wait("a report", func() bool { return len(l.reports) > 0 })
+	if got, want := l.last().Server, nc.ConnectedServerId(); got != want || got == "" {
+		t.Errorf("the report names the server %q, want %q", got, want)
+	}
+}
+
 func TestGoesOnWhenNATSComesBack(t *testing.T) {
 	s := runServer(t, -1)
 	t.Cleanup(func() { natstest.Stop(s) }) // after the leader has stopped, because the leader's Flush waits up to 10 s for a server
