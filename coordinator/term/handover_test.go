@@ -8,6 +8,8 @@ import (
 
 	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -131,5 +133,50 @@ func TestParkedJobWaitsForAPlace(t *testing.T) {
 	c.addWorker("w2").follow(leader)
 	for _, id := range ids {
 		c.wantCompleted(id, localResult(t, "partitions=8"))
+	}
+}
+
+// A leader that is told to stop as soon as it has begun leaves only when its record is in the
+// history.
+func TestShortTermIsInTheHistory(t *testing.T) {
+	c := newCluster(t)
+	c.addWorker("w1")
+	var written time.Time // when the write of the record takes effect; zero until the leader is told to stop
+	c.fault = func(call memory.Call) error {
+		if call.Operation == memory.Put && strings.HasPrefix(call.Key, "term/") {
+			c.wait(func() bool { return !written.IsZero() && !c.now.Before(written) })
+		}
+		return nil
+	}
+	leader := c.lead(plain)
+	c.until("the worker to join", func() bool { return len(leader.term.Workers().Workers) == 1 })
+	written = c.now.Add(stopWithin / 2)
+	leader.turn(leader.term.Stop)
+	c.until("the leader to leave", func() bool { _, left := leader.term.Left(); return left })
+	leader.kill()
+	terms, err := c.store.Terms(t.Context())
+	if err != nil || len(terms) != 1 || terms[0].Epoch != 1 {
+		t.Errorf("history: %+v, %v, want one record, of epoch 1", terms, err)
+	}
+}
+
+// A leader that stops while storage is unavailable waits at most StopWithin for the write of its
+// record.
+func TestRecordHoldsUpNoHandover(t *testing.T) {
+	c := newCluster(t)
+	c.addWorker("w1")
+	c.fault = func(call memory.Call) error {
+		if call.Operation == memory.Put && strings.HasPrefix(call.Key, "term/") {
+			return store.ErrUnavailable
+		}
+		return nil
+	}
+	leader := c.lead(plain)
+	c.until("the worker to join", func() bool { return len(leader.term.Workers().Workers) == 1 })
+	stopped := c.now
+	leader.turn(leader.term.Stop)
+	c.until("the leader to leave", func() bool { _, left := leader.term.Left(); return left })
+	if took := c.now.Sub(stopped); took > stopWithin+step {
+		t.Errorf("the leader left after %v, want at most %v", took, stopWithin+step)
 	}
 }

@@ -117,21 +117,28 @@ func (t *Term) Stop() {
 		t.times.stopping = t.env.Now()
 		t.log.Info("Leader is stopping")
 		t.step(ledger.Stopping{})
+		t.recordTerm()
 	}
 }
 
 // Left reports whether a term that was told to stop may end. A stopped term may end when StopWithin
-// has passed, or when all state is durable and no other draining worker needs the leader. The
+// has passed, or when all state and the term's record are durable and no other draining worker
+// needs the leader. A term that has not yet loaded the active jobs may end at once. The
 // result successor is the worker that should lead next, or empty for any worker. The loop calls
 // Left after each call of another method.
 func (t *Term) Left() (successor string, left bool) {
 	if t.times.stopping.IsZero() {
 		return "", false
 	}
-	if t.ledger != nil && t.since(t.times.stopping) <= t.cfg.StopWithin && (!t.ledger.AllDurable() || t.ledger.OthersDrain()) {
+	if t.ledger != nil && t.since(t.times.stopping) <= t.cfg.StopWithin && t.isNeeded() {
 		return "", false
 	}
 	return t.successor(), true
+}
+
+// isNeeded reports whether a stopping leader still has something to do.
+func (t *Term) isNeeded() bool {
+	return !t.ledger.AllDurable() || t.timeline.recording || t.ledger.OthersDrain()
 }
 
 // Leave sends a last beacon, so that followers wait for the handover. The loop calls Leave when

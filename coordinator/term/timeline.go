@@ -62,6 +62,9 @@ func (t *Term) recordTerm() {
 		if err != nil && t.ctx.Err() == nil {
 			t.log.Warn("Could not record the term", "error", err)
 		}
-		return func() { line.recording = false }
+		return func() {
+			line.recording = false
+			t.recordTerm() // a milestone may have been reached during the write
+		}
 	})
 }
