@@ -70,6 +70,19 @@ func (b *blobs) Delete(ctx context.Context, key string) error {
 	})
 }
 
+func (b *blobs) DeleteVersion(ctx context.Context, key string, v store.Version) error {
+	return b.process.call(ctx, func() error {
+		st := b.process.storage
+		if _, now, err := st.blobs.Get(context.Background(), key); err != nil || now != v {
+			return nil
+		}
+		b.process.sim.trace.printf(b.process, "    removes %s", key)
+		delete(st.origins, key)
+		st.history[key] = append(st.history[key], "")
+		return st.blobs.DeleteVersion(context.Background(), key, v)
+	})
+}
+
 func (b *blobs) List(ctx context.Context, prefix string) (keys []string, err error) {
 	err = b.process.call(ctx, func() (err error) {
 		keys, err = b.process.storage.blobs.List(context.Background(), prefix)

@@ -78,6 +78,9 @@ type Blobs interface {
 	Put(ctx context.Context, key string, value []byte, cond Condition) (Version, error)
 	// Delete removes the value. A missing value is not an error.
 	Delete(ctx context.Context, key string) error
+	// DeleteVersion removes the value if it has version v. A missing value and a value of another
+	// version are not errors.
+	DeleteVersion(ctx context.Context, key string, v Version) error
 	// List returns the keys that begin with prefix, sorted. A prefix is a key and a slash.
 	List(ctx context.Context, prefix string) ([]string, error)
 }

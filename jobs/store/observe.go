@@ -73,6 +73,12 @@ func (b observedBlobs) Delete(ctx context.Context, key string) error {
 	return err
 }
 
+func (b observedBlobs) DeleteVersion(ctx context.Context, key string, v Version) error {
+	err := b.Blobs.DeleteVersion(ctx, key, v)
+	b.observe(Call{"delete", kindOf(key), 0, err})
+	return err
+}
+
 func (b observedBlobs) List(ctx context.Context, prefix string) ([]string, error) {
 	keys, err := b.Blobs.List(ctx, prefix)
 	b.observe(Call{"list", kindOf(prefix), 0, err})

@@ -259,6 +259,31 @@ func TestDeliveredTooOften(t *testing.T) {
 	})
 }
 
+// TestPoisonedAgain lets a leader move a message to the poison list again while Requeue is about to
+// remove the message's old entry.
+func TestPoisonedAgain(t *testing.T) {
+	f := newFixture()
+	must(t, f.Submit(t.Context(), newSpec()))
+	s, err := f.Receive(t.Context())
+	must(t, err)
+	must(t, f.Poison(t.Context(), s, "first"))
+	again := false
+	f.blobs.Inject(func(call memory.Call) error {
+		if call.Operation == memory.Delete && !again {
+			again = true
+			s, err := f.Receive(t.Context())
+			must(t, err)
+			must(t, f.Poison(t.Context(), s, "second"))
+		}
+		return nil
+	})
+	must(t, f.Requeue(t.Context(), s.ID))
+	list, err := f.PoisonList(t.Context())
+	if err != nil || len(list) != 1 || list[0].Reason != "second" || !again {
+		t.Errorf("poison list is %+v, %v, want the entry of the second leader", list, err)
+	}
+}
+
 func TestPlanIsKeptOnce(t *testing.T) {
 	f := newFixture()
 	id := store.NewID(time.Now())

@@ -233,7 +233,7 @@ func (s *Store) Requeue(ctx context.Context, name string) error {
 	if !ValidKey(key) {
 		return fmt.Errorf("requeue %q: %w", name, ErrNotFound)
 	}
-	data, _, err := s.blobs.Get(ctx, key)
+	data, version, err := s.blobs.Get(ctx, key)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", key, err)
 	}
@@ -244,7 +244,8 @@ func (s *Store) Requeue(ctx context.Context, name string) error {
 	if err := s.queue.Send(ctx, entry.Body); err != nil {
 		return fmt.Errorf("send %s to the queue: %w", key, err)
 	}
-	if err := s.blobs.Delete(ctx, key); err != nil {
+	// A leader may already have received the message again, and moved it to the poison list again.
+	if err := s.blobs.DeleteVersion(ctx, key, version); err != nil {
 		return fmt.Errorf("delete %s: %w", key, err)
 	}
 	return nil

@@ -112,12 +112,29 @@ func conditions(cond store.Condition) (*blob.ModifiedAccessConditions, error) {
 
 // Delete implements store.Blobs.
 func (d *Driver) Delete(ctx context.Context, key string) error {
+	return d.deleteIf(ctx, key, nil)
+}
+
+// DeleteVersion implements store.Blobs.
+func (d *Driver) DeleteVersion(ctx context.Context, key string, v store.Version) error {
+	modified, err := conditions(store.IfVersion(v))
+	if err != nil {
+		return checkKey(key) // no value has such a version
+	}
+	if err := d.deleteIf(ctx, key, modified); !errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	return nil
+}
+
+func (d *Driver) deleteIf(ctx context.Context, key string, modified *blob.ModifiedAccessConditions) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
 	return d.call(ctx, 0, func(ctx context.Context) error {
 		_, err := d.blobs.NewBlobClient(key).Delete(ctx, &blob.DeleteOptions{
-			DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeInclude), // Azure deletes a blob that has snapshots only together with the snapshots
+			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: modified},
+			DeleteSnapshots:  to.Ptr(blob.DeleteSnapshotsOptionTypeInclude), // Azure deletes a blob that has snapshots only together with the snapshots
 		})
 		if bloberror.HasCode(err, notFound...) {
 			return nil

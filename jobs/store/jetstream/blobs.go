@@ -181,15 +181,39 @@ func (d *Driver) Delete(ctx context.Context, key string) error {
 	if err != nil && !errors.Is(err, store.ErrCorrupt) {
 		return translate(ctx, err)
 	}
-	// The purge ends at the revision that was read, because later revisions must be kept.
-	err = d.bucket.Purge(ctx, jetstream.WithPurgeSubject(d.names.value(token)), jetstream.WithPurgeSequence(e.revision+1))
+	large := ""
+	if e.large != nil {
+		large = e.large.Name
+	}
+	return translate(ctx, d.deleteRevision(ctx, token, e.revision, large))
+}
+
+// DeleteVersion implements store.Blobs.
+func (d *Driver) DeleteVersion(ctx context.Context, key string, v store.Version) error {
+	token, err := keyToken(key)
+	if err != nil {
+		return err
+	}
+	revision, large, ok := parseVersion(v)
+	if !ok {
+		return nil // no value has such a version
+	}
+	ctx, end, err := d.begin(ctx)
 	if err != nil {
 		return translate(ctx, err)
 	}
-	if e.large != nil {
-		d.dropLarge(ctx, e.large.Name)
+	defer end()
+	return translate(ctx, d.deleteRevision(ctx, token, revision, large))
+}
+
+// deleteRevision removes a revision of a key and its chunks. Later revisions of the key are kept.
+// The parameter large is the name of the chunks, or empty.
+func (d *Driver) deleteRevision(ctx context.Context, token string, revision uint64, large string) error {
+	err := d.bucket.Purge(ctx, jetstream.WithPurgeSubject(d.names.value(token)), jetstream.WithPurgeSequence(revision+1))
+	if err == nil && large != "" {
+		d.dropLarge(ctx, large)
 	}
-	return nil
+	return err
 }
 
 // List implements store.Blobs.

@@ -75,6 +75,16 @@ func (b *Blobs) Delete(ctx context.Context, key string) error {
 	})
 }
 
+// DeleteVersion implements store.Blobs.
+func (b *Blobs) DeleteVersion(ctx context.Context, key string, v store.Version) error {
+	return b.call(ctx, Delete, key, func() error {
+		if b.values[key].version == v {
+			delete(b.values, key)
+		}
+		return nil
+	})
+}
+
 // List implements store.Blobs.
 func (b *Blobs) List(ctx context.Context, prefix string) (keys []string, err error) {
 	dir, ok := strings.CutSuffix(prefix, "/")

@@ -30,6 +30,7 @@ func TestBlobs(t *testing.T, open func(t *testing.T) store.Blobs) {
 		{"round trip", roundTrip},
 		{"absent", absentKey},
 		{"conditions", conditions},
+		{"delete a version", deleteVersion},
 		{"versions do not come back", versionsDoNotComeBack},
 		{"caller keeps its bytes", callerKeepsItsBytes},
 		{"keys do not collide", keysDoNotCollide},
@@ -101,6 +102,30 @@ func conditions(t *testing.T, b store.Blobs) {
 	wantAbsent(t, b, "never")
 }
 
+func deleteVersion(t *testing.T, b store.Blobs) {
+	for _, size := range []int{10, large} {
+		key := fmt.Sprintf("size/%d", size)
+		one, two := randomBytes(1, size), randomBytes(2, size)
+		v1 := put(t, b, key, one, store.IfAbsent)
+		for _, other := range []store.Version{"", "0", "of another driver"} {
+			must(t, b.DeleteVersion(t.Context(), key, other))
+			wantValue(t, b, key, one, v1)
+		}
+		v2 := put(t, b, key, two, store.Always)
+		must(t, b.DeleteVersion(t.Context(), key, v1))
+		wantValue(t, b, key, two, v2)
+		for range 2 {
+			must(t, b.DeleteVersion(t.Context(), key, v2))
+			wantAbsent(t, b, key)
+		}
+		v3 := put(t, b, key, one, store.IfAbsent)
+		must(t, b.DeleteVersion(t.Context(), key, v2))
+		wantValue(t, b, key, one, v3)
+		must(t, b.DeleteVersion(t.Context(), key, v3))
+		wantAbsent(t, b, key)
+	}
+}
+
 func versionsDoNotComeBack(t *testing.T, b store.Blobs) {
 	seen := map[store.Version]bool{}
 	for range 10 {
@@ -157,6 +182,9 @@ func invalidKeys(t *testing.T, b store.Blobs) {
 		}
 		if err := b.Delete(t.Context(), key); err == nil {
 			t.Errorf("Delete takes the key %q", key)
+		}
+		if err := b.DeleteVersion(t.Context(), key, "1"); err == nil {
+			t.Errorf("DeleteVersion takes the key %q", key)
 		}
 	}
 	for _, prefix := range []string{"", "/", "a", "*/", "a//"} {
