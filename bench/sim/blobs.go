@@ -61,26 +61,24 @@ func (b *blobs) Put(ctx context.Context, key string, data []byte, cond store.Con
 }
 
 func (b *blobs) Delete(ctx context.Context, key string) error {
-	return b.process.call(ctx, func() error {
-		st := b.process.storage
-		b.process.sim.trace.printf(b.process, "    removes %s", key)
-		delete(st.origins, key)
-		st.history[key] = append(st.history[key], "")
-		return st.blobs.Delete(context.Background(), key)
-	})
+	return b.process.call(ctx, func() error { return b.remove(key) })
 }
 
 func (b *blobs) DeleteVersion(ctx context.Context, key string, v store.Version) error {
 	return b.process.call(ctx, func() error {
-		st := b.process.storage
-		if _, now, err := st.blobs.Get(context.Background(), key); err != nil || now != v {
+		if _, version, err := b.process.storage.blobs.Get(context.Background(), key); err != nil || version != v {
 			return nil
 		}
-		b.process.sim.trace.printf(b.process, "    removes %s", key)
-		delete(st.origins, key)
-		st.history[key] = append(st.history[key], "")
-		return st.blobs.DeleteVersion(context.Background(), key, v)
+		return b.remove(key)
 	})
+}
+
+func (b *blobs) remove(key string) error {
+	st := b.process.storage
+	b.process.sim.trace.printf(b.process, "    removes %s", key)
+	delete(st.origins, key)
+	st.history[key] = append(st.history[key], "")
+	return st.blobs.Delete(context.Background(), key)
 }
 
 func (b *blobs) List(ctx context.Context, prefix string) (keys []string, err error) {

@@ -123,9 +123,9 @@ func (t *Term) Stop() {
 
 // Left reports whether a term that was told to stop may end. A stopped term may end when StopWithin
 // has passed, or when all state and the term's record are durable and no other draining worker
-// needs the leader. A term that has not yet loaded the active jobs may end at once. The
-// result successor is the worker that should lead next, or empty for any worker. The loop calls
-// Left after each call of another method.
+// needs the leader. A term that has not yet loaded the active jobs may end at once. The result
+// successor is the worker that should lead next, or empty for any worker. The loop calls Left after
+// each call of another method.
 func (t *Term) Left() (successor string, left bool) {
 	if t.times.stopping.IsZero() {
 		return "", false

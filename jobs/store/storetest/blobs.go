@@ -356,6 +356,9 @@ func doneContext(t *testing.T, b store.Blobs) {
 	if err := b.Delete(ctx, "key"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Delete: %v", err)
 	}
+	if err := b.DeleteVersion(ctx, "key", put(t, b, "key", nil, store.Always)); !errors.Is(err, context.Canceled) {
+		t.Errorf("DeleteVersion: %v", err)
+	}
 	if _, err := b.List(ctx, "key/"); !errors.Is(err, context.Canceled) {
 		t.Errorf("List: %v", err)
 	}
