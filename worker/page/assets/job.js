@@ -292,5 +292,6 @@ on("job job-error", () => {
 	$("job").hidden = !view.opened;
 	if (view.job) drawJob();
 	drawTrouble();
+	if (view.map || view.samples) drawMoment(); // the stream sends no samples at the job's end if they have not changed
 });
 on("samples", () => { drawMarks(); drawMoment(); });
