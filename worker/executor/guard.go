@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -30,6 +31,42 @@ func (e *limitError) Error() string {
 }
 
 func (e *limitError) Unwrap() error { return e.returned }
+
+// runningCode records which calls of jobs' code have not returned. The zero value is empty.
+type runningCode struct {
+	mu    sync.Mutex
+	last  uint64
+	began map[uint64]time.Time
+}
+
+// begin records a call. The caller must call returned when the call has returned.
+func (r *runningCode) begin() (returned func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.began == nil {
+		r.began = make(map[uint64]time.Time)
+	}
+	r.last++
+	call := r.last
+	r.began[call] = time.Now()
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.began, call)
+	}
+}
+
+// oldest returns the time at which the oldest running call began, or false if no call runs.
+func (r *runningCode) oldest() (began time.Time, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range r.began {
+		if !ok || b.Before(began) {
+			began, ok = b, true
+		}
+	}
+	return began, ok
+}
 
 // guard runs a job's code on a separate goroutine with a time limit. The goroutine protects the
 // caller from code that calls [runtime.Goexit] or does not return.
@@ -63,6 +100,7 @@ func (g guard) run(parent context.Context, code func(ctx context.Context) error)
 	returned := jobs.ErrGoexit
 	done := make(chan struct{}, 1)
 	g.w.goroutines.Go(func() {
+		defer g.w.code.begin()()
 		defer func() {
 			cancel()
 			done <- struct{}{}

@@ -59,6 +59,7 @@ type Worker struct {
 
 	goroutines sync.WaitGroup // counts the goroutines of slots and tasks
 	removals   sync.WaitGroup // counts the goroutines that remove data of ended jobs from storage
+	code       runningCode    // calls of jobs' code, which run on some of the goroutines
 
 	wake  chan struct{} // wakes the link, which then calls the session's Step; the buffer has one element
 	ping  chan struct{} // unbuffered channel with which Turns detects the next iteration of the link's loop
@@ -165,7 +166,7 @@ func (w *Worker) now() time.Duration { return time.Since(w.started) }
 // Run executes spans until ctx is done, and then drains: running partitions end, the rest of their
 // spans is given back, and results are kept until the leader has made them durable. Draining takes
 // at most DrainTimeout. After DrainTimeout, Run cancels the running partitions, whose work is lost,
-// and returns within about two seconds.
+// and returns within about three seconds.
 //
 // Run also returns, with an error, when the connection is closed. Run continues when the connection
 // is lost and restored. Run must be called only once.
@@ -203,12 +204,14 @@ func (w *Worker) Run(ctx context.Context) error {
 	return errors.Join(err, w.stop(link.drainSince))
 }
 
-// stop ends all slots and tasks, and waits until the data of ended jobs are removed from storage.
-// Storage may be slow, so this may take the rest of the drain timeout. The parameter drainSince is the
-// time at which the worker began to drain, or the zero time.
+// stop ends all slots and tasks, and waits until their code and their calls of storage have returned.
+// Code of a job that runs for longer than the stop timeout is stuck. Storage may be slow, so it
+// has the rest of the drain timeout to store the last partials and to remove the data of ended jobs. The
+// parameter drainSince is the time at which the worker began to drain, or the zero time.
 func (w *Worker) stop(drainSince time.Time) error {
-	removeFor := max(time.Until(drainSince.Add(w.cfg.DrainTimeout)), w.timing.stopTimeout)
-	defer time.AfterFunc(removeFor, w.endRemovals).Stop()
+	stopped := time.Now()
+	storageFor := max(time.Until(drainSince.Add(w.cfg.DrainTimeout)), w.timing.stopTimeout)
+	defer time.AfterFunc(storageFor, w.endRemovals).Stop()
 	w.mu.Lock()
 	w.kill()
 	w.quit = true
@@ -218,14 +221,28 @@ func (w *Worker) stop(drainSince time.Time) error {
 	done := make(chan struct{})
 	go func() {
 		w.goroutines.Wait()
+		w.removals.Wait()
 		close(done)
 	}()
-	select {
-	case <-done:
-		w.removals.Wait()
-		return nil
-	case <-time.After(w.timing.stopTimeout):
-		return fmt.Errorf("stop worker: %w", ErrStuck)
+	storageEnds := time.After(storageFor + w.timing.stopTimeout) // removals return soon after their context has ended
+	for {
+		stuckIn := w.timing.stopTimeout
+		if began, ok := w.code.oldest(); ok && began.Before(stopped) {
+			stuckIn -= time.Since(stopped)
+		} else if ok {
+			stuckIn -= time.Since(began)
+		}
+		if stuckIn <= 0 {
+			return fmt.Errorf("stop worker: %w", ErrStuck)
+		}
+		select {
+		case <-done:
+			return nil
+		case <-time.After(stuckIn):
+		case <-storageEnds:
+			w.cfg.Logger.Warn("Leaving although calls of storage have not returned")
+			return nil
+		}
 	}
 }
 
