@@ -272,7 +272,6 @@ func (a *aggregation) pingLeader(ctx context.Context, subjects wire.Subjects, ep
 	}
 }
 
-// roles returns the roles of the processes, by process ID.
 func (a *aggregation) roles(leader int) map[int]string {
 	roles := map[int]string{os.Getpid(): roleNATS}
 	for _, p := range a.Flock.Running() {
@@ -282,7 +281,6 @@ func (a *aggregation) roles(leader int) map[int]string {
 	return roles
 }
 
-// choose returns the process to kill.
 func (a *aggregation) choose(victim Victim, leader int) *procs.Process {
 	for _, p := range a.Flock.Running() {
 		if (p.PID() == leader) == (victim == KillLeader) {

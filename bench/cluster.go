@@ -38,7 +38,6 @@ func until(ctx context.Context, what string, interval time.Duration, holds func(
 	}
 }
 
-// wait waits for d. wait returns an error if ctx is done earlier.
 func wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -50,7 +49,6 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// leader waits until the cluster has a leader, and returns the leader.
 func leader(ctx context.Context, c *client.Client) (leader client.Leader, err error) {
 	err = until(ctx, "a worker leads", glance, func(ctx context.Context) (bool, error) {
 		leader, err = c.Leader(ctx)
@@ -59,7 +57,6 @@ func leader(ctx context.Context, c *client.Client) (leader client.Leader, err er
 	return leader, err
 }
 
-// lastTerm returns the newest term in the cluster's history.
 func lastTerm(ctx context.Context, c *client.Client) (client.Term, error) {
 	terms, err := c.History(ctx)
 	if err == nil && len(terms) == 0 {
@@ -86,7 +83,6 @@ func awaitWorkers(ctx context.Context, c *client.Client, n int) (ready []client.
 	return ready, err
 }
 
-// slots returns the sum of the workers' slots.
 func slots(workers []client.Worker) int {
 	n := 0
 	for _, w := range workers {

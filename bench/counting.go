@@ -35,7 +35,6 @@ type countingResult struct {
 	Counted uint64 `json:"counted"`
 }
 
-// one is a mapper that returns 1 for each partition.
 type one struct{}
 
 func (one) Map(context.Context, uint64) (uint64, error) { return 1, nil }

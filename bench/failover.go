@@ -127,7 +127,6 @@ func Failover(ctx context.Context, cfg FailoverConfig) (FailoverReport, error) {
 	return r, nil
 }
 
-// failover is one run of the benchmark Failover.
 type failover struct {
 	FailoverConfig
 	slots     int
@@ -136,7 +135,6 @@ type failover struct {
 	samples   samples
 }
 
-// takeover is the measurement of one failover.
 type takeover struct {
 	at     time.Time   // time at which the leader was lost
 	victim int         // ID of the process that was killed or suspended; 0 if no process was killed or suspended
@@ -158,7 +156,6 @@ func (f *failover) run(ctx context.Context) (FailoverReport, error) {
 	return report, err
 }
 
-// giveUp cancels the job if the job has not ended.
 func (f *failover) giveUp(ctx context.Context) error {
 	err := cancel(ctx, f.Cluster, f.id)
 	if err == nil {
@@ -183,7 +180,6 @@ func (f *failover) measure(ctx context.Context) (FailoverReport, error) {
 	return report, f.evaluate(ctx, &report)
 }
 
-// begin submits the job and waits for its first results.
 func (f *failover) begin(ctx context.Context) error {
 	if f.Job.Name() == "" {
 		f.Progress("sizing the load", 0, 0)
@@ -244,7 +240,6 @@ func (f *failover) size(ctx context.Context) error {
 	return err
 }
 
-// measureAll measures the failovers in sequence.
 func (f *failover) measureAll(ctx context.Context) error {
 	var sampling sync.WaitGroup
 	defer sampling.Wait()
@@ -343,7 +338,6 @@ func (f *failover) verify(ctx context.Context, report *FailoverReport) error {
 	return nil
 }
 
-// evaluate computes the report from the takeovers.
 func (f *failover) evaluate(ctx context.Context, report *FailoverReport) error {
 	if err := f.completeTerms(ctx); err != nil {
 		return err

@@ -107,7 +107,6 @@ func (r FailoverReport) throughput(label string) plot.Panel {
 	return p
 }
 
-// stepBars draws a bar for each failover, with a part for each step.
 func (r FailoverReport) stepBars() plot.Panel {
 	p := plot.Panel{
 		X: plot.Axis{Label: "milliseconds after the leader's last sign of life"},

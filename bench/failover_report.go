@@ -207,7 +207,6 @@ func (r FailoverReport) known(v Summary) string {
 	return fmt.Sprintf("\tin %d of %d", v.Of, len(r.Failovers))
 }
 
-// tableEach writes a table with one row for each failover.
 func (r FailoverReport) tableEach(w io.Writer) {
 	fmt.Fprintf(w, "\nEACH, IN MS")
 	for _, row := range stepRows {

@@ -10,6 +10,5 @@ import (
 
 const canFreeze = true
 
-// freeze suspends a process, and thaw continues it.
 func freeze(p *procs.Process) { p.Signal(syscall.SIGSTOP) }
 func thaw(p *procs.Process)   { p.Signal(syscall.SIGCONT) }

@@ -123,7 +123,6 @@ func (b *blobCalls) observe(c store.Call) {
 	}
 }
 
-// connections is a list of connections to one NATS server.
 type connections []*nats.Conn
 
 func connect(url, name string, n int) (connections, error) {

@@ -67,7 +67,6 @@ func plainLoop[P, T, R any](ctx context.Context, d jobs.Definition[P, T, R], p P
 	return json.Marshal(finished)
 }
 
-// closeMapper closes a mapper if the mapper implements io.Closer.
 func closeMapper(mapper any) error {
 	if closer, ok := mapper.(io.Closer); ok {
 		return closer.Close()

@@ -124,7 +124,6 @@ func newShares(lost time.Time, done completed, calm, watch, steady time.Duration
 	return r
 }
 
-// rate returns the number of partitions completed per second during an interval.
 func (done completed) rate(from time.Time, d time.Duration) float64 {
 	return done(from, from.Add(d)) / d.Seconds()
 }

@@ -135,7 +135,6 @@ func (o *overhead) run(ctx context.Context) (OverheadReport, error) {
 	return report, nil
 }
 
-// round is the result of one run of the loop and one run of the cluster.
 type round struct {
 	loop, flock float64 // durations in seconds of the plain loop and of the job in the cluster
 	cpu         CPU
@@ -218,7 +217,6 @@ func (o *overhead) usage(leader int) (CPU, error) {
 	return sum, errors.Join(errs...)
 }
 
-// sameResult returns an error if a job's result differs from the expected result.
 func sameResult(ctx context.Context, c *client.Client, id string, want []byte) error {
 	got, err := c.Outcome(ctx, id)
 	if err == nil && string(got.Result) != string(want) {

@@ -27,7 +27,6 @@ const (
 	roleNATS   = "nats"
 )
 
-// observer samples the memory of processes.
 type observer struct {
 	uses  []ProcessUse
 	pids  []int
@@ -36,7 +35,6 @@ type observer struct {
 	ended chan struct{}
 }
 
-// observe begins to observe processes.
 func observe(roles map[int]string) (*observer, error) {
 	o := &observer{pids: slices.Sorted(maps.Keys(roles)), ended: make(chan struct{})}
 	for _, pid := range o.pids {

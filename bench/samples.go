@@ -20,7 +20,6 @@ type sample struct {
 	done float64
 }
 
-// take polls the leader for the job's progress until ctx is done.
 func (s *samples) take(ctx context.Context, c *client.Client, job string) {
 	for wait(ctx, fine) == nil {
 		if p, err := c.Progress(ctx, job); err == nil {

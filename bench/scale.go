@@ -48,7 +48,6 @@ type ScaleConfig struct {
 	Progress func(doing string, done, all uint64) // function that is called with the current activity; may be called from several goroutines
 }
 
-// validate returns all configuration errors, joined.
 func (c ScaleConfig) validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -145,7 +144,6 @@ func (c ScaleConfig) report(points []ScalePoint) ScaleReport {
 	return r
 }
 
-// measure measures one point, in a new cluster.
 func (c ScaleConfig) measure(ctx context.Context, p *ScalePoint) (err error) {
 	name := "scale-" + store.NewID(time.Now()) // a new name, so that the cluster is empty
 	stop, err := c.StartLeader(name)

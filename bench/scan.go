@@ -188,7 +188,6 @@ func (c ScanConfig) lines(yield func(line []byte) bool) {
 // measured contains the minimum, mean and maximum of one key.
 type measured struct{ min, mean, max float64 }
 
-// sameMeasured returns an error if the result of a scan differs from the result of the loop.
 func sameMeasured(byScan, byLoop map[string]measured) error {
 	if len(byScan) != len(byLoop) {
 		return fmt.Errorf("the scan has %d keys, the loop %d", len(byScan), len(byLoop))
@@ -201,7 +200,6 @@ func sameMeasured(byScan, byLoop map[string]measured) error {
 	return nil
 }
 
-// scanJob returns the job scan and its parameters for an input.
 func scanJob(input string) (job jobs.Job, params jobs.Params, err error) {
 	job = jobs.MustNew(scan.Definition)
 	params, err = job.Params(nil, "input="+input, "format=csv", "delimiter=;", "by=station",
@@ -240,7 +238,6 @@ func (c ScanConfig) scan(ctx context.Context, input string) (map[string]measured
 	return all, nil
 }
 
-// timed calls the function do and returns how long the call took.
 func timed(do func() error) (t ScanTime, err error) {
 	before, err := processorTime()
 	if err != nil {

@@ -117,10 +117,8 @@ func (c ScanConfig) scanBlobs(ctx context.Context) (*ScanBlobsReport, error) {
 // writerOnly hides the other methods of a writer, so that io.CopyBuffer uses its buffer.
 type writerOnly struct{ io.Writer }
 
-// blobTimes contains the times of all rounds.
 type blobTimes struct{ wall, cpu, server []float64 }
 
-// measure calls the function do and returns its duration in seconds.
 func (t *blobTimes) measure(server int, do func() error) (wall float64, err error) {
 	before, err := cpuOf(server)
 	if err != nil {

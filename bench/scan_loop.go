@@ -46,7 +46,6 @@ func scanTextByHand(text []byte, between int) map[string]measured {
 	return handResult(tables)
 }
 
-// handResult merges tables.
 func handResult(tables []handTable) map[string]measured {
 	all := map[string]*handRow{}
 	for i := range tables {

@@ -36,7 +36,6 @@ type simulatedWorker struct {
 	report   []byte
 }
 
-// busySlot is a slot that runs a span.
 type busySlot struct {
 	span *session.HeldSpan
 	tree jobs.Tree
@@ -47,7 +46,6 @@ type busySlot struct {
 // perConnection is the number of simulated workers that share a connection.
 const perConnection = 100
 
-// simulate runs a number of workers until ctx is done.
 func simulate(ctx context.Context, url string, subjects wire.Subjects, workers, slots int, speed float64) error {
 	conns, err := connect(url, "simulated workers", (workers+perConnection-1)/perConnection)
 	if err != nil {
@@ -195,17 +193,14 @@ func (w *simulatedWorker) call() error {
 // toLeader is the last token of the reply subject for requests of [wire.AskLeader].
 const toLeader = "leader"
 
-// send sends or resends the last report.
 func (w *simulatedWorker) send() error {
 	return w.nc.PublishRequest(w.subjects.Report(w.session.Epoch()), w.inbox+"."+strconv.FormatUint(w.exchange, 10), w.report)
 }
 
-// takes returns how long a slot takes to finish the given number of partitions.
 func (w *simulatedWorker) takes(partitions uint64) time.Duration {
 	return time.Duration(math.Ceil(float64(partitions) / w.speed * float64(time.Second)))
 }
 
-// work advances all slots to the current time.
 func (w *simulatedWorker) work() error {
 	now := w.now()
 	var still []*busySlot
@@ -223,7 +218,6 @@ func (w *simulatedWorker) work() error {
 	return nil
 }
 
-// fill assigns spans to idle slots.
 func (w *simulatedWorker) fill() {
 	for span := w.session.Take(); span != nil; span = w.session.Take() {
 		w.busy = append(w.busy, &busySlot{span: span, tree: w.trees[span.Job()], at: w.now()})
@@ -250,7 +244,6 @@ func (w *simulatedWorker) advance(s *busySlot, now time.Duration) (ended bool, e
 	return true, err
 }
 
-// deliver delivers the finished partitions of all slots to the session.
 func (w *simulatedWorker) deliver() error {
 	for _, s := range w.busy {
 		if err := s.deliver(w.session, w.session.HandOver(s.span, s.done.Hi)); err != nil {
@@ -279,7 +272,6 @@ func (s *busySlot) deliver(session *session.Session, hi uint64) error {
 	return session.Deliver(s.span, hi, s.done.Hi, items)
 }
 
-// hear converts a received message to an input of the session.
 func (w *simulatedWorker) hear(m *nats.Msg) (session.Input, error) {
 	answer, isAnswer := strings.CutPrefix(m.Subject, w.inbox+".")
 	nobody := m.Header.Get("Status") == "503" // NATS replies with status 503 if there are no responders

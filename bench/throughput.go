@@ -113,7 +113,6 @@ func (c ThroughputConfig) measure(ctx context.Context) (ThroughputReport, error)
 	return report, nil
 }
 
-// emptyPartitions runs a job with empty partitions and returns the number of partitions per second.
 func (c ThroughputConfig) emptyPartitions(ctx context.Context, tell func(done, all uint64)) (float64, error) {
 	job := jobs.MustNew(probe.Definition)
 	params, err := job.Params(nil, fmt.Sprint("partitions=", c.Partitions))
@@ -131,10 +130,8 @@ func (c ThroughputConfig) emptyPartitions(ctx context.Context, tell func(done, a
 	return float64(c.Partitions) / lasted(m).Seconds(), nil
 }
 
-// lasted returns the time from a job's submission to its durable result.
 func lasted(s client.Status) time.Duration { return s.Finished.Sub(s.Submitted) }
 
-// manyJobs runs all small jobs, with atOnce jobs running at the same time.
 func (c ThroughputConfig) manyJobs(ctx context.Context, atOnce int) (ManyPoint, error) {
 	job := jobs.MustNew(probe.Definition)
 	params, err := job.Params(nil, fmt.Sprint("partitions=", c.Small))
@@ -162,7 +159,6 @@ func (c ThroughputConfig) manyJobs(ctx context.Context, atOnce int) (ManyPoint, 
 	return countJobs(atOnce, ended, began)
 }
 
-// countJobs computes the rate and the durations of jobs that have ended.
 func countJobs(atOnce int, ended []client.Status, began time.Time) (ManyPoint, error) {
 	var (
 		all  []float64

@@ -35,7 +35,6 @@ func Traced[P, T, R any](d jobs.Definition[P, T, R], dir string) jobs.Definition
 	return d
 }
 
-// tracer is a mapper that records each execution of a partition.
 type tracer[T any] struct {
 	jobs.Mapper[T]
 	file *os.File
@@ -82,7 +81,6 @@ func mapFunc[T any](m jobs.Mapper[T]) func(context.Context, uint64) (T, error) {
 	return m.Map
 }
 
-// execution is one completed execution of a partition.
 type execution struct {
 	partition uint64
 	pid       int

@@ -102,7 +102,6 @@ type adder interface {
 	add(ctx context.Context, m vectorMapper, s jobs.Span) []float64
 }
 
-// adders returns one adder for each of n goroutines.
 func adders(n int, newAdder func() adder) (list []adder) {
 	for range n {
 		list = append(list, newAdder())

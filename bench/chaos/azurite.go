@@ -82,10 +82,8 @@ func (s *azuriteServer) close() {
 	}
 }
 
-// account returns the URL for requests to the storage account through a link.
 func account(l *faults.TCPProxy) string { return "http://" + l.Address() + "/" + azurite.AccountName }
 
-// proxy forwards requests to one endpoint of Azurite.
 type proxy struct {
 	listener net.Listener
 	server   *http.Server

@@ -21,7 +21,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 )
 
-// checkStorage checks the contents of storage after all jobs have ended.
 func (c *cluster) checkStorage() error {
 	if err := c.checkList(); err != nil {
 		return err
@@ -39,7 +38,6 @@ func (c *cluster) checkStorage() error {
 	return c.checkJetStream()
 }
 
-// listed is the output of list for one job.
 type listed struct {
 	ID     string
 	State  store.State
@@ -221,7 +219,6 @@ func (c *cluster) partialsAllowed(id string, o op) (n int) {
 	return n
 }
 
-// checkRemains records a violation for processes and files that remain at the end of the run.
 func (c *cluster) checkRemains() {
 	for _, pid := range c.history.pids {
 		if err := syscall.Kill(-pid, 0); !errors.Is(err, syscall.ESRCH) {

@@ -38,7 +38,6 @@ type outcome struct {
 	Finished   time.Time   `json:"finished"`
 }
 
-// failure is the error of a command.
 type failure struct {
 	args   []string
 	status int
@@ -166,7 +165,6 @@ func (c *cluster) cancel(settleCtx context.Context, id string) bool {
 	}
 }
 
-// check compares the outcome of a job with the expected outcome.
 func (c *cluster) check(o op, got outcome) {
 	violation := func(format string, args ...any) {
 		c.history.violation("job %s (%s) %s", got.ID, o.name, fmt.Sprintf(format, args...))

@@ -54,7 +54,6 @@ type Config struct {
 // died (30 s), and the duration of the jobs.
 const SettleWithin = 90 * time.Second
 
-// cluster contains all processes of a run.
 type cluster struct {
 	ctx     context.Context // context of the run, which is done when Run must end immediately
 	seed    uint64
@@ -82,7 +81,6 @@ type target struct {
 	node  int
 }
 
-// folders contains the paths of the folders of a run.
 type folders struct{ top, logs, nats, azurite, once, temporary string }
 
 func newFolders(parent string) (f folders, err error) {
@@ -125,8 +123,6 @@ func Run(ctx context.Context, cfg Config) error {
 	return ctx.Err()
 }
 
-// run starts the cluster, runs the workload with faults, checks the outcome and stops all
-// processes.
 func (c *cluster) run(duration time.Duration) error {
 	defer c.close()
 	if err := c.begin(); err != nil {
@@ -139,7 +135,6 @@ func (c *cluster) run(duration time.Duration) error {
 	return errors.Join(c.checkStorage(), c.reportTakeovers())
 }
 
-// begin starts NATS, storage and the first nodes, and waits until all workers have joined.
 func (c *cluster) begin() (err error) {
 	if err := c.startNATS(); err != nil {
 		return err
@@ -195,7 +190,6 @@ func (c *cluster) environment() []string {
 	return []string{"TMPDIR=" + c.dir.temporary, "GORACE=halt_on_error=1"}
 }
 
-// until waits until the function holds returns true.
 func (c *cluster) until(what string, holds func() bool) error {
 	deadline := time.Now().Add(SettleWithin)
 	for !holds() {
@@ -218,7 +212,6 @@ func (c *cluster) pause(d time.Duration) {
 	}
 }
 
-// add makes a node.
 func (c *cluster) add(number int) (*node, error) {
 	m, err := c.newNode(number)
 	if err != nil {
@@ -230,7 +223,6 @@ func (c *cluster) add(number int) (*node, error) {
 	return m, nil
 }
 
-// remove removes a node.
 func (c *cluster) remove(m *node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

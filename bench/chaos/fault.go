@@ -35,7 +35,6 @@ type fault struct {
 	begin func(*cluster, *node) (end func())
 }
 
-// catalog returns all faults of a cluster that uses the given storage.
 func catalog(on Storage) []fault {
 	const ms, s = time.Millisecond, time.Second
 	lease := on.lease()

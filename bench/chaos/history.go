@@ -51,7 +51,6 @@ func (b *history) print(format string, args ...any) {
 	fmt.Fprintf(b.out, "%7.1fs  %s\n", time.Since(b.since).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// violation records that a check failed.
 func (b *history) violation(format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,7 +107,6 @@ func (b *history) exited() {
 	b.exits++
 }
 
-// moved adds to the numbers of partials that workers moved to files and wrote to storage.
 func (b *history) moved(spilled, stored int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -123,7 +123,6 @@ func (s *natsServer) running() *procs.Process {
 	}
 }
 
-// end ends the server process with a signal, and waits until the process has ended.
 func (s *natsServer) end(by syscall.Signal) {
 	p := s.running()
 	if p == nil {

@@ -64,7 +64,6 @@ func (n *network) do(do func()) {
 	<-done
 }
 
-// run runs a command in the network namespace.
 func (n *network) run(command string) (err error) {
 	words := strings.Fields(command)
 	var out []byte
@@ -75,7 +74,6 @@ func (n *network) run(command string) (err error) {
 	return nil
 }
 
-// name adds the port of a link to the nftables set with the name links.
 func (n *network) name(port string) error {
 	return n.run("nft add element inet chaos links { " + port + " }")
 }
@@ -85,10 +83,8 @@ func (n *network) drop(rule string) error {
 	return n.run("nft add rule inet chaos input " + rule + " drop")
 }
 
-// pass removes all rules that drop packets.
 func (n *network) pass() error { return n.run("nft flush chain inet chaos input") }
 
-// close closes the network namespace.
 func (n *network) close() {
 	close(n.work)
 	<-n.done

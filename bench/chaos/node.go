@@ -37,7 +37,6 @@ type node struct {
 	closed  bool      // true if no further process may be started
 }
 
-// instance is one process of a node.
 type instance struct {
 	*procs.Process
 	since     time.Time
@@ -101,7 +100,6 @@ func (c *cluster) newNode(number int) (m *node, err error) {
 	return m, nil
 }
 
-// slots returns the number of slots of a node, which is 2 for every second node.
 func slots(number int) int { return 2 - number%2 }
 
 // link opens a link from the network of the node to the target.
@@ -128,7 +126,6 @@ func (m *node) inside(do func()) {
 
 func (m *node) String() string { return fmt.Sprintf("node %d", m.number) }
 
-// storageLinks returns the links to the storage account.
 func (m *node) storageLinks() []*faults.TCPProxy {
 	if m.blobs == nil {
 		return nil

@@ -20,7 +20,6 @@ const recordsContainer = "records"
 // recordsPerObject is the number of records of each of the four objects in the container.
 const recordsPerObject = 20_000
 
-// putRecords uploads the objects that the job scan reads.
 func (c *cluster) putRecords() error {
 	account, err := azureaccount.Open(azureaccount.Config{ConnectionString: c.azurite.server.ConnectionString()})
 	if err != nil {
@@ -66,7 +65,6 @@ func records(object int) []byte {
 	return b.Bytes()
 }
 
-// scanOp returns an operation that reads the records.
 func scanOp(r *rand.Rand) op {
 	return op{
 		name: "scan of blobs", job: "scan", want: store.Completed,

@@ -55,7 +55,6 @@ func (c *cluster) report(duration time.Duration) {
 	}
 }
 
-// reportTakeovers prints the number of leadership terms by cause.
 func (c *cluster) reportTakeovers() error {
 	var changes []struct{ Cause string }
 	if err := c.ask(&changes, "history"); err != nil {
@@ -69,7 +68,6 @@ func (c *cluster) reportTakeovers() error {
 	return nil
 }
 
-// counted formats a map of names and counts, sorted by name.
 func counted[K ~string](times map[K]int) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(times)) {

@@ -17,7 +17,6 @@ const (
 	gap = 1200 * time.Millisecond
 )
 
-// event is one fault of a schedule.
 type event struct {
 	at     time.Duration // time from the start of the run to the start of the fault
 	fault  string        // name of the fault
@@ -71,7 +70,6 @@ func schedule(seed uint64, faults []fault, duration time.Duration) []event {
 	}
 }
 
-// nodeNumbers returns the numbers of the first n nodes.
 func nodeNumbers(n int) []int {
 	numbers := make([]int, n)
 	for i := range numbers {
@@ -80,7 +78,6 @@ func nodeNumbers(n int) []int {
 	return numbers
 }
 
-// drawn returns a random duration between least and most.
 func drawn(rng *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(rng.Int64N(int64(most-least)+1)).Truncate(time.Millisecond)
 }

@@ -119,7 +119,6 @@ func vectorsOp(megabytes, vectors int) op {
 	}
 }
 
-// workloadOn returns the kinds of operations on a storage.
 func workloadOn(on Storage) []func(*rand.Rand) op {
 	if on == Azure {
 		return slices.Insert(slices.Clone(workload), 0, scanOp)

@@ -124,7 +124,6 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 	return o, nil
 }
 
-// names returns the names of all systems of all benchmarks.
 func names() (all []string) {
 	for _, s := range throughput.Systems() {
 		all = append(all, s.Name)
@@ -141,7 +140,6 @@ func names() (all []string) {
 	return all
 }
 
-// check validates the options.
 func (o options) check() error {
 	for _, n := range []struct {
 		name        string
@@ -181,7 +179,6 @@ func (o options) check() error {
 	return nil
 }
 
-// choose selects the systems with the given names, or all systems if named is empty.
 func (o *options) choose(what string, named []string) error {
 	chosen := func(name string) bool { return len(named) == 0 || slices.Contains(named, name) }
 	switch what {

@@ -18,7 +18,6 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
 
-// results contains the measurements of a run and a description of the machine.
 type results struct {
 	Began      time.Time          `json:"began"`
 	Machine    string             `json:"machine"`

@@ -50,7 +50,6 @@ func (p Panel) fieldHeight() float64 {
 	return fieldHeight
 }
 
-// height returns the figure's height in pixels.
 func (f Figure) height() float64 {
 	h := float64(titleHeight)
 	for _, p := range f.Panels {
@@ -291,7 +290,6 @@ func (p Panel) legend() []Part {
 	return list
 }
 
-// values returns all values that the axes must contain.
 func (p Panel) values() (xs, ys []float64) {
 	for _, l := range p.Lines {
 		for _, at := range l.Points {

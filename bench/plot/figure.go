@@ -89,7 +89,6 @@ var palette = [...]string{
 	black: "#222222", pale: "#dddddd",
 }
 
-// scale maps the values of an axis to pixels.
 type scale struct {
 	axis     Axis
 	from, to float64
@@ -129,7 +128,6 @@ func decade(round func(float64) float64, v float64) float64 {
 	return math.Pow(10, round(math.Log10(v)))
 }
 
-// shows reports whether the axis can show the value.
 func (a Axis) shows(v float64) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
 }

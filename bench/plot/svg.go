@@ -21,7 +21,6 @@ func WriteSVG(w io.Writer, f Figure) error {
 	return nil
 }
 
-// svg is a canvas that writes SVG.
 type svg struct{ bytes.Buffer }
 
 var _ canvas = (*svg)(nil)

@@ -92,7 +92,6 @@ func (b *blobs) List(ctx context.Context, prefix string) (keys []string, err err
 	return keys, nil
 }
 
-// keys returns the keys of all blobs whose key begins with prefix, sorted.
 func (st *storage) keys(prefix string) []string {
 	var list []string
 	for key := range maps.Keys(st.origins) {

@@ -24,7 +24,6 @@ type call struct {
 	held   []byte // result of the call if the worker holds it because of its size
 }
 
-// beginCalls begins the waiting calls that the session allows to run now.
 func (w *worker) beginCalls() {
 	for !w.left {
 		held := w.session.TakeCall()
@@ -40,7 +39,6 @@ func (w *worker) beginCalls() {
 	}
 }
 
-// make runs the function that the call names. The run takes simulated time.
 func (c *call) make() (item wire.Item, err error) {
 	p := c.worker.process
 	s := p.sim
@@ -167,7 +165,6 @@ func (c *call) write(node jobs.Node, data []byte) (err error) {
 	}
 }
 
-// end tells the session that the call has ended.
 func (c *call) end(item wire.Item, err error) {
 	w := c.worker
 	for i, o := range w.calls {

@@ -33,7 +33,6 @@ type checks struct {
 	conversations map[*process]*observedConversation
 }
 
-// assigned is a span or a call that was assigned to a worker.
 type assigned struct {
 	job      string
 	span     jobs.Span
@@ -50,7 +49,6 @@ type partitionOf struct {
 	partition uint64
 }
 
-// observedTerm is the history of an epoch.
 type observedTerm struct {
 	holder  string
 	leads   *process
@@ -83,7 +81,6 @@ func newChecks(s *Sim) *checks {
 	}
 }
 
-// fail ends the simulation with an error that says which promise was broken.
 func (s *Sim) fail(format string, args ...any) {
 	if s.failure == nil {
 		s.failure = fmt.Errorf(format, args...)

@@ -55,7 +55,6 @@ func (c *checks) acts(p *process, epoch uint64) {
 	}
 }
 
-// followedEpoch records which epoch a worker follows.
 type followedEpoch struct {
 	epoch   uint64
 	granted bool // true if storage had granted the epoch when the worker began to follow it

@@ -10,7 +10,6 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// conversationOf identifies the conversation of a worker with the leader of an epoch.
 type conversationOf struct {
 	epoch  uint64
 	worker string
@@ -34,7 +33,6 @@ type fetchOf struct {
 	nodeOf
 }
 
-// observedFetch records what became of the fetches of an operand.
 type observedFetch struct {
 	function wire.Function // function and node of the call with the operand
 	node     jobs.Node
@@ -181,7 +179,6 @@ func (c *checks) assignsFetches(epoch uint64, to *process, a wire.Assignment) {
 	}
 }
 
-// fetchesFailed counts the failed fetches in a report.
 func (c *checks) fetchesFailed(epoch uint64, r wire.Report) {
 	for _, jr := range r.Jobs {
 		for _, item := range jr.Items {

@@ -10,7 +10,6 @@ import (
 // real code happened.
 type Coverage map[string]int
 
-// cover increments the count of an event.
 func (s *Sim) cover(what string) { s.coverage[what]++ }
 
 // Add adds the counts of another simulation.

@@ -53,7 +53,6 @@ func (e *elector) reconnected() {
 	e.process.worker.step(session.Connected{})
 }
 
-// step passes an input to the machine and performs the machine's actions.
 func (e *elector) step(in election.Input) {
 	p := e.process
 	if !p.alive {
@@ -184,7 +183,6 @@ func (e *elector) onceWithin(q election.Question) (answer func(error)) {
 	return answer
 }
 
-// heard passes a beacon that the process has received to the election machine and to the worker.
 func (e *elector) heard(b wire.Beacon) {
 	e.step(election.BeaconHeard{Beacon: b})
 	if e.process.alive {

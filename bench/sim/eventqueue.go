@@ -19,7 +19,6 @@ type event struct {
 	do    func()
 }
 
-// after schedules a call of a function after the time d.
 func (q *eventQueue) after(d time.Duration, do func()) {
 	q.added++
 	heap.Push(&q.events, event{q.now + max(0, d), q.added, do})

@@ -40,7 +40,6 @@ func (w *worker) holds(job string, n jobs.Node, data []byte, merged, lacks bool)
 	}
 }
 
-// described returns the description of a held partial for a report.
 func described(n jobs.Node, data []byte, lacking uint64) wire.HeldNode {
 	return wire.HeldNode{Node: n, Size: uint64(len(data)), Sum: wire.Checksum(data), Lacking: lacking}
 }
@@ -145,7 +144,6 @@ func (w *worker) loses(onlyDurable bool) {
 	}
 }
 
-// nodes lists the nodes of a job that a worker holds, in order.
 func (w *worker) nodes(job string) []jobs.Node {
 	var list []jobs.Node
 	for n := range w.holdings[job] {

@@ -41,7 +41,6 @@ type job struct {
 	removed     bool
 }
 
-// jobBehaviour describes the behaviour of a job's code.
 type jobBehaviour struct {
 	partitions uint64
 	each       time.Duration // mean duration of a partition
@@ -65,7 +64,6 @@ type jobBehaviour struct {
 
 const noPartition = math.MaxUint64
 
-// params is the type of the parameters of simulated jobs.
 type params struct {
 	Job string `json:"job"`
 }
@@ -117,7 +115,6 @@ func (leafCodec) Decode(data []byte) (leaf, error) {
 	return l, nil
 }
 
-// result is the result of a job.
 type result struct {
 	Runs [][2]uint64 `json:"runs"`
 	Sum  float64     `json:"sum"`
@@ -134,7 +131,6 @@ var (
 	errPlan   = errors.New("the plan fails this time")
 )
 
-// define returns the job definition with the given version.
 func (s *Sim) define(version string) jobs.Job {
 	return jobs.MustNew(jobs.Definition[params, leaf, result]{
 		Name: kind, Version: version, Summary: "counts its partitions",
@@ -205,7 +201,6 @@ func (m mapper) Map(_ context.Context, partition uint64) (leaf, error) {
 	return j.leaf(partition), nil
 }
 
-// leaf returns the partial of a single partition.
 func (j *job) leaf(partition uint64) leaf {
 	l := leaf{Job: j.index, Runs: [][2]uint64{{partition, partition + 1}}, Sum: 1 / float64(partition+3)}
 	if j.pad > 0 {

@@ -10,7 +10,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// fault is one kind of fault that the nemesis can cause in the simulated cluster.
 type fault struct {
 	name string
 	calm bool // true if the fault can also happen in calm scenarios

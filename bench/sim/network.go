@@ -15,7 +15,6 @@ type network struct {
 	last   map[[2]*process]time.Duration // arrival time of the last message, by sender and receiver
 }
 
-// linkFault is a fault of the link from one process to another.
 type linkFault uint8
 
 const (
@@ -33,10 +32,8 @@ func (n *network) setFault(from, to *process, f linkFault) {
 	}
 }
 
-// connected reports whether a process is connected to NATS.
 func (n *network) connected(p *process) bool { return n.up && p.connected }
 
-// delay returns at random how long a message takes.
 func (n *network) delay() time.Duration {
 	s := n.sim
 	d := s.rng.between(s.scenario.latency/4, s.scenario.latency)
@@ -72,7 +69,6 @@ func (n *network) send(from, to *process, deliver func()) {
 	}
 }
 
-// lost returns at random whether a message is lost.
 func (s *Sim) lost() bool {
 	if !s.rng.chance(s.rates.loss) {
 		return false
@@ -81,7 +77,6 @@ func (s *Sim) lost() bool {
 	return true
 }
 
-// broadcast carries a message from one process to all other processes.
 func (n *network) broadcast(from *process, deliver func(to *process)) {
 	for _, to := range n.sim.processes {
 		if to != from && to.worker != nil && to.alive {

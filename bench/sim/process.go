@@ -53,10 +53,8 @@ func (s *Sim) newProcess(name string, on *storage) *process {
 	return p
 }
 
-// join starts a worker process.
 func (s *Sim) join() *process { return s.joinOn(s.storage) }
 
-// joinOn starts a worker process that uses the given storage.
 func (s *Sim) joinOn(on *storage) *process {
 	s.joined++
 	p := s.newProcess(fmt.Sprintf("w%d", s.joined), on)
@@ -74,7 +72,6 @@ func (s *Sim) joinOn(on *storage) *process {
 	return p
 }
 
-// named returns the process with the given name.
 func (s *Sim) named(name string) *process {
 	i := slices.IndexFunc(s.processes, func(p *process) bool { return p.name == name })
 	return s.processes[i]
@@ -85,7 +82,6 @@ func (p *process) clock() time.Duration {
 	return time.Duration(float64(p.sim.now-p.started) * p.rate)
 }
 
-// wallClock returns the time on the process's wall clock.
 func (p *process) wallClock() time.Time {
 	return time.Unix(1_700_000_000, 0).Add(p.offset + p.started + p.clock())
 }
@@ -149,7 +145,6 @@ func (p *process) terminate() {
 	p.run(life, func() { p.worker.drain() })
 }
 
-// stepDown tells the process to stop leading, if it leads.
 func (p *process) stepDown() {
 	if p.leads() > 0 {
 		p.run(p.life, func() {
@@ -160,7 +155,6 @@ func (p *process) stepDown() {
 	}
 }
 
-// exit ends a process that has left the election.
 func (p *process) exit() {
 	p.sim.trace.printf(p, "has ended")
 	p.end()

@@ -9,7 +9,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// message is a submission in the queue.
 type message struct {
 	body        []byte
 	deliveries  int
@@ -22,7 +21,6 @@ var (
 	_ store.Message = (*delivery)(nil)
 )
 
-// queue is a process's driver for the submission queue.
 type queue struct{ process *process }
 
 func (q *queue) Send(ctx context.Context, body []byte) error {

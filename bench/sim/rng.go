@@ -6,12 +6,10 @@ import (
 	"time"
 )
 
-// rng is the source of all randomness of a simulation.
 type rng struct{ *rand.Rand }
 
 func newRNG(seed uint64) rng { return rng{rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))} }
 
-// chance returns true with probability p.
 func (r rng) chance(p float64) bool { return p > 0 && r.Float64() < p }
 
 // between returns a duration in [lo, hi).

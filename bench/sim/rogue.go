@@ -7,7 +7,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// rogue describes how one function of a job misbehaves.
 type rogue struct {
 	function wire.Function // the misbehaving function: Plan, Merge or Finish; Map if all functions work
 	how      misdeed
@@ -15,7 +14,6 @@ type rogue struct {
 	kills    int // number of processes that the function has killed
 }
 
-// misdeed is a kind of misbehaviour of a job's function.
 type misdeed int
 
 const (
@@ -31,7 +29,6 @@ const (
 	mostKills = 5               // maximum number of processes that one function may kill in one term
 )
 
-// drawRogue decides at random whether a function of a job misbehaves, and which misdeed it commits.
 func (s *Sim) drawRogue() rogue {
 	c := s.rng
 	if !c.chance(0.12) {

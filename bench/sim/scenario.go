@@ -89,7 +89,6 @@ func (s *Sim) draw() (scenario, faultRates) {
 	return sc, f
 }
 
-// drawJob decides at random how a job behaves.
 func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	c := s.rng
 	b := jobBehaviour{

@@ -62,7 +62,6 @@ func Run(seed uint64, out io.Writer) (Coverage, error) {
 	return s.coverage, s.failure
 }
 
-// populate starts the processes and schedules the submission of jobs.
 func (s *Sim) populate() {
 	client := s.newProcess("cli", s.storage)
 	for i, b := range s.scenario.jobs {
@@ -104,7 +103,6 @@ func (s *Sim) populate() {
 	s.after(s.scenario.faultEvery, s.nemesis)
 }
 
-// runAll runs events until all jobs have ended or a promise is broken.
 func (s *Sim) runAll() {
 	defer func() {
 		if v := recover(); v != nil {
@@ -123,7 +121,6 @@ func (s *Sim) runAll() {
 	}
 }
 
-// describe writes the state of each process to the trace.
 func (s *Sim) describe() {
 	for _, p := range s.processes {
 		if !p.alive || p.worker == nil {

@@ -43,7 +43,6 @@ func (s *slot) take() {
 	s.goOn()
 }
 
-// goOn claims the next partitions of the span and begins to run them.
 func (s *slot) goOn() {
 	w := s.worker
 	p := w.process
@@ -93,7 +92,6 @@ func (s *slot) ran(claim jobs.Span) {
 	}
 }
 
-// cancel cancels the running partitions.
 func (s *slot) cancel() {
 	s.cancelled = true
 	if !s.running {
@@ -147,7 +145,6 @@ func (s *slot) deliver(hi uint64, failed error, then func()) {
 	s.enter(hi, failed, items, held, then)
 }
 
-// enter passes items and held partials to the session, and then calls a function.
 func (s *slot) enter(hi uint64, failed error, items []wire.Item, held []heldNode, then func()) {
 	w := s.worker
 	p := w.process
@@ -206,7 +203,6 @@ func (s *slot) store(partials []jobs.Partial, items []wire.Item, then func()) {
 	})
 }
 
-// release returns the span to the session and makes the slot idle.
 func (s *slot) release() {
 	w := s.worker
 	w.session.Release(s.span)

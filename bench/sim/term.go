@@ -82,7 +82,6 @@ func (t *leadership) turn(do func()) {
 	t.check()
 }
 
-// check ends the term if the lease has expired or the term's work is done.
 func (t *leadership) check() {
 	if t.over || !t.process.alive {
 		return
@@ -261,5 +260,4 @@ func (p *process) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// wait is a running call of pause.
 type wait struct{ done func() }

@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// trace writes a line for each event of a simulation to out, unless out is nil.
 type trace struct {
 	sim *Sim
 	out io.Writer
@@ -29,7 +28,6 @@ func (t *trace) printf(p *process, format string, args ...any) {
 // message as an event in Coverage.
 func (t *trace) logger(p *process) *slog.Logger { return slog.New(lines{trace: t, process: p}) }
 
-// lines is an slog.Handler that writes to a trace.
 type lines struct {
 	trace   *trace
 	process *process

@@ -50,7 +50,6 @@ func newWorker(p *process, slots int) *worker {
 	return w
 }
 
-// begin starts the worker.
 func (w *worker) begin() {
 	if w.process.connected {
 		w.step(session.Connected{})
@@ -181,7 +180,6 @@ func (w *worker) perform(action session.Action) {
 	}
 }
 
-// send sends the last report.
 func (w *worker) send(exchange uint64) {
 	p := w.process
 	report := throughWire(p.sim, w.report)
@@ -222,7 +220,6 @@ func (w *worker) hear(exchange uint64, r wire.Receipt) {
 	w.step(session.ReceiptHeard{Exchange: exchange, Receipt: r})
 }
 
-// drain tells the session to drain.
 func (w *worker) drain() {
 	if w.left || w.session.Draining() {
 		return
@@ -231,7 +228,6 @@ func (w *worker) drain() {
 	w.step(session.Drain{})
 }
 
-// fill gives each idle slot a span to run, as long as the session has spans.
 func (w *worker) fill() {
 	for _, s := range w.slots {
 		if s.span == nil {
@@ -260,7 +256,6 @@ func (w *worker) dropPartials(job string, blobs []string) {
 	}, nil)
 }
 
-// task is a job that the worker has opened, or is opening.
 type task struct {
 	job    *job
 	opened *jobs.Task
@@ -268,7 +263,6 @@ type task struct {
 	cancel context.CancelFunc
 }
 
-// open opens a job. Opening takes some simulated time, and may fail.
 func (w *worker) open(o wire.Opening) {
 	p := w.process
 	s := p.sim
@@ -297,7 +291,6 @@ func (w *worker) open(o wire.Opening) {
 	}, func() { w.announce(t, o.Job, err) })
 }
 
-// announce tells the session whether a job could be opened.
 func (w *worker) announce(t *task, id string, err error) {
 	if w.tasks[id] != t {
 		return

@@ -11,7 +11,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// record contains the stored spec and manifest of a job.
 type record struct {
 	spec     store.Spec
 	manifest store.Manifest // manifest of the job; contains only State, Queued, if no leader has begun the job

@@ -214,7 +214,6 @@ func (s *Status) setLive(p Progress) {
 	}
 }
 
-// done returns the number of finished partitions in the job's checkpoint.
 func (r record) done() uint64 {
 	if r.manifest.State == Completed {
 		return r.manifest.Partitions

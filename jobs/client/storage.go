@@ -12,7 +12,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// ownStorage identifies the storage that the client uses.
 type ownStorage struct {
 	mu         sync.Mutex
 	identity   string    // identity of the storage; empty if it is unknown

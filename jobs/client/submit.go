@@ -102,7 +102,6 @@ func (o SubmitOptions) fileTime() (d time.Duration) {
 	return d
 }
 
-// params returns the parameters in the stored form, which is JSON.
 func (o SubmitOptions) params(job jobs.Job) (base jobs.Params, err error) {
 	switch p := o.Params.(type) {
 	case nil:

@@ -66,7 +66,6 @@ func (m *model) payoff(path uint64) float64 {
 	}
 }
 
-// exercise returns the payoff for a price relative to the spot price.
 func (m *model) exercise(relative float64) float64 {
 	return max(float64(m.side*(float64(m.spot*relative)-m.strike)), 0)
 }
@@ -106,13 +105,11 @@ func (m *model) watched(path uint64) (last float64, hit bool) {
 	return at, hit
 }
 
-// uniforms returns the two random numbers of two steps of a path.
 func (m *model) uniforms(path uint64, pair uint32) (first, second float64) {
 	r := philox([4]uint32{uint32(path), uint32(path >> 32), pair, 0}, m.key)
 	return uniform(r[0], r[1]), uniform(r[2], r[3])
 }
 
-// move returns the change of the log price in a step.
 func (m *model) move(uniform float64) float64 {
 	return m.drift + float64(m.deviation*quantile(uniform))
 }

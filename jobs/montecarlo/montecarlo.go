@@ -129,7 +129,6 @@ func merge(left, right moments) (moments, error) {
 	}, nil
 }
 
-// standardError returns the standard error of the mean payoff.
 func (m moments) standardError() float64 {
 	n := float64(m.Count)
 	if n < 2 {

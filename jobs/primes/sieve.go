@@ -38,7 +38,6 @@ const (
 // the result of measurements.
 const rootPerByte = 4
 
-// newSieve returns a sieve for the numbers below limit.
 func newSieve(limit uint64) *sieve {
 	root := uint64(math.Sqrt(float64(limit))) + 1 // the conversion is exact, because limits are far below 2^53
 	s := &sieve{bytes: minBlock}
@@ -86,7 +85,6 @@ func (s *sieve) newBlock() *block {
 	return &block{sieve: s, bits: make([]byte, s.bytes), next: make([]cursor, 0, len(s.base))}
 }
 
-// count returns the tally of the primes in [lo, hi).
 func (b *block) count(ctx context.Context, lo, hi uint64) (t tally, err error) {
 	if lo <= 5 {
 		for _, p := range []uint64{2, 3, 5} { // the wheel has no bits for the primes 2, 3 and 5
@@ -109,13 +107,10 @@ func (b *block) count(ctx context.Context, lo, hi uint64) (t tally, err error) {
 	return t, nil
 }
 
-// numbers returns the number of numbers in a block.
 func (s *sieve) numbers() uint64 { return s.bytes * 30 }
 
-// first returns the block's first number.
 func (b *block) first() uint64 { return b.index * b.numbers() }
 
-// moveTo sieves the block with the given index.
 func (b *block) moveTo(ctx context.Context, index uint64) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -152,7 +147,6 @@ func (b *block) start() {
 	}
 }
 
-// cross crosses out the multiples of the base primes.
 func (b *block) cross() {
 	size := uint(len(b.bits))
 	for i, c := range b.next {

@@ -13,7 +13,6 @@ type tally struct {
 	GapAfter  uint64 // smallest prime of the range that is followed by a gap of size Gap
 }
 
-// merge merges the tallies of two adjacent ranges.
 func merge(left, right tally) (tally, error) {
 	if left.Count == 0 {
 		return right, nil
@@ -42,7 +41,6 @@ func merge(left, right tally) (tally, error) {
 	return t, nil
 }
 
-// add adds the next prime of the range to the tally.
 func (t *tally) add(prime uint64) {
 	one := tally{Count: 1, Sum: prime, First: prime, Last: prime}
 	*t, _ = merge(*t, one)

@@ -42,7 +42,6 @@ func (m *mapper) Map(ctx context.Context, partition uint64) (partial, error) {
 	return newPartial(partition, m.params.PartialSize), nil
 }
 
-// fault carries out the faults that the parameters set for a partition.
 func (m *mapper) fault(partition uint64) error {
 	p := m.params
 	for _, f := range []struct {
@@ -98,7 +97,6 @@ func (m *mapper) due(fault string, partition uint64) (bool, error) {
 	return false, nil
 }
 
-// pass spins and sleeps for the times that the parameters set for the partition.
 func (m *mapper) pass(ctx context.Context, partition uint64) error {
 	factor := time.Duration(1)
 	if m.params.CostEvery > 0 && partition%m.params.CostEvery == 0 {

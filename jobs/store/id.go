@@ -34,7 +34,6 @@ func NewID(now time.Time) string {
 	return string(id[:])
 }
 
-// idTime returns the time at which a valid ID was made.
 func idTime(id string) time.Time {
 	var millis int64
 	for _, digit := range id[:idTimeDigits] {

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// entry is a record and its key.
 type entry[T any] struct {
 	key   string
 	value T

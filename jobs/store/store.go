@@ -317,7 +317,6 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	return nil
 }
 
-// read gets and decodes a record of a job.
 func read[T any](ctx context.Context, s *Store, kind, id string, decode func([]byte) (T, error)) (value T, version Version, err error) {
 	key, err := jobKey(kind, id)
 	if err != nil {

@@ -137,7 +137,6 @@ func (t timed) system() float64 { return t.System }
 func (t timed) loop() float64   { return t.Loop }
 func (t timed) local() float64  { return t.Local }
 
-// figures returns one of the measured values for each round.
 func (r Runs) figures(value func(timed) float64) (list report.Figures) {
 	for _, t := range r.Times {
 		list = append(list, value(t))

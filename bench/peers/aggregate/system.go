@@ -55,20 +55,17 @@ type timed struct {
 	Local  float64 `json:"run,omitempty"` // seconds of the job in one process; measured only for Bellwether
 }
 
-// place contains the resources that the systems use.
 type place struct {
 	dir, program string
 	workers      int
 	cores        int
 }
 
-// answer is the output of a system's program.
 type answer struct {
 	Seconds     float64
 	First, Last float64
 }
 
-// check returns an error if the sum is wrong.
 func (a answer) check(s Shape) error {
 	var first, last uint64
 	for p := range s.Partitions {
@@ -111,7 +108,6 @@ func tail(text []byte) []byte {
 	return bytes.TrimSpace(text[max(0, len(text)-most):])
 }
 
-// sum runs a command that prints an answer, and checks the sum.
 func sum(ctx context.Context, s Shape, name string, args ...string) (seconds float64, err error) {
 	var a answer
 	if err := ask(ctx, &a, name, args...); err != nil {
@@ -145,7 +141,6 @@ func bellwetherVersion(ctx context.Context, p *place) (string, error) {
 	return version + ", " + servers.NATSVersion, err
 }
 
-// compiled compiles the C program once.
 func (p *place) compiled(ctx context.Context) (string, error) {
 	program := filepath.Join(p.dir, "vectors")
 	if _, err := os.Stat(program); err == nil {
@@ -190,7 +185,6 @@ func mpiVersion(ctx context.Context, _ *place) (string, error) {
 // python is the path of Debian's Python, which can import the Python packages of Debian.
 const python = "/usr/bin/python3"
 
-// script returns the path of the Python program.
 func (p *place) script() (string, error) {
 	file := filepath.Join(p.dir, "vectors.py")
 	return file, os.WriteFile(file, programPython, 0o600)

@@ -68,7 +68,6 @@ type herd struct {
 	assigned chan assignment
 }
 
-// assignment is a message that assigned work.
 type assignment struct {
 	epoch uint64
 	at    time.Time
@@ -111,7 +110,6 @@ func (h *herd) awaitSteady(ctx context.Context) error {
 	return err
 }
 
-// hear handles every reply on NATS.
 func (h *herd) hear(m *nats.Msg) {
 	now := time.Now()
 	receipt, err := wire.Decode[wire.Receipt](m.Data)

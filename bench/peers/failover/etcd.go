@@ -58,14 +58,12 @@ const (
 	etcdPatience = 20 * time.Second
 )
 
-// etcdServer is the configuration of a server.
 type etcdServer struct {
 	Dir    string `json:"dir"`
 	Client int    `json:"client_port"`
 	Peer   int    `json:"peer_port"`
 }
 
-// startEtcd runs a server in another process.
 func startEtcd(ctx context.Context, dir string) (*processes.Group, string, error) {
 	var config etcdServer
 	var err error
@@ -132,7 +130,6 @@ func beEtcdServer(ctx context.Context, config []byte, tell func(any)) error {
 	}
 }
 
-// etcdCandidate is the configuration of a candidate.
 type etcdCandidate struct {
 	Endpoint string `json:"endpoint"`
 	TTL      int    `json:"ttl_s"`
@@ -182,7 +179,6 @@ func (c etcdCandidate) stand(ctx context.Context, client *clientv3.Client, tell 
 	return err
 }
 
-// lead campaigns, acts once elected, and leads until ctx is done.
 func (c etcdCandidate) lead(ctx context.Context, client *clientv3.Client, session *concurrency.Session, tell func(any)) error {
 	granted, err := client.TimeToLive(ctx, session.Lease())
 	if err != nil {

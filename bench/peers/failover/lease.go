@@ -46,7 +46,6 @@ const (
 	leaseTry   = time.Second
 )
 
-// leaseCandidate is the configuration of a candidate.
 type leaseCandidate struct {
 	Connection string `json:"connection"`
 	Container  string `json:"container"`
@@ -90,7 +89,6 @@ func beLeaseCandidate(ctx context.Context, config []byte, tell func(any)) error 
 	}
 }
 
-// renew keeps the lease until ctx is done.
 func renew(ctx context.Context, lease election.Lease, held election.Record) error {
 	for tick := time.Tick(leaseRenew); ; {
 		select {
@@ -104,5 +102,4 @@ func renew(ctx context.Context, lease election.Lease, held election.Record) erro
 	}
 }
 
-// containerName returns a new name for a container.
 func containerName() string { return "peers-" + fmt.Sprint(time.Now().UnixNano()) }

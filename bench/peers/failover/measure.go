@@ -94,7 +94,6 @@ func Run(ctx context.Context, cfg Config) (result Result, err error) {
 // atLeast is the minimum time that a leader leads before it is killed.
 const atLeast = time.Second
 
-// kills kills the leader of a system several times.
 func kills(ctx context.Context, s System, p Place) (took []time.Duration, err error) {
 	if err := os.Mkdir(p.Dir, 0o755); err != nil {
 		return nil, err

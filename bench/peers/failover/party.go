@@ -11,7 +11,6 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
-// told is a message from a candidate.
 type told struct {
 	Stands bool `json:"stands"` // true if the candidate is ready to lead
 	Leads  bool `json:"leads"`  // true if the candidate has acted as the leader

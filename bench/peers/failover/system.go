@@ -32,7 +32,6 @@ type Place struct {
 // candidates is the number of candidates of each system.
 const candidates = 3
 
-// cluster is a running system with a leader.
 type cluster interface {
 	// kill kills the leader and returns the time until the next leader acts.
 	kill(ctx context.Context) (time.Duration, error)
@@ -41,7 +40,6 @@ type cluster interface {
 	stop() error
 }
 
-// moduleVersions returns the versions of modules of this program.
 func moduleVersions(paths ...string) func(context.Context, Place) (string, error) {
 	return func(context.Context, Place) (string, error) {
 		var versions []string

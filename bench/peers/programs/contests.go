@@ -28,7 +28,6 @@ type contest struct {
 	target  string // what the first entry should reach
 }
 
-// entry is a command that does the work of a contest.
 type entry struct {
 	name    string
 	command []string
@@ -41,7 +40,6 @@ const (
 	partitions = 64
 )
 
-// contests makes the programs and the input in a folder, and returns the contests.
 func contests(ctx context.Context, program, dir string, text int64) ([]contest, error) {
 	if err := os.CopyFS(dir, source); err != nil {
 		return nil, err
@@ -104,7 +102,6 @@ func contests(ctx context.Context, program, dir string, text int64) ([]contest, 
 	return list, nil
 }
 
-// writeText writes a text of random words.
 func writeText(path string, size int64) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -135,7 +132,6 @@ func writeText(path string, size int64) (err error) {
 	return nil
 }
 
-// run runs the command of an entry, and returns its duration and the output.
 func (e entry) run(ctx context.Context, saved string) (seconds float64, output []byte, err error) {
 	if err := os.RemoveAll(saved); err != nil {
 		return 0, nil, err

@@ -98,7 +98,6 @@ func Run(ctx context.Context, cfg Config) (r Result, err error) {
 	return r, nil
 }
 
-// writeRows writes the CSV file.
 func writeRows(ctx context.Context, name string, rows uint64) (err error) {
 	f, err := os.Create(name)
 	if err != nil {

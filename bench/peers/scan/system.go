@@ -43,7 +43,6 @@ func Systems() []System {
 	}
 }
 
-// place contains the folder, the program and the number of threads that the systems use.
 type place struct {
 	dir, program, threads string
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
 
-// crew contains the worker processes of a queue.
 type crew struct {
 	*processes.Watch
 	group *processes.Group
@@ -41,7 +40,6 @@ func (c *crew) total() (sum work.Sum) {
 	return sum
 }
 
-// awaitReady waits until all processes are ready.
 func (c *crew) awaitReady(ctx context.Context, processes int) error {
 	return c.Await(ctx, "worker processes are ready", func() bool {
 		return len(c.told) >= processes // a process sends its first message when it is ready

@@ -110,7 +110,6 @@ func (b *jetStreamBroker) insert(ctx context.Context, lo, hi uint64) error {
 	return nil
 }
 
-// insertBatch inserts tasks in one atomic batch.
 func (b *jetStreamBroker) insertBatch(ctx context.Context, lo, hi uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, insertWithin)
 	defer cancel()

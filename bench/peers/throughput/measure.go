@@ -40,7 +40,6 @@ const tryFor = 400 * time.Millisecond
 // firstTasks is the number of tasks of a warm-up run.
 const firstTasks = 200
 
-// bench is the state of a running benchmark.
 type bench struct {
 	Config
 	right map[rightKey]work.Sum
@@ -84,7 +83,6 @@ func (b *bench) with(ctx context.Context, s System, w work.Work, setting Setting
 	return do(open)
 }
 
-// run executes tasks and checks the sum of the tasks.
 func (b *bench) run(ctx context.Context, open session, w work.Work, tasks uint64) (time.Duration, error) {
 	want, err := b.rightSum(ctx, w, tasks)
 	if err != nil {

@@ -43,7 +43,6 @@ func natsVersions(context.Context, Place) (string, error) {
 	return servers.NATSVersion + ", " + report.ModuleVersion("github.com/nats-io/nats.go"), nil
 }
 
-// natsBroker is a NATS server in this process with a connection.
 type natsBroker struct {
 	server *servers.NATS
 	conn   *nats.Conn
@@ -124,7 +123,6 @@ func consumeNATS(ctx context.Context, c consumption, do func(context.Context, ui
 	}
 }
 
-// doMessage executes the task of a message.
 func doMessage(ctx context.Context, data []byte, do func(context.Context, uint64) error) error {
 	task, err := decodeTask(data)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
 
-// pool runs goroutines of this process that receive tasks from a channel.
 func pool() System {
 	return System{
 		Name:       "goroutine pool",

@@ -23,7 +23,6 @@ type broker interface {
 	stop() error
 }
 
-// consumption is the configuration of a worker process.
 type consumption struct {
 	Queue   string    `json:"queue"`
 	Address string    `json:"address"`

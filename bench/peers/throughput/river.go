@@ -52,7 +52,6 @@ const (
 	riverPoll     = 20 * time.Millisecond
 )
 
-// riverTask is a task in River.
 type riverTask struct {
 	Task uint64 `json:"task"`
 }

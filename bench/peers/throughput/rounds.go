@@ -104,7 +104,6 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	return result, nil
 }
 
-// loads returns the loads that each round measures.
 func (b *bench) loads(ctx context.Context) ([]load, error) {
 	var all []load
 	if b.For > 0 {
@@ -148,7 +147,6 @@ func (b *bench) pathsPerSecond(ctx context.Context) (float64, error) {
 // partTried.
 const partTried = 4
 
-// choose returns the setting and the number of tasks for a system.
 func (b *bench) choose(ctx context.Context, s System, l load) (Runs, error) {
 	most := uint64(math.MaxInt64)
 	if l.tasks > 0 {
@@ -165,13 +163,11 @@ func (b *bench) choose(ctx context.Context, s System, l load) (Runs, error) {
 	return Runs{System: s.Name, Setting: setting, Tasks: tasks}, nil
 }
 
-// roundTo2 rounds to two significant digits.
 func roundTo2(x float64) uint64 {
 	unit := math.Pow(10, max(0, math.Floor(math.Log10(x))-1))
 	return uint64(math.Round(x/unit) * unit)
 }
 
-// measure runs a system once with a load and records the result.
 func (b *bench) measure(ctx context.Context, s System, l load, runs *Runs) error {
 	return b.with(ctx, s, l.work, runs.Setting, func(open session) error {
 		took, err := b.timed(ctx, open, l.work, runs.Tasks)

@@ -70,7 +70,6 @@ func settings(hands ...int) (all []Setting) {
 	return all
 }
 
-// session is a running system.
 type session interface {
 	// run executes tasks 0 to n-1 and returns their duration and sum. run may be called again.
 	run(ctx context.Context, n uint64) (time.Duration, work.Sum, error)

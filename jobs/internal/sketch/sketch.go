@@ -33,7 +33,6 @@ func bin(f float64) uint32 {
 	return uint32(b >> (64 - binBits))
 }
 
-// middle returns the middle of a bin.
 func middle(bin uint32) float64 {
 	edge := func(b uint64) float64 {
 		if b>>63 == 1 {

@@ -123,7 +123,6 @@ func (d *Driver) putBack(ctx context.Context, m *message) {
 
 func (d *Driver) hideSeconds() *int32 { return to.Ptr(int32(d.cfg.HideFor / time.Second)) }
 
-// message is a received message.
 type message struct {
 	driver     *Driver
 	id         string

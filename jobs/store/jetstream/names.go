@@ -8,7 +8,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// names contains the names of a cluster's streams and subjects.
 type names struct {
 	bucket        string // name of the bucket for values
 	bucketStream  string // name of the bucket's stream, whose prefix is prescribed by JetStream
@@ -40,7 +39,6 @@ func (n names) chunk(token, name string, i int) string {
 	return n.chunkSubjects + name + "." + strconv.Itoa(i) + "." + token
 }
 
-// chunks returns the subjects of all chunks of one value.
 func (n names) chunks(name string) string { return n.chunkSubjects + name + ".>" }
 
 // chunksUnder returns the subjects of all chunks of the keys under a prefix.
@@ -49,7 +47,6 @@ func (n names) chunksUnder(token string) string { return n.chunkSubjects + "*.*.
 // chunksOf returns the subjects of all chunks that were ever written for one key.
 func (n names) chunksOf(token string) string { return n.chunkSubjects + "*.*." + token }
 
-// chunkToken returns the token for the key in a chunk's subject.
 func (n names) chunkToken(subject string) string {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(subject, n.chunkSubjects), ".")
 	_, token, _ := strings.Cut(rest, ".")

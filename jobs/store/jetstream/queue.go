@@ -155,7 +155,6 @@ func (d *Driver) reopenQueue(ctx context.Context, reason error) error {
 	return reason
 }
 
-// message is a received message.
 type message struct {
 	driver     *Driver
 	body       []byte

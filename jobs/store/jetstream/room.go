@@ -54,7 +54,6 @@ func (d *Driver) Fits(ctx context.Context, size int64) error {
 	return d.tooLarge(ctx, int(size), nil)
 }
 
-// tier returns the account's use of storage and its limits.
 func (d *Driver) tier(ctx context.Context) (jetstream.Tier, error) {
 	info, err := d.js.AccountInfo(ctx)
 	if err != nil {

@@ -29,7 +29,6 @@ type pointer struct {
 
 func (p pointer) chunks() int { return int((p.Size + p.Chunk - 1) / p.Chunk) }
 
-// bounds returns the range of chunk i in the value.
 func (p pointer) bounds(i int) (lo, hi uint64) {
 	lo = uint64(i) * p.Chunk
 	return lo, min(lo+p.Chunk, p.Size)
@@ -50,7 +49,6 @@ var pointerFormat = record.New(valuePointer, cbor.CoreDetEncOptions(), record.St
 
 func encodePointer(p pointer) []byte { return pointerFormat.Encode(p) }
 
-// decodeValue returns the value, or the pointer to the value's chunks.
 func decodeValue(data []byte) ([]byte, *pointer, error) {
 	if len(data) == 0 {
 		return nil, nil, fmt.Errorf("%w: it is empty", store.ErrCorrupt)
@@ -82,7 +80,6 @@ func makeVersion(revision uint64, large *pointer) store.Version {
 	return store.Version(v)
 }
 
-// parseVersion parses a version that Put returned.
 func parseVersion(v store.Version) (revision uint64, large string, ok bool) {
 	digits, large, isLarge := strings.Cut(string(v), ".")
 	revision, err := strconv.ParseUint(digits, 10, 64)

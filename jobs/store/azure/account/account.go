@@ -200,7 +200,6 @@ func (a *Account) options(retry Retry) policy.ClientOptions {
 	}
 }
 
-// service returns the storage service to which a URL belongs.
 func (a *Account) service(u *url.URL) Service {
 	if strings.HasPrefix(u.Scheme+"://"+u.Host+u.Path, a.queueURL+"/") {
 		return Queue
