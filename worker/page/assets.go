@@ -7,12 +7,13 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"html/template"
+	"html"
 	"io/fs"
 	"mime"
 	"net/http"
 	"path"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -32,17 +33,29 @@ type asset struct {
 	tag    string // ETag of the file, which is derived from its data
 }
 
-// document is the data of the page's template.
+// document is what fills the places of page.html. The page does not use html/template: the linker keeps
+// every exported method in a program that calls methods by name, as templates do, so that all programs with
+// workers would be larger by a third.
 type document struct {
-	Cluster string
-
-	// The fields below are set only in a saved page.
-	Style template.CSS
-	Code  template.JS
-	Saved template.JS // answers of the API as JSON
+	cluster    string // text
+	head, tail string // HTML
 }
 
-var pageTemplate = template.Must(template.ParseFS(embedded, "assets/page.html"))
+// served returns the document that loads its style and its script from the server.
+func served(cluster string) document {
+	return document{cluster: cluster, head: "<link rel=\"stylesheet\" href=\"/page/page.css\">\n<script defer src=\"/page/script.js\"></script>\n"}
+}
+
+// saved returns the document that contains its style, its script, and the answers of the API as
+// JSON. The caller must escape the characters <, > and & in the answers.
+func (a assets) saved(cluster string, answers []byte) document {
+	return document{
+		cluster: cluster,
+		head:    fmt.Sprintf("<style>%s</style>\n", a["page.css"].data),
+		tail: fmt.Sprintf("<script type=\"application/json\" id=\"saved\">%s</script>\n<script>%s</script>\n",
+			answers, a["script.js"].data),
+	}
+}
 
 func newAssets(cfg Config) (assets, error) {
 	list := assets{}
@@ -61,8 +74,8 @@ func newAssets(cfg Config) (assets, error) {
 		script.WriteString("\n")
 	}
 	list.add("script.js", script.Bytes())
-	html, err := render(document{Cluster: cfg.Cluster.Name})
-	list.add("page.html", html)
+	page, err := render(served(cfg.Cluster.Name))
+	list.add("page.html", page)
 	return list, err
 }
 
@@ -75,12 +88,14 @@ func (a assets) add(name string, data []byte) {
 	a[name] = asset{data, zipped.Bytes(), hex.EncodeToString(sum[:8])}
 }
 
+// render puts a document into the places of page.html.
 func render(d document) ([]byte, error) {
-	var html bytes.Buffer
-	if err := pageTemplate.Execute(&html, d); err != nil {
-		return nil, fmt.Errorf("render the page: %w", err)
+	page, err := fs.ReadFile(embedded, "assets/page.html")
+	if err != nil {
+		return nil, fmt.Errorf("read the page: %w", err)
 	}
-	return html.Bytes(), nil
+	places := strings.NewReplacer("{{cluster}}", html.EscapeString(d.cluster), "{{head}}", d.head, "{{tail}}", d.tail)
+	return []byte(places.Replace(string(page))), nil
 }
 
 // serve serves a file, which browsers must revalidate at each use.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"net/http"
 	"time"
 
@@ -73,9 +72,7 @@ func (p *Page) saved(ctx context.Context, r *http.Request, id string, windows []
 	if err != nil {
 		return nil, fmt.Errorf("encode the saved page: %w", err)
 	}
-	return render(document{
-		Cluster: p.cfg.Cluster.Name, Style: template.CSS(p.assets["page.css"].data), Code: template.JS(p.assets["script.js"].data), Saved: template.JS(data),
-	})
+	return render(p.assets.saved(p.cfg.Cluster.Name, data))
 }
 
 // had returns a pointer to an answer, or nil if err is not nil.
