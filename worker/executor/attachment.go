@@ -29,7 +29,7 @@ type AttachmentStore interface {
 // overwrites the remaining pieces, because it uses the same keys; otherwise they are removed with
 // the job.
 func (s jobStorage) writeAttachment(a jobs.Attachment) error {
-	kept, ok := s.w.store.(AttachmentStore)
+	kept, ok := s.store.(AttachmentStore)
 	if !ok {
 		return jobs.Permanent(fmt.Errorf("attachment %q of %d bytes: the worker's storage keeps no attachments", a.Name(), a.Size()))
 	}
@@ -57,13 +57,13 @@ func (s jobStorage) writeAttachment(a jobs.Attachment) error {
 // completed job is kept, because the job's result may describe an equal attachment that another
 // worker wrote.
 func (s jobStorage) dropAttachment(a jobs.Attachment) {
-	if kept, ok := s.w.store.(AttachmentStore); ok {
-		s.w.removals.Go(func() { s.removeAttachment(kept, a) })
+	if kept, ok := s.store.(AttachmentStore); ok {
+		s.removals.Go(func() { s.removeAttachment(kept, a) })
 	}
 }
 
 func (s jobStorage) removeAttachment(kept AttachmentStore, a jobs.Attachment) {
-	ctx, cancel := context.WithTimeout(s.w.removing, dropTimeout)
+	ctx, cancel := context.WithTimeout(s.removing, dropTimeout)
 	defer cancel()
 	manifest, _, err := kept.Manifest(ctx, s.job)
 	switch {
@@ -73,6 +73,6 @@ func (s jobStorage) removeAttachment(kept AttachmentStore, a jobs.Attachment) {
 		err = kept.DropAttachment(ctx, s.job, a.SHA256())
 	}
 	if err != nil {
-		s.w.cfg.Logger.Warn("Could not remove the attachment of a job that has ended", "job", s.job, "attachment", a.Name(), "error", err)
+		s.cfg.Logger.Warn("Could not remove the attachment of a job that has ended", "job", s.job, "attachment", a.Name(), "error", err)
 	}
 }

@@ -49,7 +49,7 @@ func (s *attachmentStore) Manifest(context.Context, string) (store.Manifest, sto
 
 func newAttachmentStore(t *testing.T) (*attachmentStore, jobStorage) {
 	s := &attachmentStore{noStore: noStore{t}, pieces: make(map[string][]byte)}
-	w := &Worker{store: s, cfg: Config{Logger: slog.New(slog.DiscardHandler)}, removing: t.Context()}
+	w := &core{store: s, cfg: Config{Logger: slog.New(slog.DiscardHandler)}, removing: t.Context()}
 	return s, jobStorage{w, "j", t.Context()}
 }
 
@@ -106,7 +106,7 @@ func TestLateAttachment(t *testing.T) {
 				t.Fatal(err)
 			}
 			storage.dropAttachment(a)
-			storage.w.removals.Wait()
+			storage.removals.Wait()
 			if kept := len(s.pieces) > 0; kept != test.kept {
 				t.Errorf("kept is %v, want %v", kept, test.kept)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,6 +17,15 @@ import (
 
 // maxAudits is the maximum number of requests that a worker has accepted and not answered.
 const maxAudits = 1 << 12
+
+// audits are the second computations for other workers.
+type audits struct {
+	*core
+	tasks   *tasks
+	turns   chan struct{} // semaphore for second computations
+	pending atomic.Int64  // number of accepted requests that are not answered
+	lost    atomic.Int64  // number of second computations that do not return
+}
 
 // errNotAudited means that an auditor has computed nothing.
 var errNotAudited = errors.New("the worker audits nothing")
@@ -44,14 +54,13 @@ func (s *slot) audit(span *session.HeldSpan, t *task) error {
 
 // recompute has partitions computed a second time. The result by says who computed them.
 func (s *slot) recompute(span *session.HeldSpan, t *task, partitions []uint64) (sums []jobs.SHA256, by string, err error) {
-	w := s.w
-	w.mu.Lock()
-	auditors := w.session.Auditors(span)
-	w.mu.Unlock()
+	s.mu.Lock()
+	auditors := s.session.Auditors(span)
+	s.mu.Unlock()
 	for _, auditor := range auditors {
 		sums, err = t.ask(auditor, partitions)
 		if !errors.Is(err, errNotAudited) {
-			return sums, fmt.Sprintf(", by worker %s and by worker %s", w.cfg.ID, auditor), err
+			return sums, fmt.Sprintf(", by worker %s and by worker %s", s.cfg.ID, auditor), err
 		}
 	}
 	sums, gone, err := t.recompute(t.ctx, partitions)
@@ -67,7 +76,7 @@ func (s *slot) recompute(span *session.HeldSpan, t *task, partitions []uint64) (
 // *jobs.PartitionError.
 func (t *task) recompute(ctx context.Context, partitions []uint64) (sums []jobs.SHA256, gone <-chan struct{}, err error) {
 	var progress jobs.Progress
-	g := t.w.watch(t.limits.Map, &progress, partitions[0], jobs.MapForAudit)
+	g := t.watch(t.limits.Map, &progress, partitions[0], jobs.MapForAudit)
 	gone, err = g.run(ctx, func(ctx context.Context) (err error) {
 		sums, err = t.opened.Recompute(ctx, partitions, &progress)
 		return err
@@ -89,7 +98,7 @@ func (t *task) recompute(ctx context.Context, partitions []uint64) (sums []jobs.
 // has not begun, ask returns errNotAudited. Otherwise an error is a *jobs.PartitionError: if the
 // worker died, the job may have ended its process, so the attempt counts as failed.
 func (t *task) ask(auditor string, partitions []uint64) ([]jobs.SHA256, error) {
-	nc := t.w.nc
+	nc := t.nc
 	inbox, answers := nc.NewInbox(), make(chan *nats.Msg, 16)
 	sub, err := nc.ChanSubscribe(inbox, answers)
 	if err != nil {
@@ -97,13 +106,13 @@ func (t *task) ask(auditor string, partitions []uint64) ([]jobs.SHA256, error) {
 	}
 	defer func() { _ = sub.Unsubscribe() }() // tells the auditor to stop; Unsubscribe fails only if the connection is closed
 	request := wire.Encode(wire.AuditRequest{Opening: t.opening, Partitions: partitions})
-	ask := func() { _ = nc.PublishRequest(t.w.cfg.Subjects.Audit(auditor), inbox, request) } // a lost request is repeated
+	ask := func() { _ = nc.PublishRequest(t.cfg.Subjects.Audit(auditor), inbox, request) } // a lost request is repeated
 	ask()
 	ended := func() error {
 		return &jobs.PartitionError{Partition: partitions[0], Err: fmt.Errorf("audit: worker %s did not finish the second computation", auditor)}
 	}
 	heard, begun := time.Now(), false
-	alive := t.w.timing.auditAlive
+	alive := t.timing.auditAlive
 	timer := time.NewTicker(alive)
 	defer timer.Stop()
 	for {
@@ -159,50 +168,48 @@ func sums(auditor string, answer wire.AuditAnswer) (list []jobs.SHA256, err erro
 	return list, nil
 }
 
-// serveAudits answers the requests of other workers. The caller must unsubscribe.
-func (w *Worker) serveAudits() (*nats.Subscription, error) {
-	return w.nc.Subscribe(w.cfg.Subjects.Audit(w.cfg.ID), func(m *nats.Msg) {
+// serve answers the requests of other workers. The caller must unsubscribe.
+func (a *audits) serve() (*nats.Subscription, error) {
+	return a.nc.Subscribe(a.cfg.Subjects.Audit(a.cfg.ID), func(m *nats.Msg) {
 		request, err := wire.Decode[wire.AuditRequest](m.Data)
 		if err == nil {
 			err = request.Validate()
 		}
 		if err != nil {
-			w.cfg.Logger.Debug("Message refused", "subject", m.Subject, "error", err)
+			a.cfg.Logger.Debug("Message refused", "subject", m.Subject, "error", err)
 		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if err != nil || w.quit || w.audits >= maxAudits {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if err != nil || a.quit || a.pending.Load() >= maxAudits {
 			_ = m.Respond(wire.Encode(wire.AuditAnswer{})) // if the answer is lost, the request is repeated
 			return
 		}
-		w.audits++
-		w.goroutines.Go(func() { w.answerAudit(m, request) })
+		a.pending.Add(1)
+		a.goroutines.Go(func() { a.answer(m, request) })
 	})
 }
 
-// answerAudit computes the partitions of a request and answers it.
-func (w *Worker) answerAudit(m *nats.Msg, request wire.AuditRequest) {
-	ctx, cancel := context.WithCancel(w.life)
-	w.goroutines.Go(func() {
+// answer computes the partitions of a request and answers it.
+func (a *audits) answer(m *nats.Msg, request wire.AuditRequest) {
+	ctx, cancel := context.WithCancel(a.life)
+	a.goroutines.Go(func() {
 		defer cancel()
-		w.keepWorking(ctx, m.Reply)
+		a.keepWorking(ctx, m.Reply)
 	})
-	answer := w.computeAudit(ctx, request)
+	answer := a.compute(ctx, request)
 	cancel()
 	_ = m.Respond(wire.Encode(answer)) // if the answer is lost, the request is repeated
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.audits--
+	a.pending.Add(-1)
 }
 
 // keepWorking tells the worker that sent a request that the answer follows. It returns if ctx is
 // done, or if that worker no longer waits.
-func (w *Worker) keepWorking(ctx context.Context, inbox string) {
+func (a *audits) keepWorking(ctx context.Context, inbox string) {
 	working := wire.Encode(wire.AuditAnswer{Working: true})
 	for ctx.Err() == nil {
 		// Nobody responds. NATS answers at once that there are no responders if nobody waits.
-		next, cancel := context.WithTimeout(ctx, w.timing.auditAlive)
-		_, err := w.nc.RequestWithContext(next, inbox, working)
+		next, cancel := context.WithTimeout(ctx, a.timing.auditAlive)
+		_, err := a.nc.RequestWithContext(next, inbox, working)
 		if !errors.Is(err, nats.ErrNoResponders) {
 			<-next.Done()
 		}
@@ -213,18 +220,18 @@ func (w *Worker) keepWorking(ctx context.Context, inbox string) {
 	}
 }
 
-// computeAudit computes the partitions of a request. As many requests are computed at the same time
+// compute computes the partitions of a request. As many requests are computed at the same time
 // as the worker has slots.
-func (w *Worker) computeAudit(ctx context.Context, request wire.AuditRequest) wire.AuditAnswer {
+func (a *audits) compute(ctx context.Context, request wire.AuditRequest) wire.AuditAnswer {
 	select {
-	case w.auditTurns <- struct{}{}:
-		defer func() { <-w.auditTurns }()
+	case a.turns <- struct{}{}:
+		defer func() { <-a.turns }()
 	case <-ctx.Done():
 		return wire.AuditAnswer{}
 	}
-	t, release, err := w.auditTask(ctx, request.Opening)
+	t, release, err := a.task(ctx, request.Opening)
 	if err != nil {
-		w.cfg.Logger.Debug("Job cannot be opened for an audit", "job", request.Opening.Job, "error", firstLine(err))
+		a.cfg.Logger.Debug("Job cannot be opened for an audit", "job", request.Opening.Job, "error", firstLine(err))
 		return wire.AuditAnswer{}
 	}
 	computing, cancel := context.WithCancel(t.ctx)
@@ -235,16 +242,12 @@ func (w *Worker) computeAudit(ctx context.Context, request wire.AuditRequest) wi
 	if gone == nil {
 		release()
 	} else {
-		w.mu.Lock()
-		w.lostAudits++
-		w.mu.Unlock()
-		w.cfg.Logger.Error("A job's code does not return", "job", request.Opening.Job, "function", jobs.MapForAudit, "error", err)
-		w.goroutines.Go(func() {
+		a.lost.Add(1)
+		a.cfg.Logger.Error("A job's code does not return", "job", request.Opening.Job, "function", jobs.MapForAudit, "error", err)
+		a.goroutines.Go(func() {
 			<-gone
 			release()
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.lostAudits--
+			a.lost.Add(-1)
 		})
 	}
 	var answer wire.AuditAnswer
@@ -261,22 +264,22 @@ func (w *Worker) computeAudit(ctx context.Context, request wire.AuditRequest) wi
 	return answer
 }
 
-// auditTask returns the task of a job. If the worker has not opened the job, auditTask opens it until
+// task returns the task of a job. If the worker has not opened the job, task opens it until
 // the caller calls release. The job's limit for Open includes the time in which storage is
 // unavailable, because another worker waits.
-func (w *Worker) auditTask(ctx context.Context, o wire.Opening) (t *task, release func(), err error) {
-	w.mu.Lock()
-	if w.life.Err() != nil || w.lostAudits >= w.cfg.Slots { // life ends under mu: no ended task gets a user
-		w.mu.Unlock()
+func (a *audits) task(ctx context.Context, o wire.Opening) (t *task, release func(), err error) {
+	a.mu.Lock()
+	if a.life.Err() != nil || int(a.lost.Load()) >= a.cfg.Slots { // life ends under mu: no ended task gets a user
+		a.mu.Unlock()
 		return nil, nil, errors.New("the worker is stopping, or too many audits do not return")
 	}
-	if t := w.tasks[o.Job]; t != nil && t.opened != nil {
+	if t := a.tasks.byJob[o.Job]; t != nil && t.opened != nil {
 		t.users.Add(1)
-		w.mu.Unlock()
+		a.mu.Unlock()
 		return t, t.users.Done, nil
 	}
-	t = w.newTask(o)
-	w.mu.Unlock()
+	t = a.tasks.newTask(o)
+	a.mu.Unlock()
 	defer context.AfterFunc(ctx, t.cancel)()
 	defer time.AfterFunc(t.limits.Open, t.cancel).Stop()
 	opened, err := t.open()

@@ -241,7 +241,7 @@ func TestAuditorHasNoStorage(t *testing.T) {
 	l := startLeader(t, w.nc, 1)
 	l.wait("a report", func() bool { return len(l.reports) > 0 })
 	opening := wire.Opening{Job: "j", Kind: wire.JobKind{Name: "sum", Version: "1"}, Params: jobs.Params("{}"), Partitions: 5, InStore: true}
-	answer := w.computeAudit(t.Context(), wire.AuditRequest{Opening: opening, Partitions: []uint64{3}})
+	answer := w.audits.compute(t.Context(), wire.AuditRequest{Opening: opening, Partitions: []uint64{3}})
 	if answer.Sums != nil || answer.Failure != nil {
 		t.Errorf("got %+v, want an empty answer", answer)
 	}

@@ -26,6 +26,24 @@
 // its next delivery. A few tree nodes therefore cover the delivered partitions, and the leader
 // receives and merges only these nodes.
 //
+// # Parts and locks
+//
+// A [Worker] consists of parts. Each part has one subject and changes only its own state; [Worker] passes
+// the session's actions to the parts:
+//
+//	part      subject                                      its state belongs to
+//	core      configuration, contexts, the session         core.mu
+//	link      messages, the clock of the session           the goroutine of Run
+//	slots     spans that run                               core.mu; merge stacks: the slot
+//	tasks     open jobs                                    core.mu; opening: the task's goroutine
+//	calls     calls of Plan, Merge and Finish              core.mu; operands: the call's goroutine
+//	partials  large partials: held, stored, fetched        core.mu; bytes: the lock of holdings
+//	audits    second computations for other workers        atomic counters
+//
+// The parts share core.mu, because most of their decisions must agree with the session: a partial that
+// is held must be known to the session, and a job that has ended must have no task. Other locks are
+// taken last and released before anything else is called.
+//
 // # Leaders
 //
 // The worker follows the leader with the highest epoch in any message so far. If the followed

@@ -43,7 +43,7 @@ func (t *task) logPanic(partition uint64, err error) {
 	var p *jobs.PanicError
 	if errors.As(err, &p) {
 		t.panics.Do(func() {
-			t.w.cfg.Logger.Error("A job's code panicked; later panics of this job are reported and not logged here",
+			t.cfg.Logger.Error("A job's code panicked; later panics of this job are reported and not logged here",
 				"job", t.opening.Job, "partition", partition, "error", firstLine(p), "stack", string(p.Stack))
 		})
 	}

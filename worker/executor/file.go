@@ -23,7 +23,7 @@ var _ jobs.FileReader = jobStorage{}
 
 // WriteFile implements [jobs.FileReader].
 func (s jobStorage) WriteFile(ctx context.Context, sum string, size int64, w io.Writer) error {
-	kept, ok := s.w.store.(FileStore)
+	kept, ok := s.store.(FileStore)
 	if !ok {
 		return jobs.Permanent(errors.New("the worker's storage keeps no files"))
 	}

@@ -45,7 +45,7 @@ func TestWriteFile(t *testing.T) {
 		{stored: "the program", errors: []error{errors.New("no permission")}, want: "no permission"},
 	} {
 		s := &fileStore{noStore: noStore{t}, file: jobs.File(test.stored), errors: test.errors}
-		storage := jobStorage{&Worker{store: s, cfg: Config{Logger: slog.New(slog.DiscardHandler)}}, "j", t.Context()}
+		storage := jobStorage{&core{store: s, cfg: Config{Logger: slog.New(slog.DiscardHandler)}}, "j", t.Context()}
 		var got bytes.Buffer
 		file := jobs.File("the program")
 		err := jobs.WriteFile(jobs.WithFiles(t.Context(), storage), file.SHA256(), int64(len(file)), &got)

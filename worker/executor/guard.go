@@ -71,7 +71,7 @@ func (r *runningCode) oldest() (began time.Time, ok bool) {
 // guard runs a job's code on a separate goroutine with a time limit. The goroutine protects the
 // caller from code that calls [runtime.Goexit] or does not return.
 type guard struct {
-	w     *Worker
+	core  *core
 	limit time.Duration // time limit of the code; 0 means no limit
 
 	// late, if not nil, is called when the limit has passed. The function late returns false if the
@@ -81,8 +81,8 @@ type guard struct {
 
 // watch returns a guard that limits each function of a partition that progress records. The
 // parameters partition and function are the first ones.
-func (w *Worker) watch(limit time.Duration, progress *jobs.Progress, partition uint64, function string) guard {
-	return guard{w: w, limit: limit, late: func() bool {
+func (c *core) watch(limit time.Duration, progress *jobs.Progress, partition uint64, function string) guard {
+	return guard{core: c, limit: limit, late: func() bool {
 		p, f := progress.At()
 		same := p == partition && f == function
 		partition, function = p, f
@@ -99,8 +99,8 @@ func (g guard) run(parent context.Context, code func(ctx context.Context) error)
 	ctx, cancel := context.WithCancel(parent)
 	returned := jobs.ErrGoexit
 	done := make(chan struct{}, 1)
-	g.w.goroutines.Go(func() {
-		defer g.w.code.begin()()
+	g.core.goroutines.Go(func() {
+		defer g.core.code.begin()()
 		defer func() {
 			cancel()
 			done <- struct{}{}
@@ -109,7 +109,7 @@ func (g guard) run(parent context.Context, code func(ctx context.Context) error)
 	})
 	passed := g.wait(ctx, done)
 	cancel()
-	timer := time.NewTimer(g.w.timing.stopTimeout)
+	timer := time.NewTimer(g.core.timing.stopTimeout)
 	defer timer.Stop()
 	select {
 	case <-done:

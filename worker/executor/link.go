@@ -96,7 +96,7 @@ func (l *link) loop(ctx context.Context) error {
 		if l.left {
 			return nil
 		}
-		if l.w.held != nil && l.w.held.Short() { // checkMemory can drop partials that have become durable
+		if l.w.partials.held != nil && l.w.partials.held.Short() { // checkMemory can drop partials that have become durable
 			l.w.checkMemory()
 		}
 		in, restored = session.Tick{}, false
@@ -116,7 +116,7 @@ func (l *link) loop(ctx context.Context) error {
 			in = l.recordRead(r)
 		case status := <-l.status:
 			restored = status == nats.CONNECTED
-		case <-l.w.memory:
+		case <-l.w.partials.changed:
 			l.w.checkMemory()
 		case <-l.w.wake:
 		case <-l.w.ping:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,14 +15,51 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
+// slots run spans of partitions, each slot on its own goroutine.
+type slots struct {
+	*core
+	partials *partials
+	tasks    *tasks
+	list     []*slot // guarded by core.mu
+}
+
+// start starts the slots.
+func (s *slots) start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for number := range s.cfg.Slots {
+		one := &slot{core: s.core, partials: s.partials, tasks: s.tasks, number: number}
+		s.list = append(s.list, one)
+		s.goroutines.Go(one.loop)
+	}
+}
+
+// interrupt makes busy slots deliver their results at the end of their current partition. If the
+// parameter only is not nil, interrupt affects only the slots that run this task. The caller must
+// hold core.mu.
+func (s *slots) interrupt(only *task) {
+	for _, one := range s.list {
+		if one.task != nil && (only == nil || one.task == only) {
+			one.stop.Store(true)
+		}
+	}
+}
+
+// busy reports whether a slot runs a span. The caller must hold core.mu.
+func (s *slots) busy() bool {
+	return slices.ContainsFunc(s.list, func(one *slot) bool { return one.task != nil })
+}
+
 // slot runs one span at a time.
 type slot struct {
-	w      *Worker
-	number int         // number of the slot, from 0
-	stop   atomic.Bool // if set, Run returns before the next partition; changed under Worker.mu
-	task   *task       // task that the slot runs, or nil; guarded by Worker.mu
-	uses   int64       // bytes of memory that the merge stack uses, as far as the size of its values is known
-	since  time.Time   // time at which the slot took its span or last handed over results; guarded by Worker.mu
+	*core
+	partials *partials
+	tasks    *tasks
+	number   int         // number of the slot, from 0
+	stop     atomic.Bool // if set, Run returns before the next partition; changed under core.mu
+	task     *task       // task that the slot runs, or nil; guarded by core.mu
+	uses     int64       // bytes of memory that the merge stack uses, as far as the size of its values is known
+	since    time.Time   // time at which the slot took its span or last handed over results; guarded by core.mu
 }
 
 func (s *slot) loop() {
@@ -38,38 +76,36 @@ func (s *slot) loop() {
 // take waits for a span, and returns the span with its task. take returns nil when the slot should
 // end.
 func (s *slot) take() (*session.HeldSpan, *task) {
-	w := s.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for {
-		if w.quit {
+		if s.quit {
 			return nil, nil
 		}
-		if span := w.session.Take(); span != nil {
-			s.task, s.since = w.tasks[span.Job()], time.Now()
+		if span := s.session.Take(); span != nil {
+			s.task, s.since = s.tasks.byJob[span.Job()], time.Now()
 			s.task.users.Add(1)
 			return span, s.task
 		}
-		w.work.Wait()
+		s.work.Wait()
 	}
 }
 
 // release returns the span, with its undelivered partitions, to the session, and frees the slot.
 func (s *slot) release(span *session.HeldSpan, t *task) {
-	w := s.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.session.Release(span)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.session.Release(span)
 	s.task = nil
 	s.handedOver()
 	t.users.Done()
 }
 
 // handedOver updates the slot's state after a delivery or the release of a span. The caller must
-// hold Worker.mu.
+// hold core.mu.
 func (s *slot) handedOver() {
 	s.stop.Store(false)
-	s.w.wakeLink()
+	s.wakeLink()
 }
 
 // run runs a span until its end, or until the session needs the slot for another span.
@@ -77,7 +113,6 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 	if t.stacks[s.number] == nil {
 		t.stacks[s.number] = t.newStack()
 	}
-	w := s.w
 	began := time.Now()
 	now := began
 	want := uint64(1)
@@ -86,11 +121,11 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 	defer s.account(t, jobs.Span{}, 0)
 	stacked := jobs.Span{}
 	for t.ctx.Err() == nil {
-		w.mu.Lock()
-		w.pause()
-		claim := w.session.Claim(span, want, now.Sub(began) >= w.timing.slice)
+		s.mu.Lock()
+		s.partials.pause()
+		claim := s.session.Claim(span, want, now.Sub(began) >= s.timing.slice)
 		if claim.Empty() {
-			w.mu.Unlock()
+			s.mu.Unlock()
 			break
 		}
 		if clean {
@@ -98,7 +133,7 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 		}
 		stacked.Hi = claim.Lo
 		s.account(t, stacked, claim.Len())
-		w.mu.Unlock()
+		s.mu.Unlock()
 		t.before(span, "Map")
 		before := now
 		var err error
@@ -109,16 +144,16 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 		if err == nil {
 			t.mapped(next-claim.Lo, now.Sub(before))
 		}
-		want = nextClaim(want, now.Sub(before), w.timing.claim)
+		want = nextClaim(want, now.Sub(before), s.timing.claim)
 		clean = false
 		if err == nil && !s.stop.Load() {
 			continue
 		}
 		hi := next
 		if err == nil {
-			w.mu.Lock()
-			hi = w.session.HandOver(span, next)
-			w.mu.Unlock()
+			s.mu.Lock()
+			hi = s.session.HandOver(span, next)
+			s.mu.Unlock()
 		}
 		if !s.deliver(span, t, done{hi: hi, next: next, err: err}) {
 			return
@@ -137,14 +172,14 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 // stack, and of the partials of the next partitions.
 func (s *slot) account(t *task, span jobs.Span, next uint64) {
 	size := cmp.Or(t.size(), t.expected)
-	if s.w.held == nil || size == 0 && s.uses == 0 {
+	if s.partials.held == nil || size == 0 && s.uses == 0 {
 		return
 	}
 	uses := int64(bits.Len64(next)) * size
 	if !span.Empty() {
 		uses += int64(len(t.tree.Cover(span))) * size
 	}
-	s.w.held.Use(uses - s.uses)
+	s.partials.held.Use(uses - s.uses)
 	s.uses = uses
 }
 
@@ -157,7 +192,7 @@ func (s *slot) runClaim(span *session.HeldSpan, t *task, claim jobs.Span) (next 
 	stack := t.stacks[s.number]
 	var progress jobs.Progress
 	_, function := progress.At()
-	g := s.w.watch(t.limits.Map, &progress, claim.Lo, function)
+	g := s.watch(t.limits.Map, &progress, claim.Lo, function)
 	if g.limit > 0 {
 		stack.Watch(&progress)
 	}
@@ -186,16 +221,15 @@ func (s *slot) runClaim(span *session.HeldSpan, t *task, claim jobs.Span) (next 
 
 // lose gives up a span whose code does not return, and then waits until the code returns.
 func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan struct{}) {
-	w := s.w
-	w.mu.Lock()
-	w.session.Lose(span, f)
-	w.checkUsable()
-	w.wakeLink()
-	w.mu.Unlock()
+	s.mu.Lock()
+	s.session.Lose(span, f)
+	s.checkUsable()
+	s.wakeLink()
+	s.mu.Unlock()
 	if t.ctx.Err() == nil {
-		w.cfg.Logger.Error("A job's code does not return, its slot is lost until it does", "job", t.opening.Job, "partition", f.Partition, "error", f.Error)
+		s.cfg.Logger.Error("A job's code does not return, its slot is lost until it does", "job", t.opening.Job, "partition", f.Partition, "error", f.Error)
 	} else {
-		w.cfg.Logger.Error("The code of a job that has ended does not return, its slot is lost until it does", "job", t.opening.Job)
+		s.cfg.Logger.Error("The code of a job that has ended does not return, its slot is lost until it does", "job", t.opening.Job)
 	}
 	<-gone
 	t.stacks[s.number] = nil
@@ -232,7 +266,7 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	}
 	items, held, err := s.items(span, t, d.hi)
 	defer func() {
-		s.w.delivered(len(held))
+		s.partials.delivered(len(held))
 		t.dropUndelivered(items)
 	}()
 	if errors.Is(err, errLost) {
@@ -249,12 +283,11 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	if failed != nil {
 		t.logPanic(d.next, failed)
 	}
-	w := s.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	defer s.handedOver()
 	if err != nil {
-		w.session.Abandon(span, failure(d.next, err))
+		s.session.Abandon(span, failure(d.next, err))
 		return false
 	}
 	if failed != nil {
@@ -267,10 +300,10 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	for _, h := range held {
 		nodes = append(nodes, h.HeldNode)
 	}
-	wanted := w.session.Holds(span)
-	if err := w.session.Deliver(span, d.hi, d.next, items, nodes...); err != nil {
+	wanted := s.session.Holds(span)
+	if err := s.session.Deliver(span, d.hi, d.next, items, nodes...); err != nil {
 		// The merge stack is empty after a failed merge.
-		w.session.Abandon(span, failure(d.next, cmp.Or(failed, err)))
+		s.session.Abandon(span, failure(d.next, cmp.Or(failed, err)))
 		return false
 	}
 	if len(items) > 0 { // if a job's partials are large, slots deliver results only at the end of a span
@@ -279,7 +312,7 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	for _, h := range held {
 		if wanted {
 			t.noteSize(h)
-			w.held.Put(t.opening.Job, h.Node, h.data, h.Sum, t.reuses)
+			s.partials.held.Put(t.opening.Job, h.Node, h.data, h.Sum, t.reuses)
 		}
 	}
 	return true
@@ -294,9 +327,9 @@ func (s *slot) rejectAudit(span *session.HeldSpan, t *task, err error) {
 	}
 	f := failure(0, err)
 	t.logPanic(f.Partition, err)
-	s.w.mu.Lock()
-	defer s.w.mu.Unlock()
-	s.w.session.Abandon(span, f)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.session.Abandon(span, f)
 	s.handedOver()
 }
 
@@ -312,7 +345,7 @@ func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.It
 	}()
 	var partials []jobs.Partial
 	t.before(span, "Encode")
-	gone, err := guard{w: s.w, limit: t.limits.Map}.run(t.ctx, func(context.Context) (err error) {
+	gone, err := guard{core: s.core, limit: t.limits.Map}.run(t.ctx, func(context.Context) (err error) {
 		partials, err = t.stacks[s.number].Drain(hi)
 		return err
 	})
@@ -332,7 +365,7 @@ func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.It
 			list = append(list, wire.Item{Partial: &partial})
 			continue
 		}
-		if s.w.mayHold() {
+		if s.partials.mayHold() {
 			node := p.Node
 			held = append(held, newHeldPartial(node, p.Data, 0))
 			list = append(list, wire.Item{Held: &node})

@@ -17,7 +17,7 @@ import (
 
 // jobStorage reads and writes data of one job in storage, with retries.
 type jobStorage struct {
-	w   *Worker
+	*core
 	job string
 	ctx context.Context // context that is done when the job has ended or the worker stops
 }
@@ -35,7 +35,7 @@ func (s jobStorage) params(o wire.Opening) (jobs.Params, error) {
 	}
 	var spec store.StoredSpec
 	err := s.retry("read parameters", func() (err error) {
-		spec, err = s.w.store.Spec(s.ctx, s.job)
+		spec, err = s.store.Spec(s.ctx, s.job)
 		return err
 	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
 	if sum := sha256.Sum256(spec.Params); err == nil && !bytes.Equal(sum[:], o.ParamsSHA256) {
@@ -62,7 +62,7 @@ func (s jobStorage) writeOutput(function wire.Function, data []byte) (blob strin
 // both.
 func (s jobStorage) write(doing string, what slog.Attr, node jobs.Node, data []byte) (blob string, err error) {
 	err = s.retry(doing, func() (err error) {
-		blob, err = s.w.store.PutPartial(s.ctx, s.job, node, data)
+		blob, err = s.store.PutPartial(s.ctx, s.job, node, data)
 		return err
 	}, func(err error) bool { return !errors.Is(err, store.ErrTooLarge) }, what, "bytes", len(data))
 	if err == nil {
@@ -77,26 +77,26 @@ func (s jobStorage) write(doing string, what slog.Attr, node jobs.Node, data []b
 
 // dropPartial starts to remove a blob that was written after the leader had removed all other blobs
 // of the ended job.
-func (s jobStorage) dropPartial(blob string) { s.w.dropBlobs(s.job, []string{blob}) }
+func (s jobStorage) dropPartial(blob string) { s.dropBlobs(s.job, []string{blob}) }
 
 // dropBlobs starts to remove blobs of a job that has ended.
-func (w *Worker) dropBlobs(job string, blobs []string) {
+func (c *core) dropBlobs(job string, blobs []string) {
 	if len(blobs) == 0 {
 		return
 	}
-	w.removals.Go(func() {
+	c.removals.Go(func() {
 		for _, blob := range blobs {
-			if err := w.dropBlob(job, blob); err != nil {
-				w.cfg.Logger.Warn("Could not remove a partial of a job that has ended", "job", job, "blob", blob, "error", err)
+			if err := c.dropBlob(job, blob); err != nil {
+				c.cfg.Logger.Warn("Could not remove a partial of a job that has ended", "job", job, "blob", blob, "error", err)
 			}
 		}
 	})
 }
 
-func (w *Worker) dropBlob(job, blob string) error {
-	ctx, cancel := context.WithTimeout(w.removing, dropTimeout)
+func (c *core) dropBlob(job, blob string) error {
+	ctx, cancel := context.WithTimeout(c.removing, dropTimeout)
 	defer cancel()
-	return w.store.DropPartial(ctx, job, blob)
+	return c.store.DropPartial(ctx, job, blob)
 }
 
 // retry repeats a call to storage until the call succeeds, fails with an error that is not
@@ -110,7 +110,7 @@ func (s jobStorage) retry(doing string, call func() error, retryable func(error)
 		if s.ctx.Err() != nil || !retryable(err) {
 			return fmt.Errorf("%s: %w", doing, err)
 		}
-		s.w.cfg.Logger.With(attrs...).Warn("Storage call failed, trying again", "job", s.job, "operation", doing, "pause", wait, "error", err)
+		s.cfg.Logger.With(attrs...).Warn("Storage call failed, trying again", "job", s.job, "operation", doing, "pause", wait, "error", err)
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,49 +16,68 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
+// tasks are the jobs that the worker is opening or has opened.
+type tasks struct {
+	*core
+	partials *partials
+	byJob    map[string]*task // by job ID; guarded by core.mu
+}
+
 // task is a job that this worker is opening or has opened.
 type task struct {
-	w           *Worker
+	*core
+	tasks       *tasks
+	partials    *partials
 	opening     wire.Opening
 	limits      jobs.Limits
 	tree        jobs.Tree // aggregation tree of the job; set before the session is told that the job is open
 	storage     jobStorage
 	ctx         context.Context // context that is done when the job has ended or the worker stops
 	cancel      context.CancelFunc
-	users       sync.WaitGroup // number of slots that run the job; increases only while Worker.tasks contains the task
+	users       sync.WaitGroup // number of slots that run the job; increases only while tasks.byJob contains the task
 	reuses      bool           // memory of the job's dropped partials may be reused; set before opened
 	opened      *jobs.Task     // the opened job; set before the session is told that the job is open
 	stacks      []jobs.Stack   // merge stack of each slot, created for the slot's first span; each stack is used only by its slot
-	first       jobs.Stack     // merge stack that open has created, until a slot takes it; guarded by Worker.mu
+	first       jobs.Stack     // merge stack that open has created, until a slot takes it; guarded by core.mu
 	panics      sync.Once      // logs the stack trace of only the first panic
 	partitions  atomic.Uint64  // number of partitions that have run so far
 	took        atomic.Int64   // slot time in nanoseconds of all partitions that have run so far
 	partialSize atomic.Int64   // size in bytes of the largest held partial of the job when it is decoded; 0 before the first one
-	work        workID         // identifies similar jobs; set before opened
+	workID      workID         // identifies similar jobs; set before opened
 	expected    int64          // size in bytes of a large partial according to the job's Sizer, or 0; set before opened
 	likelySize  int64          // size in bytes of the largest held partial of the last similar job, or 0; set before opened
 }
 
-// open opens a job in a goroutine. The caller must hold w.mu.
-func (w *Worker) open(o wire.Opening) {
-	t := w.newTask(o)
-	w.tasks[o.Job] = t
-	w.goroutines.Go(t.run)
+// open opens a job in a goroutine. The caller must hold core.mu.
+func (l *tasks) open(o wire.Opening) {
+	t := l.newTask(o)
+	l.byJob[o.Job] = t
+	l.goroutines.Go(t.run)
+}
+
+// end ends the task of a job, and returns the task, or nil if there is none. The caller must hold core.mu.
+func (l *tasks) end(job string) *task {
+	t := l.byJob[job]
+	if t != nil {
+		delete(l.byJob, job)
+		t.cancel()
+	}
+	return t
 }
 
 // newTask returns the task of a job that is not open yet.
-func (w *Worker) newTask(o wire.Opening) *task {
-	t := &task{w: w, opening: o, limits: w.known[o.Kind].Limits()}
+func (l *tasks) newTask(o wire.Opening) *task {
+	t := &task{core: l.core, tasks: l, partials: l.partials, opening: o, limits: l.known[o.Kind].Limits()}
 	t.limits.Map = cmp.Or(o.PartitionTimeout, t.limits.Map)
-	t.ctx, t.cancel = context.WithCancel(w.life)
-	t.storage = jobStorage{w, o.Job, t.ctx}
+	t.ctx, t.cancel = context.WithCancel(l.life)
+	t.storage = jobStorage{l.core, o.Job, t.ctx}
 	t.ctx = jobs.WithFiles(t.ctx, t.storage)
 	return t
 }
 
 // reusesMemory reports whether memory of the job's dropped partials may be reused. reusesMemory
 // returns false before the job is open, because a merge does not wait for the opening. The caller
-// must hold w.mu.
+// must hold core.mu.
 func (t *task) reusesMemory() bool { return t != nil && t.opened != nil && t.reuses }
 
 // run opens the job. After the job's end, run waits until no slot runs the job, and then closes the
@@ -69,7 +86,7 @@ func (t *task) run() {
 	defer t.cancel()
 	opened, err := t.open()
 	if err != nil && t.ctx.Err() == nil {
-		t.w.cfg.Logger.Warn("Job cannot be opened", "job", t.opening.Job, "error", firstLine(err))
+		t.cfg.Logger.Warn("Job cannot be opened", "job", t.opening.Job, "error", firstLine(err))
 	}
 	if !t.announce(opened, err) {
 		if opened == nil {
@@ -89,65 +106,65 @@ func (t *task) run() {
 // cleanUp removes the objects that partitions of a failed or cancelled job have written to storage
 // themselves.
 func (t *task) cleanUp(opened *jobs.Task) {
-	_, err := guard{w: t.w, limit: t.limits.Open}.run(t.w.life, opened.CleanUp)
-	if err != nil && t.w.life.Err() == nil {
-		t.w.cfg.Logger.Warn("Could not clean up after a job", "job", t.opening.Job, "error", err)
+	_, err := guard{core: t.core, limit: t.limits.Open}.run(t.life, opened.CleanUp)
+	if err != nil && t.life.Err() == nil {
+		t.cfg.Logger.Warn("Could not clean up after a job", "job", t.opening.Job, "error", err)
 	}
 }
 
 // delayClose waits before the job is closed if this process leads, because Close may end the
 // process (see [Config.Leads]).
 func (t *task) delayClose(opened *jobs.Task) {
-	if !opened.IsCloser() || !t.w.cfg.Leads() {
+	if !opened.IsCloser() || !t.cfg.Leads() {
 		return
 	}
-	timer := time.NewTimer(t.w.timing.closeDelay)
+	timer := time.NewTimer(t.timing.closeDelay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-t.w.life.Done():
+	case <-t.life.Done():
 	}
 }
 
 // close closes the job. If the job's Close does not return, close does not wait for it.
 func (t *task) close(opened *jobs.Task) {
-	_, err := guard{w: t.w, limit: t.limits.Open}.run(context.WithoutCancel(t.ctx), func(context.Context) error { return opened.Close() })
+	_, err := guard{core: t.core, limit: t.limits.Open}.run(context.WithoutCancel(t.ctx), func(context.Context) error { return opened.Close() })
 	if err != nil {
-		t.w.cfg.Logger.Warn("Could not close a job", "job", t.opening.Job, "error", err)
+		t.cfg.Logger.Warn("Could not close a job", "job", t.opening.Job, "error", err)
 	}
 }
 
 // announce tells the session the outcome of opening the job, and reports whether the job is now
 // open.
 func (t *task) announce(opened *jobs.Task, err error) bool {
-	w, id := t.w, t.opening.Job
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.tasks[id] != t || t.ctx.Err() != nil {
+	id := t.opening.Job
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tasks.byJob[id] != t || t.ctx.Err() != nil {
 		return false
 	}
 	if err != nil {
-		delete(w.tasks, id)
+		delete(t.tasks.byJob, id)
 		f := failure(0, err)
 		f.Function = wire.Open
-		w.session.OpenFailed(id, f)
-		w.wakeLink()
+		t.session.OpenFailed(id, f)
+		t.wakeLink()
 		return false
 	}
-	t.opened, t.stacks = opened, make([]jobs.Stack, w.cfg.Slots)
+	t.opened, t.stacks = opened, make([]jobs.Stack, t.cfg.Slots)
 	if t.expected > 0 {
-		w.held.Expect(id, t.expected)
+		t.partials.held.Expect(id, t.expected)
 	}
-	w.session.Opened(id)
-	w.work.Broadcast()
+	t.session.Opened(id)
+	t.work.Broadcast()
 	return true
 }
 
 func (t *task) open() (*jobs.Task, error) {
 	o := t.opening
-	job, ok := t.w.known[o.Kind]
+	job, ok := t.known[o.Kind]
 	if !ok {
-		return nil, fmt.Errorf("job %s version %s is not known to this worker, which knows %s", o.Kind.Name, o.Kind.Version, t.w.knows())
+		return nil, fmt.Errorf("job %s version %s is not known to this worker, which knows %s", o.Kind.Name, o.Kind.Version, t.knows())
 	}
 	plan := jobs.Plan{Partitions: o.Partitions, Data: o.Data}
 	if o.InStore {
@@ -165,12 +182,12 @@ func (t *task) open() (*jobs.Task, error) {
 	}
 	t.before(t.alone(), "Open")
 	var opened *jobs.Task
-	gone, err := guard{w: t.w, limit: t.limits.Open}.run(t.ctx, func(ctx context.Context) (err error) {
+	gone, err := guard{core: t.core, limit: t.limits.Open}.run(t.ctx, func(ctx context.Context) (err error) {
 		opened, err = job.Open(ctx, params, plan)
 		return err
 	})
 	if gone != nil {
-		t.w.goroutines.Go(func() {
+		t.goroutines.Go(func() {
 			if <-gone; opened != nil {
 				t.close(opened)
 			}
@@ -181,10 +198,10 @@ func (t *task) open() (*jobs.Task, error) {
 		return nil, err
 	}
 	opened.Audit(jobs.Audit{Share: o.Audit, Seed: o.Job, Defer: true})
-	if t.w.held != nil {
-		t.work = newWorkID(o.Kind, params)
-		t.likelySize = t.w.sizes.get(t.work)
-		t.reuses = opened.Spares(t.spare, t.w.held.Reuse)
+	if t.partials.held != nil {
+		t.workID = newWorkID(o.Kind, params)
+		t.likelySize = t.partials.sizes.get(t.workID)
+		t.reuses = opened.Spares(t.spare, t.partials.held.Reuse)
 		if bytes := opened.PartialBytes(); bytes > session.MaxInline {
 			t.expected = bytes
 		}
@@ -196,21 +213,21 @@ func (t *task) open() (*jobs.Task, error) {
 // bytes of the value, or 0 if it is unknown.
 func (t *task) spare(size int) []byte {
 	if size == 0 {
-		return t.w.held.Spare(t.size())
+		return t.partials.held.Spare(t.size())
 	}
-	return t.w.held.Buffer(int64(size))
+	return t.partials.held.Buffer(int64(size))
 }
 
 // size returns the probable size in bytes of a large partial of the job when it is decoded, or 0 if it is unknown.
 func (t *task) size() int64 { return cmp.Or(t.partialSize.Load(), t.likelySize) }
 
-// noteSize records the size of a partial that the worker will hold. The caller must hold w.mu.
+// noteSize records the size of a partial that the worker will hold. The caller must hold core.mu.
 func (t *task) noteSize(p heldPartial) {
-	decoded := t.w.known[t.opening.Kind].DecodedSize(p.data)
-	t.w.expansions.note(t.opening.Job, len(p.data), decoded)
+	decoded := t.known[t.opening.Kind].DecodedSize(p.data)
+	t.partials.expansions.note(t.opening.Job, len(p.data), decoded)
 	if bytes := int64(min(decoded, math.MaxInt64)); bytes > t.partialSize.Load() {
 		t.partialSize.Store(bytes)
-		t.w.sizes.put(t.work, bytes)
+		t.partials.sizes.put(t.workID, bytes)
 	}
 }
 
@@ -220,14 +237,14 @@ func (t *task) noteSize(p heldPartial) {
 func (t *task) fork(opened *jobs.Task) error {
 	t.before(t.alone(), "Fork")
 	t.first = opened.NewStack()
-	gone, err := guard{w: t.w, limit: t.limits.Open}.run(t.ctx, func(ctx context.Context) error {
+	gone, err := guard{core: t.core, limit: t.limits.Open}.run(t.ctx, func(ctx context.Context) error {
 		_, err := t.first.Run(ctx, jobs.Span{}, new(atomic.Bool))
 		return err
 	})
 	if gone == nil && err == nil {
 		return nil
 	}
-	t.w.goroutines.Go(func() {
+	t.goroutines.Go(func() {
 		if gone != nil {
 			<-gone
 		}
@@ -241,8 +258,8 @@ func (t *task) fork(opened *jobs.Task) error {
 
 // newStack returns an empty merge stack for a slot.
 func (t *task) newStack() jobs.Stack {
-	t.w.mu.Lock()
-	defer t.w.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if first := t.first; first != nil {
 		t.first = nil
 		return first
@@ -252,23 +269,22 @@ func (t *task) newStack() jobs.Stack {
 
 // alone returns the job's span that runs alone, or nil if there is none.
 func (t *task) alone() *session.HeldSpan {
-	t.w.mu.Lock()
-	defer t.w.mu.Unlock()
-	return t.w.session.Alone(t.opening.Job)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session.Alone(t.opening.Job)
 }
 
 // before is called before each call of a function of the job for a span. If the span runs alone,
 // before waits until the leader knows of the call, because the call may end the process.
 func (t *task) before(span *session.HeldSpan, function string) {
-	w := t.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.session.Announce(span, function) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.session.Announce(span, function) {
 		return
 	}
-	w.wakeLink()
-	for t.ctx.Err() == nil && !w.session.Announced(span) {
-		w.work.Wait()
+	t.wakeLink()
+	for t.ctx.Err() == nil && !t.session.Announced(span) {
+		t.work.Wait()
 	}
 }
 
@@ -276,7 +292,7 @@ func (t *task) before(span *session.HeldSpan, function string) {
 func (t *task) readPlan() (jobs.Plan, error) {
 	var plan jobs.Plan
 	err := t.storage.retry("read plan", func() (err error) {
-		plan, err = t.w.store.Plan(t.ctx, t.opening.Job)
+		plan, err = t.store.Plan(t.ctx, t.opening.Job)
 		return err
 	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
 	if err == nil && plan.Partitions != t.opening.Partitions {
@@ -297,9 +313,9 @@ func (t *task) writePartial(p jobs.Partial) (blob string, err error) {
 
 // ended reports whether the job has ended.
 func (t *task) ended() bool {
-	t.w.mu.Lock()
-	defer t.w.mu.Unlock()
-	return t.w.tasks[t.opening.Job] != t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.tasks.byJob[t.opening.Job] != t
 }
 
 // dropUndelivered removes the partials of items from storage if the job has ended. The leader no
@@ -310,14 +326,4 @@ func (t *task) dropUndelivered(items []wire.Item) {
 			t.storage.dropPartial(i.Partial.Blob)
 		}
 	}
-}
-
-// knows lists the worker's job definitions, for an error text.
-func (w *Worker) knows() string {
-	var list []string
-	for kind := range w.known {
-		list = append(list, kind.Name+" version "+kind.Version)
-	}
-	slices.Sort(list)
-	return strings.Join(list, ", ")
 }

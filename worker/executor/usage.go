@@ -28,12 +28,12 @@ type Partials struct {
 
 // Partials returns the figures of the worker's large partials.
 func (w *Worker) Partials() Partials {
-	if w.held == nil {
+	if w.partials.held == nil {
 		return Partials{}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return Partials{w.held.Stats(), w.stored}
+	return Partials{w.partials.held.Stats(), w.partials.stored}
 }
 
 // DeathCost returns how much work would be lost if the process died now, in seconds of one slot.
@@ -43,13 +43,13 @@ func (w *Worker) DeathCost() float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	cost := 0.0
-	for _, s := range w.slots {
+	for _, s := range w.slots.list {
 		if s.task != nil {
 			cost += time.Since(s.since).Seconds()
 		}
 	}
 	w.session.Undurable(func(job string, partitions uint64) {
-		if t := w.tasks[job]; t != nil {
+		if t := w.tasks.byJob[job]; t != nil {
 			cost += t.takes(partitions)
 		}
 	})

@@ -14,7 +14,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/bulk"
-	"github.com/bellwether-compute/bellwether/worker/internal/holdings"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
@@ -41,73 +40,15 @@ var ErrStuck = errors.New("a job's code does not return")
 
 // Worker runs the spans that leaders assign.
 type Worker struct {
-	cfg     Config
-	nc      *nats.Conn
-	store   Store
-	known   map[wire.JobKind]jobs.Job
-	timing  timing
-	started time.Time // start of the worker; the session's times are durations since then
+	*core
+	partials *partials
+	tasks    *tasks
+	calls    *calls
+	slots    *slots
+	audits   *audits
 
-	// life is a context that ends when the worker stops its partitions, job openings and writes.
-	life context.Context
-	kill context.CancelFunc
-
-	// removing is a context that ends when removals from storage must end. It ends later than life,
-	// because a removal that does not take place leaves data in storage for ever.
-	removing    context.Context
-	endRemovals context.CancelFunc
-
-	goroutines sync.WaitGroup // counts the goroutines of slots and tasks
-	removals   sync.WaitGroup // counts the goroutines that remove data of ended jobs from storage
-	code       runningCode    // calls of jobs' code, which run on some of the goroutines
-
-	wake  chan struct{} // wakes the link, which then calls the session's Step; the buffer has one element
-	ping  chan struct{} // unbuffered channel with which Turns detects the next iteration of the link's loop
-	unfit chan struct{} // closed when no slot is usable, or when no more calls can be made
-
-	sizes      sizes              // partial sizes of recent jobs
-	expansions expansions         // sizes of decoded partials
-	held       *holdings.Holdings // holdings of large partials; nil if the worker holds none
-	memory     chan struct{}      // wakes the link to check the memory; the buffer has one element
-	storeTurns chan struct{}      // semaphore for writes of held partials
-	auditTurns chan struct{}      // semaphore for second computations for other workers
-
-	mu          sync.Mutex // guards the fields below; never held during slow operations
-	work        *sync.Cond // signalled when a slot may find a span, or when quit is set
-	session     *session.Session
-	tasks       map[string]*task // by job ID
-	calls       map[*session.HeldCall]*call
-	stores      map[*storing]bool
-	unstorable  map[heldKey]error // held partials that are too large for storage
-	stored      uint64            // number of held partials that were written to storage
-	stuckSince  time.Time         // time since when memory is full of partials that cannot be moved; zero if it is not
-	undelivered int               // large partials that the worker will hold and that the session does not have yet
-	slots       []*slot
-	quit        bool // slots return and no call begins
-
-	audits     int // number of unanswered requests for second computations
-	lostAudits int // number of second computations that do not return
-}
-
-// timing contains the worker's durations, except the durations of the conversation with the leader.
-type timing struct {
-	claim       time.Duration // approximate duration of the partitions in one claim
-	slice       time.Duration // how long a job keeps a slot while another job of the same priority has no slot
-	stopTimeout time.Duration // how long a job's code may take to return after its context is done
-	auditAlive  time.Duration // time between two messages of an auditor that is still working; after ten times as long it counts as dead
-	stuckFor    time.Duration // how long memory may be full of partials that cannot be moved before their jobs fail
-	closeDelay  time.Duration // how much later than other workers the worker of the leader's process closes an ended job
-	logEvery    time.Duration // shortest time between two log lines about the same kind of problem
-}
-
-var defaultTiming = timing{
-	claim:       time.Millisecond,
-	slice:       time.Second,
-	stopTimeout: time.Second,
-	auditAlive:  time.Second,
-	stuckFor:    30 * time.Second, // longer than holdings wait before they write to the spill folder again
-	closeDelay:  time.Second,
-	logEvery:    10 * time.Second,
+	started time.Time     // start of the worker; the session's times are durations since then
+	ping    chan struct{} // unbuffered channel with which Turns detects the next iteration of the link's loop
 }
 
 // New checks the configuration and returns a worker. The caller must close the connection after Run
@@ -125,39 +66,37 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 	if err != nil {
 		return nil, fmt.Errorf("configure worker: %w", err)
 	}
-	w := &Worker{
-		cfg: cfg, nc: nc, store: store, timing: timing, started: time.Now(),
+	c := &core{
+		cfg: cfg, nc: nc, store: store, timing: timing,
 		known: make(map[wire.JobKind]jobs.Job),
-		tasks: make(map[string]*task),
-		calls: make(map[*session.HeldCall]*call),
-		unfit: make(chan struct{}),
 		wake:  make(chan struct{}, 1),
-		ping:  make(chan struct{}),
-
-		memory:     make(chan struct{}, 1),
-		stores:     make(map[*storing]bool),
-		unstorable: make(map[heldKey]error),
-		storeTurns: make(chan struct{}, maxStoring),
-		auditTurns: make(chan struct{}, cfg.Slots),
+		unfit: make(chan struct{}),
 	}
-	w.work = sync.NewCond(&w.mu)
+	c.work = sync.NewCond(&c.mu)
 	hello := wire.Hello{Host: cfg.Host, PID: cfg.PID, Slots: cfg.Slots, Since: cfg.Since, Storage: cfg.Storage, Build: wire.ThisBuild(), Version: cfg.Version[:min(len(cfg.Version), wire.MaxVersion)], Holds: cfg.Bulk != nil}
-	if cfg.Bulk != nil {
-		if w.held, err = holdings.New(holdings.Config{Limit: cfg.Memory, Dir: cfg.SpillDir, Logger: cfg.Logger, Changed: w.memoryChanged}); err != nil {
-			return nil, fmt.Errorf("configure worker: %w", err)
-		}
-	}
 	for _, job := range cfg.Jobs {
 		kind := wire.JobKind{Name: job.Name(), Version: job.Version()}
-		w.known[kind] = job
+		c.known[kind] = job
 		hello.Knows = append(hello.Knows, kind)
 	}
-	conversation.DrainTimeout = cmp.Or(conversation.DrainTimeout, cfg.DrainTimeout)
-	w.session, err = session.New(session.Config{Worker: cfg.ID, Hello: hello, Timing: conversation})
+	partials, err := newPartials(c)
 	if err != nil {
 		return nil, fmt.Errorf("configure worker: %w", err)
 	}
-	return w, nil
+	conversation.DrainTimeout = cmp.Or(conversation.DrainTimeout, cfg.DrainTimeout)
+	c.session, err = session.New(session.Config{Worker: cfg.ID, Hello: hello, Timing: conversation})
+	if err != nil {
+		return nil, fmt.Errorf("configure worker: %w", err)
+	}
+	tasks := &tasks{core: c, partials: partials, byJob: make(map[string]*task)}
+	return &Worker{
+		core: c, partials: partials, tasks: tasks,
+		calls:   &calls{core: c, partials: partials, tasks: tasks, running: make(map[*session.HeldCall]*call)},
+		slots:   &slots{core: c, partials: partials, tasks: tasks},
+		audits:  &audits{core: c, tasks: tasks, turns: make(chan struct{}, cfg.Slots)},
+		started: time.Now(),
+		ping:    make(chan struct{}),
+	}, nil
 }
 
 // now returns the current time on the session's clock.
@@ -176,30 +115,24 @@ func (w *Worker) Run(ctx context.Context) error {
 		return fmt.Errorf("start worker: %w", err)
 	}
 	defer link.close()
-	if w.held != nil {
-		serving, err := bulk.Serve(w.cfg.Bulk, w.cfg.Subjects.Bulk(w.cfg.ID), served{w})
+	if w.partials.held != nil {
+		serving, err := bulk.Serve(w.cfg.Bulk, w.cfg.Subjects.Bulk(w.cfg.ID), served{w.partials})
 		if err != nil {
 			return fmt.Errorf("start worker: %w", err)
 		}
-		defer w.held.Close()
+		defer w.partials.held.Close()
 		defer serving.Close()
 	}
 	w.life, w.kill = context.WithCancel(context.WithoutCancel(ctx))
 	defer w.kill()
 	w.removing, w.endRemovals = context.WithCancel(context.WithoutCancel(ctx))
 	defer w.endRemovals()
-	auditing, err := w.serveAudits()
+	auditing, err := w.audits.serve()
 	if err != nil {
 		return fmt.Errorf("start worker: %w", err)
 	}
 	defer func() { _ = auditing.Unsubscribe() }() // Unsubscribe fails only if the connection is closed
-	w.mu.Lock()
-	for number := range w.cfg.Slots {
-		s := &slot{w: w, number: number}
-		w.slots = append(w.slots, s)
-		w.goroutines.Go(s.loop)
-	}
-	w.mu.Unlock()
+	w.slots.start()
 	err = link.loop(ctx)
 	return errors.Join(err, w.stop(link.drainSince))
 }
@@ -215,7 +148,7 @@ func (w *Worker) stop(drainSince time.Time) error {
 	w.mu.Lock()
 	w.kill()
 	w.quit = true
-	w.interrupt(nil)
+	w.slots.interrupt(nil)
 	w.work.Broadcast()
 	w.mu.Unlock()
 	done := make(chan struct{})
@@ -246,74 +179,39 @@ func (w *Worker) stop(drainSince time.Time) error {
 	}
 }
 
-// direct performs an action of the session that affects slots or tasks. The caller must hold w.mu.
+// direct performs an action of the session that affects slots or tasks. The caller must hold core.mu.
 func (w *Worker) direct(action session.Action) {
 	switch a := action.(type) {
 	case session.CollectFromSlots:
-		w.interrupt(nil)
+		w.slots.interrupt(nil)
 	case session.OpenJob:
-		w.open(a.Opening)
+		w.tasks.open(a.Opening)
 	case session.DropNode:
 		if !w.session.HoldsNode(a.Job, a.Node) { // skip the drop if the partial was computed again
-			w.held.Drop(a.Job, a.Node)
+			w.partials.held.Drop(a.Job, a.Node)
 		}
 	case session.StoreNode:
-		w.storeHeld(a.Held)
+		w.partials.startStoring(a.Held)
 	case session.EndJob:
-		w.endHeld(a.Job)
-		for _, c := range w.calls {
-			if c.opening.Job == a.Job {
-				c.ended = true
-				c.cancel()
-			}
-		}
+		w.partials.endJob(a.Job)
+		w.calls.endJob(a.Job)
 		w.dropBlobs(a.Job, a.Blobs)
-		if t := w.tasks[a.Job]; t != nil {
-			delete(w.tasks, a.Job)
-			t.cancel()
-			w.interrupt(t)
+		if t := w.tasks.end(a.Job); t != nil {
+			w.slots.interrupt(t)
 		}
 	case session.WakeSlots:
 		w.work.Broadcast()
-		w.beginCalls()
+		w.calls.begin()
 	}
 }
 
-// checkUsable makes the worker drain if no slot is usable or no more calls can be made, because a
-// new process could use all slots again. The caller must hold w.mu.
-func (w *Worker) checkUsable() {
-	slots, calls := w.session.Usable()
-	if slots > 0 && calls > 0 {
-		return
-	}
-	select {
-	case <-w.unfit:
-	default:
-		close(w.unfit)
-	}
-}
-
-// interrupt makes busy slots deliver their results at the end of their current partition. If the
-// parameter only is not nil, interrupt affects only the slots that run this task. The caller must
-// hold w.mu.
-func (w *Worker) interrupt(only *task) {
-	for _, s := range w.slots {
-		if s.task != nil && (only == nil || s.task == only) {
-			s.stop.Store(true)
-		}
-	}
-}
-
-// wakeLink wakes the link if a direct call to the session made a report or another action due. The
-// caller must hold w.mu.
-func (w *Worker) wakeLink() {
-	if !w.session.NeedsStep() {
-		return
-	}
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+// checkMemory frees memory if memory is short. It is called when memory becomes short, and after each
+// receipt while it is short.
+func (w *Worker) checkMemory() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.partials.free(len(w.calls.running) > 0 || w.slots.busy())
+	w.work.Broadcast()
 }
 
 // Turns waits for an iteration of the link's loop, which shows that the loop does not hang. Turns

@@ -613,7 +613,7 @@ func TestPartialTooLargeForStorageFailsTheJob(t *testing.T) {
 }
 
 func TestOutputTooLargeForStorage(t *testing.T) {
-	w := &Worker{store: &narrowStore{}, cfg: Config{Logger: slog.New(slog.DiscardHandler)}}
+	w := &core{store: &narrowStore{}, cfg: Config{Logger: slog.New(slog.DiscardHandler)}}
 	_, err := jobStorage{w, "j", t.Context()}.writeOutput(wire.Finish, make([]byte, 300_000))
 	if want := "function Finish of job j, 300000 bytes: write output: too large for storage"; !jobs.IsPermanent(err) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want a permanent error with %q", err, want)
@@ -671,7 +671,7 @@ func testStoredAfterTheEnd(t *testing.T, mute bool) {
 	l.wait("the end to be heard", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return w.tasks["j"] == nil
+		return w.tasks.byJob["j"] == nil
 	})
 	close(hold)
 	l.wait("the removal", func() bool {

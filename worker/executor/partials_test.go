@@ -310,7 +310,7 @@ func TestMergeCountsDecodedOperands(t *testing.T) {
 	var worker atomic.Pointer[running]
 	var used atomic.Int64
 	job := blocksWith(noiseMapper{}, jobs.Zstd[[]byte](jobs.Raw{}), func([]byte) error {
-		bytes := worker.Load().held.Stats().Used
+		bytes := worker.Load().partials.held.Stats().Used
 		used.Store(bytes)
 		return nil
 	})
@@ -351,7 +351,7 @@ func TestStoringReservesNothingBetweenAttempts(t *testing.T) {
 		r.Jobs = []wire.JobReceipt{{Job: "j", Received: l.received["j"], Store: []jobs.Node{jobs.Leaf(1)}}}
 	})
 	<-s.tried
-	reserved, err := w.held.Reserve(t.Context(), 100<<20) // granted only if there is no other reservation
+	reserved, err := w.partials.held.Reserve(t.Context(), 100<<20) // granted only if there is no other reservation
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func TestMergeThatWaitsForStorageHoldsUpNoOther(t *testing.T) {
 	w, l := startHolderWith(t, blocks(nil), s, 4<<20, nil)
 	l.mergeWith(wire.Partial{Node: jobs.Leaf(1), Size: 1 << 20, Blob: "blob"}, 0)
 	<-s.tried
-	reserved, err := w.held.Reserve(t.Context(), 100<<20)
+	reserved, err := w.partials.held.Reserve(t.Context(), 100<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +379,7 @@ type meteredStore struct {
 }
 
 func (s meteredStore) PutPartial(context.Context, string, jobs.Node, []byte) (string, error) {
-	used := (<-s.worker).held.Stats().Used
+	used := (<-s.worker).partials.held.Stats().Used
 	s.used <- used
 	return strings.Repeat("0", 64), nil
 }
@@ -389,7 +389,7 @@ func TestStoringCountsTheCopy(t *testing.T) {
 	s := meteredStore{noStore{t}, make(chan *running, 1), make(chan int64, 1)}
 	w, l := startHolder(t, blocks(nil), s)
 	l.wait("the slot's memory is free", func() bool {
-		used := w.held.Stats().Used
+		used := w.partials.held.Stats().Used
 		return used == 2<<20
 	})
 	s.worker <- w

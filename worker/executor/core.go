@@ -1,0 +1,107 @@
+package executor
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
+)
+
+// core is what the parts of a worker share. Its fields do not change after Run has begun, except
+// those that mu guards.
+type core struct {
+	cfg    Config
+	nc     *nats.Conn
+	store  Store
+	known  map[wire.JobKind]jobs.Job
+	timing timing
+
+	// life is a context that ends when the worker stops its partitions, job openings and writes.
+	life context.Context
+	kill context.CancelFunc
+
+	// removing is a context that ends when removals from storage must end. It ends later than life,
+	// because a removal that does not take place leaves data in storage for ever.
+	removing    context.Context
+	endRemovals context.CancelFunc
+
+	goroutines sync.WaitGroup // counts the goroutines of all parts, except removals
+	removals   sync.WaitGroup // counts the goroutines that remove data of ended jobs from storage
+	code       runningCode    // calls of jobs' code, which run on some of the goroutines
+
+	wake  chan struct{} // wakes the link, which then calls the session's Step; the buffer has one element
+	unfit chan struct{} // closed when no slot is usable, or when no more calls can be made
+
+	// mu guards the session, and the state of other parts that must agree with the session. It is never
+	// held during slow operations. Goroutines that hold mu may take the locks of holdings, sizes,
+	// expansions and code, which are held only inside their own methods; no goroutine takes mu while it
+	// holds one of those.
+	mu      sync.Mutex
+	work    *sync.Cond // signalled when a slot may find a span, after a receipt, and when quit is set
+	session *session.Session
+	quit    bool // slots return, and no call and no audit begins
+}
+
+// timing contains the worker's durations, except the durations of the conversation with the leader.
+type timing struct {
+	claim       time.Duration // approximate duration of the partitions in one claim
+	slice       time.Duration // how long a job keeps a slot while another job of the same priority has no slot
+	stopTimeout time.Duration // how long a job's code may take to return after its context is done
+	auditAlive  time.Duration // time between two messages of an auditor that is still working; after ten times as long it counts as dead
+	stuckFor    time.Duration // how long memory may be full of partials that cannot be moved before their jobs fail
+	closeDelay  time.Duration // how much later than other workers the worker of the leader's process closes an ended job
+	logEvery    time.Duration // shortest time between two log lines about the same kind of problem
+}
+
+var defaultTiming = timing{
+	claim:       time.Millisecond,
+	slice:       time.Second,
+	stopTimeout: time.Second,
+	auditAlive:  time.Second,
+	stuckFor:    30 * time.Second, // longer than holdings wait before they write to the spill folder again
+	closeDelay:  time.Second,
+	logEvery:    10 * time.Second,
+}
+
+// checkUsable makes the worker drain if no slot is usable or no more calls can be made, because a
+// new process could use all slots again. The caller must hold mu.
+func (c *core) checkUsable() {
+	slots, calls := c.session.Usable()
+	if slots > 0 && calls > 0 {
+		return
+	}
+	select {
+	case <-c.unfit:
+	default:
+		close(c.unfit)
+	}
+}
+
+// wakeLink wakes the link if a direct call to the session made a report or another action due. The
+// caller must hold mu.
+func (c *core) wakeLink() {
+	if !c.session.NeedsStep() {
+		return
+	}
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// knows lists the worker's job definitions, for an error text.
+func (c *core) knows() string {
+	var list []string
+	for kind := range c.known {
+		list = append(list, kind.Name+" version "+kind.Version)
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
