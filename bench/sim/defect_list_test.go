@@ -327,8 +327,8 @@ var defects = []defect{
 	},
 	{
 		name:   "a new leader does not know that executions are missing from the count",
-		file:   "coordinator/term/load.go",
-		old:    "Uncounted: m.Uncounted, ",
+		file:   "coordinator/ledger/resume.go",
+		old:    ", uncounted: e.Uncounted",
 		new:    "",
 		within: "2000",
 	},
@@ -355,16 +355,16 @@ var defects = []defect{
 	},
 	{
 		name:   "a new leader does not know the time that a partition takes",
-		file:   "coordinator/term/load.go",
-		old:    " PartitionTime: m.PartitionTime,",
-		new:    "",
+		file:   "coordinator/ledger/resume.go",
+		old:    "resumed: rate{1, max(0, e.PartitionTime.Seconds())}",
+		new:    "resumed: rate{}",
 		within: "1000",
 	},
 	{
 		name:   "checkpoints do not contain the time that a partition takes",
-		file:   "coordinator/term/checkpoint.go",
-		old:    ", m.PartitionTime = s.Errors, s.OtherErrors, s.Builds, s.Retried, s.PartitionTime\n",
-		new:    " = s.Errors, s.OtherErrors, s.Builds, s.Retried\n",
+		file:   "coordinator/ledger/checkpoint.go",
+		old:    ", PartitionTime: j.partitionTime()",
+		new:    "",
 		within: "200",
 	},
 	{

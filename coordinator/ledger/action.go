@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"time"
-
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -58,17 +56,17 @@ type DropPartial struct{ Ref Ref }
 // Checkpoint asks to make the job's state durable. The caller answers Checkpoint with
 // [Checkpointed]. Each job has at most one checkpoint in flight.
 type Checkpoint struct {
-	Job      string
-	Snapshot Snapshot
+	Job string
+	Snapshot
 }
 
 // EndJob asks to make a job's end durable. The caller answers EndJob with [JobEnded].
 type EndJob struct {
-	Job      string
-	Outcome  store.State // final state of the job: Completed, Failed or Cancelled
-	Error    string      // reason why the job failed
-	Result   Ref         // ref of the job's result, if the job completed
-	Snapshot Snapshot
+	Job     string
+	Outcome store.State // final state of the job: Completed, Failed or Cancelled
+	Error   string      // reason why the job failed
+	Result  Ref         // ref of the job's result, if the job completed
+	Snapshot
 }
 
 // Log asks to log a decision of the ledger, for operators.
@@ -78,21 +76,10 @@ type Log struct {
 	Text   string
 }
 
-// Snapshot is the part of a manifest that the ledger provides.
+// Snapshot is the part of a manifest that the ledger provides, and with which it resumes a job.
 type Snapshot struct {
-	Nodes         []FinishedNode // finished nodes in the order of their partitions
-	Workers       []store.Contributor
-	Executed      uint64
-	Uncounted     bool
-	Builds        []string
-	Skipped       []uint64
-	Attempts      []store.Attempt
-	CrashSuspects []store.CrashSuspect
-	Errors        []store.ErrorText
-	OtherErrors   uint64
-	Calls         []store.CallRecord
-	Retried       []jobs.Span
-	PartitionTime time.Duration
+	Nodes []FinishedNode // finished nodes in the order of their partitions
+	store.Work
 }
 
 func (Reply) action()       {}

@@ -39,7 +39,7 @@ func newHostile(t *testing.T, cfg Config) *hostile {
 func (h *hostile) step(e Event) []Action { return h.Step(h.now, e) }
 
 func (h *hostile) addJob(id string, partitions uint64) {
-	h.step(JobAdded{Spec: store.Spec{ID: id, Job: "k", Version: "1", MaxAttempts: 3}, Partitions: partitions, CanMerge: true})
+	h.step(JobAdded{Spec: store.Spec{ID: id, Job: "k", Version: "1", MaxAttempts: 3}, Plan: Plan{Partitions: partitions}, CanMerge: true})
 }
 
 // report passes a report with a hello to the ledger. The report must be valid and fit into a
@@ -244,7 +244,7 @@ func TestManyFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHostile(t, Config{MaxFailing: 100, MaxSkipped: 100})
 			spec.ID, spec.Job, spec.Version = "j", "k", "1"
-			h.step(JobAdded{Spec: spec, Partitions: 1 << 40, CanMerge: true})
+			h.step(JobAdded{Spec: spec, Plan: Plan{Partitions: 1 << 40}, CanMerge: true})
 			r := wire.Report{Worker: "w", Jobs: []wire.JobReport{{Job: "j", First: 1}}}
 			for i := range uint64(1000) {
 				r.Jobs[0].Items = append(r.Jobs[0].Items, wire.Item{Failure: &wire.Failure{Partition: i << 20, Error: "bad"}})
@@ -267,7 +267,7 @@ func TestManyFailures(t *testing.T) {
 func TestManyFailuresOfASkippingJob(t *testing.T) {
 	const many = 200_000
 	h := newHostile(t, Config{})
-	h.step(JobAdded{Spec: store.Spec{ID: "j", Job: "k", Version: "1", MaxAttempts: 3, MaxSkipped: many}, Partitions: 1 << 40})
+	h.step(JobAdded{Spec: store.Spec{ID: "j", Job: "k", Version: "1", MaxAttempts: 3, MaxSkipped: many}, Plan: Plan{Partitions: 1 << 40}})
 	before := liveHeap()
 	var failed []uint64
 	for i := range uint64(20) {
@@ -360,9 +360,11 @@ func TestErrorsOfManyFailures(t *testing.T) {
 
 	next := newHostile(t, Config{})
 	next.step(JobAdded{
-		Spec: store.Spec{ID: "j", Job: "k", Version: "1", MaxAttempts: 3}, Partitions: 1 << 40,
-		Attempts: append(last.Attempts, store.Attempt{Partition: 1 << 30, Failed: 1, Error: "text of an earlier version"}),
-		Errors:   last.Errors, OtherErrors: last.OtherErrors,
+		Spec: store.Spec{ID: "j", Job: "k", Version: "1", MaxAttempts: 3}, Plan: Plan{Partitions: 1 << 40},
+		Snapshot: Snapshot{Work: store.Work{
+			Attempts: append(last.Attempts, store.Attempt{Partition: 1 << 30, Failed: 1, Error: "text of an earlier version"}),
+			Errors:   last.Errors, OtherErrors: last.OtherErrors,
+		}},
 	})
 	if e := &next.jobs[0].errors; e.others != last.OtherErrors+1 || e.sorted()[0] != last.Errors[0] || e.list[maxErrorTexts-1].Text != "text of an earlier version" {
 		t.Errorf("resumed with %d other errors and %+v", e.others, e.list)

@@ -356,8 +356,7 @@ func (l *Ledger) onPlanned(j *job, e JobPlanned) {
 	if c := j.calls.find(wire.Plan, jobs.Node{}); c != nil { // storage already contained a plan
 		j.callDone(c)
 	}
-	j.tree, j.forest = tree, newForest(tree)
-	j.opening.Partitions, j.opening.Data, j.opening.InStore = e.Partitions, e.Data, e.InStore
+	j.setPlan(e.Plan, tree)
 	j.queue.fresh.add(jobs.Span{Hi: e.Partitions})
 	j.display = rateDisplay{measuredAt: l.now}
 	j.checkpoint.dirty = true

@@ -79,11 +79,11 @@ func (l *Ledger) AllDurable() bool {
 
 // snapshot returns the job's state for a checkpoint.
 func (l *Ledger) snapshot(j *job) Snapshot {
-	s := Snapshot{
-		Nodes: j.forest.finishedNodes(), Executed: j.executed, Uncounted: j.uncounted, Builds: slices.Clone(j.builds.list), Skipped: j.firstSkipped(j.skipped.len),
+	s := Snapshot{Nodes: j.forest.finishedNodes(), Work: store.Work{
+		Executed: j.executed, Uncounted: j.uncounted, Builds: slices.Clone(j.builds.list), Skipped: j.firstSkipped(j.skipped.len),
 		Errors: j.errors.sorted(), OtherErrors: j.errors.others, Calls: l.snapshotCalls(j),
 		Retried: slices.Clone(j.retried.set.spans), PartitionTime: j.partitionTime(),
-	}
+	}}
 	for _, id := range slices.Sorted(maps.Keys(j.contributors)) {
 		s.Workers = append(s.Workers, store.Contributor{Worker: id, Through: j.contributors[id].received})
 	}

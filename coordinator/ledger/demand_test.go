@@ -24,7 +24,7 @@ func TestDemand(t *testing.T) {
 
 	add := func(id string, partitions uint64, nodes ...jobs.Node) *job {
 		spec := store.Spec{ID: id, Job: "kind", Version: "1", MaxAttempts: 1}
-		e := JobAdded{Spec: spec, Partitions: partitions}
+		e := JobAdded{Spec: spec, Plan: Plan{Partitions: partitions}}
 		for i, n := range nodes {
 			e.Nodes = append(e.Nodes, FinishedNode{Node: n, Ref: Ref(i + 1)})
 		}
@@ -58,6 +58,6 @@ func TestDemand(t *testing.T) {
 	l.cfg.MaxWorkers = 1000
 	l.Step(0, JobEnded{Job: "c"})
 	spec := store.Spec{ID: "d", Job: "kind", Version: "1", MaxAttempts: 1}
-	l.Step(0, JobAdded{Spec: spec, Partitions: 6000, PartitionTime: 100 * time.Millisecond})
+	l.Step(0, JobAdded{Spec: spec, Plan: Plan{Partitions: 6000}, Snapshot: Snapshot{Work: store.Work{PartitionTime: 100 * time.Millisecond}}})
 	want("a resumed job of 10 slot-minutes", 3)
 }

@@ -21,12 +21,11 @@ const NoRef Ref = 0
 // JobAdded means that a job has begun, or is resumed from its manifest. A new leader adds all jobs
 // that it resumes before the first report, so that one recovery covers all jobs.
 type JobAdded struct {
-	Spec       store.Spec
-	Partitions uint64        // number of partitions; 0 if the job has no plan yet
-	Data       []byte        // the plan's data, or nil if it is too large for a message
-	InStore    bool          // the plan's data is only in storage, because it is too large for a message
-	Elapsed    time.Duration // time since the job began
-	CanMerge   bool          // the leader can merge, because its program has the job's definition and the definition has no Merger
+	Spec     store.Spec
+	Plan                   // zero if the job has no plan yet
+	Snapshot               // from the manifest of a resumed job
+	Elapsed  time.Duration // time since the job began
+	CanMerge bool          // the leader can merge, because its program has the job's definition and the definition has no Merger
 
 	// ExpectLarge means that the job's partials are probably large, because the job's codec does
 	// not copy them.
@@ -35,22 +34,15 @@ type JobAdded struct {
 	// ParamsSHA256 is set if the parameters are too large for a message: see [wire.Opening].
 	ParamsSHA256 []byte
 
-	// The remaining fields contain the state in the manifest of a resumed job.
-	Nodes         []FinishedNode
-	Workers       []store.Contributor
-	Executed      uint64
-	Uncounted     bool
-	Builds        []string
-	Skipped       []uint64
-	Attempts      []store.Attempt
-	CrashSuspects []store.CrashSuspect
-	Errors        []store.ErrorText
-	OtherErrors   uint64
-	Calls         []store.CallRecord
-	Retried       []jobs.Span
-	PartitionTime time.Duration
-	LeaderDied    bool // the last leader died while it led the job, so the job may be the cause
-	LeaderSilent  bool // the last leader gave no sign of life, so it may be dying
+	LeaderDied   bool // the last leader died while it led the job, so the job may be the cause
+	LeaderSilent bool // the last leader gave no sign of life, so it may be dying
+}
+
+// Plan is a job's plan, as workers get it in an [wire.Opening].
+type Plan struct {
+	Partitions uint64
+	Data       []byte // nil if the data is too large for a message
+	InStore    bool   // the data is only in storage, because it is too large for a message
 }
 
 // FinishedNode is a finished node and its partial.
@@ -64,10 +56,8 @@ type FinishedNode struct {
 
 // JobPlanned means that the plan of a job is durable. JobPlanned is the answer to [StorePlan].
 type JobPlanned struct {
-	Job        string
-	Partitions uint64
-	Data       []byte // data of the plan, as in [JobAdded]
-	InStore    bool
+	Job string
+	Plan
 }
 
 // PlanRefused means that storage can never accept the plan of a job.

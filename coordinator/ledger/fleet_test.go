@@ -68,7 +68,7 @@ func (f *fleet) addSpec(spec store.Spec, partitions uint64) {
 	}
 	f.trees[spec.ID] = tree
 	spec.Job, spec.Version, spec.MaxAttempts = cmp.Or(spec.Job, "k"), "1", 3
-	f.step(JobAdded{Spec: spec, Partitions: partitions, CanMerge: true})
+	f.step(JobAdded{Spec: spec, Plan: Plan{Partitions: partitions}, CanMerge: true})
 }
 
 // ahead returns the amount of work that each slot of a worker has been assigned.

@@ -301,7 +301,7 @@ func (s *liars) step(e Event) {
 			}
 			s.answers = append(s.answers, Merged{Job: a.Job, FinishedNode: FinishedNode{Node: a.Node}})
 		case StorePlan:
-			s.answers = append(s.answers, JobPlanned{Job: a.Job, Partitions: a.Partitions})
+			s.answers = append(s.answers, JobPlanned{Job: a.Job, Plan: Plan{Partitions: a.Partitions}})
 		case Checkpoint:
 			s.checkSnapshot(a.Snapshot)
 			s.answers = append(s.answers, Checkpointed{a.Job})

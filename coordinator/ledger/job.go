@@ -63,6 +63,12 @@ type mergePlace struct {
 // planned reports whether the job's plan is known.
 func (j *job) planned() bool { return j.tree.Partitions() > 0 }
 
+// setPlan sets the job's plan. The parameter tree is the tree of the plan, or zero without a plan.
+func (j *job) setPlan(p Plan, tree jobs.Tree) {
+	j.tree, j.forest = tree, newForest(tree)
+	j.opening.Partitions, j.opening.Data, j.opening.InStore = p.Partitions, p.Data, p.InStore
+}
+
 // jobState is the state of a job. A job's states change only in the order of the constants.
 type jobState int
 
@@ -97,91 +103,6 @@ func (j *job) contributor(worker string) *contributor {
 		j.contributors[worker] = c
 	}
 	return c
-}
-
-// addJob adds a new job, or resumes a job from its manifest.
-func (l *Ledger) addJob(e JobAdded) {
-	tree := jobs.Tree{}
-	var err error
-	if e.Partitions > 0 {
-		tree, err = jobs.NewTree(e.Partitions)
-	}
-	if err != nil || l.jobsByID[e.Spec.ID] != nil {
-		l.log(e.Spec.ID, "", "Job refused: it is already active, or its number of partitions is %d", e.Partitions)
-		return
-	}
-	died := func(s store.CrashSuspect) bool { return s.Deaths > 0 }
-	killed := func(c store.CallRecord) bool { return c.Deaths > 0 }
-	j := &job{
-		spec: e.Spec, tree: tree, state: jobActive, forest: newForest(tree),
-		opening: wire.Opening{
-			Job: e.Spec.ID, Kind: wire.JobKind{Name: e.Spec.Job, Version: e.Spec.Version}, Params: e.Spec.Params,
-			Priority: e.Spec.Priority, PartitionTimeout: e.Spec.PartitionTimeout, Audit: e.Spec.Audit, Partitions: e.Partitions, Data: e.Data, InStore: e.InStore, ParamsSHA256: e.ParamsSHA256,
-		},
-		contributors: map[string]*contributor{},
-		executed:     e.Executed, uncounted: e.Uncounted, builds: builds{list: slices.Clone(e.Builds)},
-		checkpoint: checkpointState{requestedAt: l.now - l.cfg.CheckpointEvery},
-		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, died) || slices.ContainsFunc(e.Calls, killed),
-		merges:     mergePlace{assigned: !e.CanMerge}, trial: trial{over: len(e.Nodes) > 0},
-		expectLarge: e.ExpectLarge, merging: rateDisplay{measuredAt: l.now},
-		resumed: rate{1, max(0, e.PartitionTime.Seconds())},
-	}
-	if e.Spec.Timeout > 0 {
-		j.deadline = max(1, l.now+e.Spec.Timeout-e.Elapsed)
-	}
-	if e.LeaderDied || e.LeaderSilent {
-		j.merges.until = l.now + mergeProbation
-	}
-	i, _ := slices.BinarySearchFunc(l.jobs, j, compareJobs)
-	l.jobs = slices.Insert(l.jobs, i, j)
-	l.jobsByID[j.spec.ID] = j
-	l.unknownJobs.markKnown(j.spec.ID)
-	if len(e.Workers) > 0 {
-		l.recovery.since = l.now
-	}
-	for _, c := range e.Workers {
-		j.contributors[c.Worker] = &contributor{c.Through, c.Through, c.Through}
-		if l.worker(c.Worker) == nil && l.recovery.await(c.Worker) {
-			l.do(Probe{Worker: c.Worker})
-		}
-	}
-	for _, n := range e.Nodes {
-		j.large = j.large || n.Large
-		drop, _ := j.forest.insert(n)
-		l.dropPartials(drop...)
-		j.forest.settle(n.Node)
-	}
-	l.queueGrew = true
-	for _, gap := range j.forest.missing(jobs.Span{Hi: e.Partitions}) {
-		j.queue.fresh.add(gap)
-	}
-	for _, partition := range e.Skipped {
-		j.skipped.insert(skippedPartition(partition))
-	}
-	j.errors.resume(e.Errors, e.OtherErrors)
-	for _, span := range e.Retried {
-		j.retried.add(span)
-	}
-	for _, a := range e.Attempts {
-		if j.forest.anyMissing(single(a.Partition)) {
-			j.queue.failed.get(a.Partition).failed = a.Failed
-		}
-		if a.Error != "" {
-			j.errors.add(a.Error, a.Partition, 1)
-		}
-	}
-	if j.writeAhead {
-		j.spareLeaderUntil = l.now + leaderMakesAfter
-	}
-	l.resumeSuspects(j, e.CrashSuspects, e.LeaderDied)
-	l.resumeCalls(j, e.Calls, e.LeaderDied || e.LeaderSilent)
-	j.display = rateDisplay{measuredAt: l.now, done: j.forest.done()}
-	if !j.planned() {
-		l.addCall(j, wire.Plan, jobs.Node{})
-	}
-	for _, n := range e.Nodes {
-		l.mergeUp(j, n.Node)
-	}
 }
 
 // perSecond estimates how many partitions per second one slot finishes, or returns 0 if the rate is unknown.

@@ -143,7 +143,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.merges[subject] = s.merges[subject][1:]
 		return s.step(MergeSlow{subject, m.Node})
 	case "planned":
-		return s.step(JobPlanned{Job: subject, Partitions: arg("partitions", 0)})
+		return s.step(JobPlanned{Job: subject, Plan: Plan{Partitions: arg("partitions", 0)}})
 	case "plan-refused":
 		return s.step(PlanRefused{subject, "write plan: too large"})
 	case "merge-failed":
@@ -266,7 +266,7 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 			ID: job, Job: "k", Version: "1",
 			MaxAttempts: int(arg("attempts", 3)), MaxSkipped: arg("skip", 0),
 		},
-		Partitions: arg("partitions", 0), LeaderDied: d.HasArg("died"), LeaderSilent: d.HasArg("silent"), CanMerge: !d.HasArg("cannot-merge"),
+		Plan: Plan{Partitions: arg("partitions", 0)}, LeaderDied: d.HasArg("died"), LeaderSilent: d.HasArg("silent"), CanMerge: !d.HasArg("cannot-merge"),
 		ExpectLarge: d.HasArg("expect-large"),
 	}
 	d.MaybeScanArgs(s.t, "priority", &e.Spec.Priority)

@@ -39,7 +39,7 @@ func TestSlowPartitionOfAResumedJob(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.Step(0, JobAdded{Spec: store.Spec{ID: "j", Job: "k", Version: "1", MaxAttempts: 1}, Partitions: 2, PartitionTime: partitionTime})
+		l.Step(0, JobAdded{Spec: store.Spec{ID: "j", Job: "k", Version: "1", MaxAttempts: 1}, Plan: Plan{Partitions: 2}, Snapshot: Snapshot{Work: store.Work{PartitionTime: partitionTime}}})
 		report := wire.Report{Epoch: 2, Worker: "w", Hello: &wire.Hello{Slots: 1, Knows: []wire.JobKind{{Name: "k", Version: "1"}}}}
 		for now := time.Duration(0); now <= 2*time.Minute; now += time.Second {
 			report.Sequence++

@@ -73,9 +73,7 @@ func storedNodes(nodes []ledger.FinishedNode, list []nodePartial) []store.Stored
 }
 
 func addSnapshot(j *activeJob, m *store.Manifest, s ledger.Snapshot) {
-	m.Partitions, m.Calls = j.tree.Partitions(), s.Calls
-	m.Workers, m.Executed, m.Uncounted, m.Skipped, m.Attempts, m.CrashSuspects = s.Workers, s.Executed, s.Uncounted, s.Skipped, s.Attempts, s.CrashSuspects
-	m.Errors, m.OtherErrors, m.Builds, m.Retried, m.PartitionTime = s.Errors, s.OtherErrors, s.Builds, s.Retried, s.PartitionTime
+	m.Partitions, m.Work = j.tree.Partitions(), s.Work
 }
 
 // addSample adds the job's progress to its manifest, for display.

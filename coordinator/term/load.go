@@ -347,12 +347,10 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 	m := j.manifest.last
 	resumed := len(m.Epochs) > 1
 	j.blobs.exist = resumed // an earlier leader may have written blobs of a resumed job that no manifest names
-	partitions, data, inStore := j.setPlan(plan)
 	e := ledger.JobAdded{
-		Spec: j.spec, Partitions: partitions, Data: data, InStore: inStore, CanMerge: j.job.Name() != "", ExpectLarge: j.job.InPlace(), Elapsed: max(0, t.since(m.Started)),
-		Workers: m.Workers, Executed: m.Executed, Uncounted: m.Uncounted, Skipped: m.Skipped, Attempts: m.Attempts, CrashSuspects: m.CrashSuspects,
-		Errors: m.Errors, OtherErrors: m.OtherErrors, Builds: m.Builds, Retried: m.Retried, PartitionTime: m.PartitionTime,
-		Calls: m.Calls, LeaderDied: t.leadership.Cause.Crashed() && resumed,
+		Spec: j.spec, Plan: j.setPlan(plan), Snapshot: ledger.Snapshot{Work: m.Work}, Elapsed: max(0, t.since(m.Started)),
+		CanMerge: j.job.Name() != "", ExpectLarge: j.job.InPlace(),
+		LeaderDied:   t.leadership.Cause.Crashed() && resumed,
 		LeaderSilent: t.leadership.Cause == election.Silent && resumed,
 	}
 	if len(e.Spec.Params) > maxParams {

@@ -15,14 +15,14 @@ const maxPlanData = 8 << 10
 
 // setPlan stores a job's plan in the job. setPlan returns the parts of the plan that the ledger
 // needs.
-func (j *activeJob) setPlan(plan jobs.Plan) (partitions uint64, data []byte, inStore bool) {
+func (j *activeJob) setPlan(plan jobs.Plan) ledger.Plan {
 	if tree, err := jobs.NewTree(plan.Partitions); err == nil {
 		j.tree = tree
 	}
 	if len(plan.Data) > maxPlanData {
-		return plan.Partitions, nil, true
+		return ledger.Plan{Partitions: plan.Partitions, InStore: true}
 	}
-	return plan.Partitions, plan.Data, false
+	return ledger.Plan{Partitions: plan.Partitions, Data: plan.Data}
 }
 
 // storePlan writes a plan that a worker has computed to storage. If an earlier leader has already
@@ -55,8 +55,7 @@ func (t *Term) planStored(j *activeJob, plan jobs.Plan, err error) {
 	case err != nil:
 		t.fail(err)
 	default:
-		e := ledger.JobPlanned{Job: j.spec.ID}
-		e.Partitions, e.Data, e.InStore = j.setPlan(plan)
+		e := ledger.JobPlanned{Job: j.spec.ID, Plan: j.setPlan(plan)}
 		t.log.Info("Job planned", "job", j.spec.ID, "partitions", e.Partitions)
 		t.step(e)
 	}

@@ -51,7 +51,7 @@ func TestStage(t *testing.T) {
 // TestStatusOfLargePartials compares the status of a job with the leader's answer about the job's
 // large partials, and checks the stage and the remaining time in both parts of the job.
 func TestStatusOfLargePartials(t *testing.T) {
-	r := record{store.Spec{ID: "j"}, store.Manifest{State: Running, Partitions: 8, Executed: 1}}
+	r := record{store.Spec{ID: "j"}, store.Manifest{State: Running, Partitions: 8, Work: store.Work{Executed: 1}}}
 	mapping := wire.JobProgress{
 		Job: "j", State: "running", Partitions: 8, Done: 3, Executed: 5, Rate: 0.5, Workers: 2,
 		Unreported: 1, HeldBytes: 700, MergedBytes: 100, MergeRate: 50,

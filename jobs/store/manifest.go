@@ -64,34 +64,39 @@ const MaxSkipped = 1_000_000
 // needs to continue the job. A manifest is replaced only by compare-and-swap, so that the writes of
 // an old leader fail.
 type Manifest struct {
-	Epoch         uint64         `cbor:"1,keyasint"` // epoch of the leader that wrote the manifest
-	Sequence      uint64         `cbor:"2,keyasint"` // number of the write; each write of the manifest increases it by one
-	State         State          `cbor:"3,keyasint"`
-	Error         string         `cbor:"4,keyasint,omitempty"`  // reason why the job failed
-	Partitions    uint64         `cbor:"5,keyasint,omitempty"`  // number of partitions; 0 until the job is planned
-	Nodes         []StoredNode   `cbor:"6,keyasint,omitempty"`  // finished nodes, merged as far as possible, in the order of their partitions
+	Epoch      uint64       `cbor:"1,keyasint"` // epoch of the leader that wrote the manifest
+	Sequence   uint64       `cbor:"2,keyasint"` // number of the write; each write of the manifest increases it by one
+	State      State        `cbor:"3,keyasint"`
+	Error      string       `cbor:"4,keyasint,omitempty"` // reason why the job failed
+	Partitions uint64       `cbor:"5,keyasint,omitempty"` // number of partitions; 0 until the job is planned
+	Nodes      []StoredNode `cbor:"6,keyasint,omitempty"` // finished nodes, merged as far as possible, in the order of their partitions
+	Work
+	Epochs      []uint64  `cbor:"12,keyasint,omitempty"` // epochs of the job's leaders, ascending
+	Started     time.Time `cbor:"13,keyasint"`
+	Finished    time.Time `cbor:"14,keyasint"`
+	SHA256      string    `cbor:"15,keyasint,omitempty"` // SHA-256 of the result, in hexadecimal
+	SpecSHA256  string    `cbor:"18,keyasint,omitempty"` // SHA-256 of the spec when the job began, in hexadecimal; empty in manifests of earlier versions
+	SpecVersion Version   `cbor:"22,keyasint,omitempty"` // version of the spec when the first manifest was written; used only while Sequence is 1
+	Samples     []Sample  `cbor:"30,keyasint,omitempty"` // progress of the job over time, for display
+
+	newer *newerFields // fields of a later version that this version does not know; nil if the manifest has no such fields
+}
+
+// Work describes the work on a job so far, besides the finished nodes. A leader's ledger takes over
+// the Work of the last manifest, and provides that of the next manifest.
+type Work struct {
 	Workers       []Contributor  `cbor:"7,keyasint,omitempty"`  // workers that ran partitions of the job, sorted by ID
 	Executed      uint64         `cbor:"8,keyasint,omitempty"`  // number of reported executions of partitions, including repeated executions
 	Skipped       []uint64       `cbor:"9,keyasint,omitempty"`  // partitions that were skipped because they failed too often, sorted
 	Attempts      []Attempt      `cbor:"10,keyasint,omitempty"` // failures of partitions that are not done, sorted by partition
 	CrashSuspects []CrashSuspect `cbor:"11,keyasint,omitempty"` // spans whose workers died during their execution, sorted
-	Epochs        []uint64       `cbor:"12,keyasint,omitempty"` // epochs of the job's leaders, ascending
-	Started       time.Time      `cbor:"13,keyasint"`
-	Finished      time.Time      `cbor:"14,keyasint"`
-	SHA256        string         `cbor:"15,keyasint,omitempty"` // SHA-256 of the result, in hexadecimal
 	Errors        []ErrorText    `cbor:"16,keyasint,omitempty"` // the most frequent errors of failed attempts, the most frequent first
 	OtherErrors   uint64         `cbor:"17,keyasint,omitempty"` // number of failed attempts with errors that are not in Errors
-	SpecSHA256    string         `cbor:"18,keyasint,omitempty"` // SHA-256 of the spec when the job began, in hexadecimal; empty in manifests of earlier versions
 	Calls         []CallRecord   `cbor:"20,keyasint,omitempty"` // failures of unfinished calls of Plan, Merge and Finish, and deaths of their workers
 	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds, the only build that may compute partials
-	SpecVersion   Version        `cbor:"22,keyasint,omitempty"` // version of the spec when the first manifest was written; used only while Sequence is 1
 	Uncounted     bool           `cbor:"23,keyasint,omitempty"` // true if executions of partitions in Nodes may be missing from Executed
 	PartitionTime time.Duration  `cbor:"24,keyasint,omitempty"` // mean time for which a partition occupies a slot; 0 until it is measured, and in manifests of earlier versions
-
-	Samples []Sample    `cbor:"30,keyasint,omitempty"` // progress of the job over time, for display
-	Retried []jobs.Span `cbor:"31,keyasint,omitempty"` // partitions that ran again after a failure or a worker's death, for display; may include neighbouring partitions
-
-	newer *newerFields // fields of a later version that this version does not know; nil if the manifest has no such fields
+	Retried       []jobs.Span    `cbor:"31,keyasint,omitempty"` // partitions that ran again after a failure or a worker's death, for display; may include neighbouring partitions
 }
 
 // StoredNode is a finished node with its partial, in a manifest. A small partial is in Data, and a
