@@ -10,11 +10,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/bellwether-compute/bellwether/bench/peers/aggregate"
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
-	"github.com/bellwether-compute/bellwether/bench/peers/programs"
-	"github.com/bellwether-compute/bellwether/bench/peers/scan"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
 
@@ -63,7 +60,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 }
 
 // measure runs the benchmarks with all data in a temporary folder.
-func measure(ctx context.Context, o options, errs io.Writer) (r results, err error) {
+func measure(ctx context.Context, o *options, errs io.Writer) (r results, err error) {
 	dir, err := os.MkdirTemp("", "bellwether-peers-")
 	if err != nil {
 		return r, fmt.Errorf("make a folder for data: %w", err)
@@ -74,45 +71,13 @@ func measure(ctx context.Context, o options, errs io.Writer) (r results, err err
 	}
 	progress := func(format string, args ...any) { fmt.Fprintf(errs, format+"\n", args...) }
 	r = newResults()
-	if o.throughput.Systems != nil {
-		o.throughput.Dir, o.throughput.Progress = dir, progress
-		measured, err := throughput.Run(ctx, o.throughput)
+	o.setup.Dir, o.setup.Progress = dir, progress
+	for _, b := range o.run {
+		m, err := b.run(ctx, o.setup, &r)
 		if err != nil {
-			return r, fmt.Errorf("measure throughput: %w", err)
+			return r, fmt.Errorf("measure %s: %w", b.name, err)
 		}
-		r.Throughput = &measured
-	}
-	if o.failover.Systems != nil {
-		o.failover.Dir, o.failover.Progress = dir, progress
-		measured, err := failover.Run(ctx, o.failover)
-		if err != nil {
-			return r, fmt.Errorf("measure failover: %w", err)
-		}
-		r.Failover = &measured
-	}
-	if o.aggregate.Systems != nil {
-		o.aggregate.Dir, o.aggregate.Progress = dir, progress
-		measured, err := aggregate.Run(ctx, o.aggregate)
-		if err != nil {
-			return r, fmt.Errorf("measure aggregation: %w", err)
-		}
-		r.Aggregate = &measured
-	}
-	if o.scan.Systems != nil {
-		o.scan.Dir, o.scan.Progress = dir, progress
-		measured, err := scan.Run(ctx, o.scan)
-		if err != nil {
-			return r, fmt.Errorf("measure scans: %w", err)
-		}
-		r.Scan = &measured
-	}
-	if o.programs.Rounds > 0 {
-		o.programs.Dir, o.programs.Progress = dir, progress
-		measured, err := programs.Run(ctx, o.programs)
-		if err != nil {
-			return r, fmt.Errorf("measure programs: %w", err)
-		}
-		r.Programs = &measured
+		r.tables = append(r.tables, m.Tables()...)
 	}
 	return r, nil
 }

@@ -15,13 +15,16 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/aggregate"
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
 	"github.com/bellwether-compute/bellwether/bench/peers/programs"
+	"github.com/bellwether-compute/bellwether/bench/peers/report"
 	"github.com/bellwether-compute/bellwether/bench/peers/scan"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
 
-// options contains the parsed flags. A benchmark without selected systems is not run.
+// options contains the parsed flags.
 type options struct {
 	format     string
+	setup      report.Setup // setup of all benchmarks
+	run        []benchmark  // selected benchmarks
 	throughput throughput.Config
 	failover   failover.Config
 	aggregate  aggregate.Config
@@ -40,7 +43,8 @@ parallel, Python, g++ and clang for programs, unless -system selects systems wit
 
 `
 
-func parse(args []string, errs io.Writer) (o options, err error) {
+func parse(args []string, errs io.Writer) (o *options, err error) {
+	o = new(options)
 	var (
 		flags   = flag.NewFlagSet("peers", flag.ContinueOnError)
 		program string
@@ -66,33 +70,13 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 	flags.Uint64Var(&t.Same, "same", 10_000, "throughput: measure this number of empty tasks; 0: do not")
 	flags.DurationVar(&t.Busy, "busy", 4*time.Second, "throughput: simulated tasks keep all slots busy for about this time")
 	t.BusyTasks = []uint64{1_000, 10_000}
-	flags.Func("busy-tasks", "throughput: `numbers` of tasks into which that is cut, separated by commas (default 1000,10000); 0: do not measure it", func(s string) error {
-		t.BusyTasks = nil
-		for word := range strings.SplitSeq(s, ",") {
-			n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 32)
-			if err != nil {
-				return errors.New("want whole numbers separated by commas")
-			}
-			if n > 0 {
-				t.BusyTasks = append(t.BusyTasks, n)
-			}
-		}
-		return nil
-	})
+	numbers(flags, "busy-tasks", "throughput: `numbers` of tasks into which that is cut, separated by commas (default 1000,10000); 0: do not measure it",
+		"whole numbers", &t.BusyTasks, func(n uint64) bool { return n < 1<<32 })
 	flags.IntVar(&f.Kills, "kills", 4, "failover: kills per system and round")
 	flags.IntVar(&a.Workers, "workers", 4, "aggregate: worker processes")
 	a.Sizes = []uint64{8_000, 80_000, 800_000, 8_000_000, 80_000_000, 160_000_000}
-	flags.Func("sizes", "aggregate: sizes of a vector in `bytes`, separated by commas (default 8000,80000,800000,8000000,80000000,160000000)", func(s string) error {
-		a.Sizes = nil
-		for word := range strings.SplitSeq(s, ",") {
-			n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 31)
-			if err != nil || n == 0 || n%8 != 0 {
-				return errors.New("want multiples of 8 separated by commas")
-			}
-			a.Sizes = append(a.Sizes, n)
-		}
-		return nil
-	})
+	numbers(flags, "sizes", "aggregate: sizes of a vector in `bytes`, separated by commas (default 8000,80000,800000,8000000,80000000,160000000)",
+		"multiples of 8", &a.Sizes, func(n uint64) bool { return n > 0 && n%8 == 0 && n < 1<<31 })
 	flags.Uint64Var(&a.Total, "total", 8_000_000_000, "aggregate: bytes of all vectors of one size")
 	flags.Uint64Var(&a.Least, "least", 64, "aggregate: the least number of vectors of one size")
 	flags.Uint64Var(&o.scan.Rows, "rows", 100_000_000, "scan: rows of the file, about 17 bytes each")
@@ -110,42 +94,40 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 	if flags.NArg() != 1 {
 		return o, fmt.Errorf("want one of throughput, failover, aggregate, scan, programs and all, got %q", flags.Args())
 	}
-	t.Rounds, f.Rounds, a.Rounds, o.scan.Rounds = rounds, rounds, rounds, rounds
+	o.setup.Rounds = rounds
 	if err := o.check(); err != nil {
 		return o, err
 	}
 	if err := o.choose(flags.Arg(0), systems); err != nil {
 		return o, err
 	}
-	if program, err = find(program); err != nil {
-		return o, err
-	}
-	t.Program, f.Program, a.Program, o.scan.Program, o.programs.Program = program, program, program, program, program
-	return o, nil
+	o.setup.Program, err = find(program)
+	return o, err
 }
 
-func names() (all []string) {
-	for _, s := range throughput.Systems() {
-		all = append(all, s.Name)
-	}
-	for _, s := range failover.Systems() {
-		all = append(all, s.Name)
-	}
-	for _, s := range aggregate.Systems() {
-		all = append(all, s.Name)
-	}
-	for _, s := range scan.Systems() {
-		all = append(all, s.Name)
-	}
-	return all
+// numbers defines a flag that takes numbers separated by commas, and drops zeros.
+func numbers(flags *flag.FlagSet, name, help, want string, into *[]uint64, ok func(uint64) bool) {
+	flags.Func(name, help, func(s string) error {
+		*into = nil
+		for word := range strings.SplitSeq(s, ",") {
+			n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 64)
+			if err != nil || !ok(n) {
+				return fmt.Errorf("want %s separated by commas", want)
+			}
+			if n > 0 {
+				*into = append(*into, n)
+			}
+		}
+		return nil
+	})
 }
 
-func (o options) check() error {
+func (o *options) check() error {
 	for _, n := range []struct {
 		name        string
 		value, most int
 	}{
-		{"rounds", o.throughput.Rounds, 1000},
+		{"rounds", o.setup.Rounds, 1000},
 		{"processes", o.throughput.Processes, 64},
 		{"slots", o.throughput.Slots, 64},
 		{"kills", o.failover.Kills, 1000},
@@ -179,45 +161,21 @@ func (o options) check() error {
 	return nil
 }
 
+// choose selects the benchmarks and the systems with the given names, or all systems if named is empty.
 func (o *options) choose(what string, named []string) error {
-	chosen := func(name string) bool { return len(named) == 0 || slices.Contains(named, name) }
-	switch what {
-	case "throughput", "failover", "aggregate", "scan", "programs", "all":
-	default:
+	known := what == "all"
+	for _, b := range o.benchmarks() {
+		if what == b.name || what == "all" {
+			known = true
+			if b.choose(named) {
+				o.run = append(o.run, b)
+			}
+		}
+	}
+	switch {
+	case !known:
 		return fmt.Errorf("want throughput, failover, aggregate, scan, programs or all, got %q", what)
-	}
-	if what == "throughput" || what == "all" {
-		for _, s := range throughput.Systems() {
-			if chosen(s.Name) {
-				o.throughput.Systems = append(o.throughput.Systems, s)
-			}
-		}
-	}
-	if what == "failover" || what == "all" {
-		for _, s := range failover.Systems() {
-			if chosen(s.Name) {
-				o.failover.Systems = append(o.failover.Systems, s)
-			}
-		}
-	}
-	if what == "aggregate" || what == "all" {
-		for _, s := range aggregate.Systems() {
-			if chosen(s.Name) {
-				o.aggregate.Systems = append(o.aggregate.Systems, s)
-			}
-		}
-	}
-	if what == "scan" || what == "all" {
-		for _, s := range scan.Systems() {
-			if chosen(s.Name) {
-				o.scan.Systems = append(o.scan.Systems, s)
-			}
-		}
-	}
-	if (what == "programs" || what == "all") && len(named) == 0 {
-		o.programs.Rounds = o.throughput.Rounds
-	}
-	if o.programs.Rounds == 0 && o.throughput.Systems == nil && o.failover.Systems == nil && o.aggregate.Systems == nil && o.scan.Systems == nil {
+	case o.run == nil:
 		return fmt.Errorf("%s does not measure any of the selected systems", what)
 	}
 	return nil

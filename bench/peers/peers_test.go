@@ -120,8 +120,8 @@ func TestMeasuresAndPrints(t *testing.T) {
 }
 
 func TestTablesOfBoth(t *testing.T) {
-	r := results{Throughput: &throughput.Result{}, Failover: &failover.Result{}}
-	if got := len(r.tables()); got != 2 {
+	r := results{tables: slices.Concat(throughput.Result{}.Tables(), failover.Result{}.Tables())}
+	if got := len(r.tables); got != 2 {
 		t.Errorf("got %d tables, want that of the systems and that of failovers", got)
 	}
 	for _, format := range []string{"table", "markdown", "json"} {

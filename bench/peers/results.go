@@ -27,6 +27,8 @@ type results struct {
 	Aggregate  *aggregate.Result  `json:"aggregate,omitempty"`
 	Scan       *scan.Result       `json:"scan,omitempty"`
 	Programs   *programs.Result   `json:"programs,omitempty"`
+
+	tables []report.Table
 }
 
 func newResults() results {
@@ -49,25 +51,6 @@ func commandLine() string {
 	return line
 }
 
-func (r results) tables() (all []report.Table) {
-	if r.Throughput != nil {
-		all = append(all, r.Throughput.Tables()...)
-	}
-	if r.Failover != nil {
-		all = append(all, r.Failover.Tables()...)
-	}
-	if r.Aggregate != nil {
-		all = append(all, r.Aggregate.Tables()...)
-	}
-	if r.Scan != nil {
-		all = append(all, r.Scan.Tables()...)
-	}
-	if r.Programs != nil {
-		all = append(all, r.Programs.Tables()...)
-	}
-	return all
-}
-
 // print writes the results as tables, as a section of a Markdown file, or as JSON with every
 // measurement.
 func (r results) print(w io.Writer, format string) error {
@@ -80,14 +63,14 @@ func (r results) print(w io.Writer, format string) error {
 		if _, err := fmt.Fprintf(w, "Measured %s on %s, by\n\n    $ %s\n\n", r.Began.Format(time.DateOnly), r.Machine, r.Command); err != nil {
 			return err
 		}
-		for _, t := range r.tables() {
+		for _, t := range r.tables {
 			if err := t.Markdown(w); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	for _, t := range r.tables() {
+	for _, t := range r.tables {
 		if err := t.Text(w); err != nil {
 			return err
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/bellwether-compute/bellwether/bench/peers/report"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,8 +30,9 @@ func fake(name, language string, times *[]timed) System {
 func TestTables(t *testing.T) {
 	own, other := []timed{{2, 1, 1.5}, {4, 1, 1.5}, {6, 2, 1.5}}, []timed{{4, 4, 0}, {2, 1, 0}, {3, 1, 0}}
 	r, err := Run(t.Context(), Config{
-		Dir: t.TempDir(), Systems: []System{fake(Bellwether, "Go", &own), fake("Other", "C", &other)},
-		Workers: 4, Rounds: 3, Sizes: []uint64{8e6}, Total: 8e9, Least: 64, Progress: func(string, ...any) {},
+		Setup:   report.Setup{Dir: t.TempDir(), Rounds: 3, Progress: func(string, ...any) {}},
+		Systems: []System{fake(Bellwether, "Go", &own), fake("Other", "C", &other)},
+		Workers: 4, Sizes: []uint64{8e6}, Total: 8e9, Least: 64,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +60,7 @@ func TestTables(t *testing.T) {
 func TestFailuresNameSystemAndShape(t *testing.T) {
 	failing := fake("Failing", "C", nil)
 	failing.run = func(context.Context, *place, Shape) (timed, error) { return timed{}, errors.New("out of order") }
-	_, err := Run(t.Context(), Config{Dir: t.TempDir(), Systems: []System{failing}, Workers: 1, Rounds: 1, Sizes: []uint64{8}, Total: 80})
+	_, err := Run(t.Context(), Config{Setup: report.Setup{Dir: t.TempDir(), Rounds: 1}, Systems: []System{failing}, Workers: 1, Sizes: []uint64{8}, Total: 80})
 	if err == nil || !strings.Contains(err.Error(), "Failing, 10 × 8 B: out of order") {
 		t.Errorf("got %v", err)
 	}

@@ -14,18 +14,12 @@ import (
 
 // Config is the configuration of [Run].
 type Config struct {
-	Program string // path of the bellwether program
-	Dir     string // folder for data, which must exist
+	report.Setup
 	Systems []System
-	Workers int // number of worker processes
-	Rounds  int
-
-	Sizes []uint64 // sizes of a vector in bytes
-	Total uint64   // total number of bytes of all vectors of one size
-	Least uint64   // minimum number of vectors of each size
-
-	// Progress receives progress messages.
-	Progress func(format string, args ...any)
+	Workers int      // number of worker processes
+	Sizes   []uint64 // sizes of a vector in bytes
+	Total   uint64   // total number of bytes of all vectors of one size
+	Least   uint64   // minimum number of vectors of each size
 }
 
 // Shape is a number of vectors, and the size of each vector in bytes.

@@ -1,20 +1,16 @@
 package aggregate
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"syscall"
 
 	"github.com/bellwether-compute/bellwether/bench/peers/fleet"
+	"github.com/bellwether-compute/bellwether/bench/peers/processes"
 	"github.com/bellwether-compute/bellwether/bench/peers/servers"
 )
 
@@ -78,39 +74,9 @@ func (a answer) check(s Shape) error {
 	return nil
 }
 
-// ask runs a command and decodes its output.
-func ask(ctx context.Context, into any, name string, args ...string) error {
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return fmt.Errorf("%w: bench/peers/install installs it", err)
-	}
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // kills the whole process group
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		return fmt.Errorf("run %s: %w: %s", name, err, tail(errs.Bytes()))
-	}
-	if err := json.Unmarshal(out, into); err != nil {
-		return fmt.Errorf("read the output of %s: %w: %.200q", name, err, out)
-	}
-	return nil
-}
-
-// tail returns the last bytes of a text.
-func tail(text []byte) []byte {
-	const most = 2000
-	return bytes.TrimSpace(text[max(0, len(text)-most):])
-}
-
 func sum(ctx context.Context, s Shape, name string, args ...string) (seconds float64, err error) {
 	var a answer
-	if err := ask(ctx, &a, name, args...); err != nil {
+	if err := processes.Ask(ctx, &a, "", name, args...); err != nil {
 		return 0, err
 	}
 	return a.Seconds, a.check(s)
@@ -124,7 +90,7 @@ func runBellwether(ctx context.Context, p *place, s Shape) (t timed, err error) 
 			Cluster float64 `json:"cluster_seconds"`
 		}
 	}
-	err = ask(ctx, &report, p.program, "bench", "aggregate", "-o", "json", "--rounds", "1", "--workers", strconv.Itoa(p.workers),
+	err = processes.Ask(ctx, &report, "", p.program, "bench", "aggregate", "-o", "json", "--rounds", "1", "--workers", strconv.Itoa(p.workers),
 		"--sizes", fmt.Sprint(s.Bytes), "--total", fmt.Sprint(s.Bytes), "--least", fmt.Sprint(s.Partitions))
 	if err == nil && len(report.Points) != 1 {
 		err = fmt.Errorf("bench aggregate printed %d points, want 1", len(report.Points))
@@ -150,11 +116,8 @@ func (p *place) compiled(ctx context.Context) (string, error) {
 	if err := os.WriteFile(source, programC, 0o600); err != nil {
 		return "", err
 	}
-	out, err := exec.CommandContext(ctx, "mpicc", "-O2", "-pthread", "-o", program, source).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("compile for Open MPI: %w: %s", err, tail(out))
-	}
-	return program, nil
+	_, err := processes.Output(ctx, "", "mpicc", "-O2", "-pthread", "-o", program, source)
+	return program, err
 }
 
 func runMPI(ctx context.Context, p *place, s Shape) (t timed, err error) {
@@ -171,15 +134,7 @@ func runMPI(ctx context.Context, p *place, s Shape) (t timed, err error) {
 }
 
 func mpiVersion(ctx context.Context, _ *place) (string, error) {
-	out, err := exec.CommandContext(ctx, "mpirun", "--version").Output()
-	if err != nil {
-		return "", fmt.Errorf("ask Open MPI for its version: %w", err)
-	}
-	words := strings.Fields(string(out))
-	if len(words) < 4 {
-		return "", fmt.Errorf("ask Open MPI for its version: got %q", out)
-	}
-	return "Open MPI " + words[3], nil
+	return processes.Version(ctx, "Open MPI", "mpirun")
 }
 
 // python is the path of Debian's Python, which can import the Python packages of Debian.
@@ -227,7 +182,7 @@ func pythonVersion(of string) func(context.Context, *place) (string, error) {
 			return "", err
 		}
 		var v struct{ Python, NumPy, Dask, Redis string }
-		if err := ask(ctx, &v, python, script, "versions"); err != nil {
+		if err := processes.Ask(ctx, &v, "", python, script, "versions"); err != nil {
 			return "", err
 		}
 		base := fmt.Sprintf("Python %s, NumPy %s", v.Python, v.NumPy)

@@ -2,7 +2,6 @@ package failover
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -94,11 +93,7 @@ func startEtcd(ctx context.Context, dir string) (*processes.Group, string, error
 	return nil, "", err
 }
 
-func beEtcdServer(ctx context.Context, config []byte, tell func(any)) error {
-	var s etcdServer
-	if err := json.Unmarshal(config, &s); err != nil {
-		return fmt.Errorf("read config: %w", err)
-	}
+func beEtcdServer(ctx context.Context, s etcdServer, tell func(any)) error {
 	at := func(port int) []url.URL {
 		return []url.URL{{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}}
 	}
@@ -135,11 +130,7 @@ type etcdCandidate struct {
 	TTL      int    `json:"ttl_s"`
 }
 
-func beEtcdCandidate(ctx context.Context, config []byte, tell func(any)) error {
-	var c etcdCandidate
-	if err := json.Unmarshal(config, &c); err != nil {
-		return fmt.Errorf("read config: %w", err)
-	}
+func beEtcdCandidate(ctx context.Context, c etcdCandidate, tell func(any)) error {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{c.Endpoint}, DialTimeout: etcdPatience, Logger: zap.NewNop()})
 	if err != nil {
 		return fmt.Errorf("connect to etcd: %w", err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench/peers/fleet/fleettest"
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
+	"github.com/bellwether-compute/bellwether/bench/peers/report"
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
 )
 
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 // check kills leaders of one system and checks that the measured times are plausible.
 func check(t *testing.T, s System, kills int) Result {
 	t.Helper()
-	cfg := Config{Dir: t.TempDir(), Systems: []System{s}, Rounds: 1, Kills: kills, Progress: t.Logf}
+	cfg := Config{Setup: report.Setup{Dir: t.TempDir(), Rounds: 1, Progress: t.Logf}, Systems: []System{s}, Kills: kills}
 	if strings.HasPrefix(s.Name, "Bellwether") {
 		cfg.Program = fleettest.Program(t)
 	}
@@ -115,7 +116,7 @@ func TestCandidateThatFailsIsAnError(t *testing.T) {
 func TestCancelledRunStops(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	cfg := Config{Dir: t.TempDir(), Systems: []System{named(t, "hashicorp/raft")}, Rounds: 5, Kills: 1}
+	cfg := Config{Setup: report.Setup{Dir: t.TempDir(), Rounds: 5}, Systems: []System{named(t, "hashicorp/raft")}, Kills: 1}
 	cfg.Progress = func(string, ...any) { cancel() }
 	result, err := Run(ctx, cfg)
 	if !errors.Is(err, context.Canceled) || len(result.Systems[0].Millis) != 1 {

@@ -2,7 +2,6 @@ package failover
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -52,11 +51,7 @@ type leaseCandidate struct {
 	Name       string `json:"name"`
 }
 
-func beLeaseCandidate(ctx context.Context, config []byte, tell func(any)) error {
-	var c leaseCandidate
-	if err := json.Unmarshal(config, &c); err != nil {
-		return fmt.Errorf("read config: %w", err)
-	}
+func beLeaseCandidate(ctx context.Context, c leaseCandidate, tell func(any)) error {
 	a, err := account.Open(account.Config{ConnectionString: c.Connection})
 	if err != nil {
 		return err

@@ -17,13 +17,9 @@ import (
 
 // Config is the configuration of [Run].
 type Config struct {
-	Program string // path of the bellwether program
-	Dir     string // folder for data, which must exist
+	report.Setup
 	Systems []System
-	Rounds  int
 	Kills   int // number of times that each leader is killed per system and round
-	// Progress receives progress messages.
-	Progress func(format string, args ...any)
 }
 
 // Result contains all measurements.
@@ -51,7 +47,8 @@ func Systems() []System {
 // Roles returns the roles of processes that this package starts.
 func Roles() map[string]processes.Role {
 	return map[string]processes.Role{
-		raftRole: beRaft, etcdServerRole: beEtcdServer, etcdRole: beEtcdCandidate, leaseRole: beLeaseCandidate,
+		raftRole: processes.RoleOf(beRaft), etcdServerRole: processes.RoleOf(beEtcdServer),
+		etcdRole: processes.RoleOf(beEtcdCandidate), leaseRole: processes.RoleOf(beLeaseCandidate),
 	}
 }
 

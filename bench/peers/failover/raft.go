@@ -2,7 +2,6 @@ package failover
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -62,11 +61,7 @@ type raftNode struct {
 
 const raftTimeout = 5 * time.Second
 
-func beRaft(ctx context.Context, config []byte, tell func(any)) error {
-	var node raftNode
-	if err := json.Unmarshal(config, &node); err != nil {
-		return fmt.Errorf("read config: %w", err)
-	}
+func beRaft(ctx context.Context, node raftNode, tell func(any)) error {
 	r, err := node.open()
 	if err != nil {
 		return err

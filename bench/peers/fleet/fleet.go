@@ -3,13 +3,11 @@
 package fleet
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
@@ -89,15 +87,8 @@ func (f *Fleet) NATS() string { return f.server.URL() }
 // Ask runs a command of the bellwether program and decodes its output into answer.
 func (f *Fleet) Ask(ctx context.Context, answer any, args ...string) error {
 	args = slices.Concat(args, []string{"-o", "json", "--nats", f.server.URL(), "--reply-timeout", "20s"}, f.flags)
-	cmd := exec.CommandContext(ctx, f.cfg.Program, args...)
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		return fmt.Errorf("bellwether %s: %w: %s", args[0], err, bytes.TrimSpace(errs.Bytes()))
-	}
-	if err := json.Unmarshal(out, answer); err != nil {
-		return fmt.Errorf("read answer of bellwether %s: %w", args[0], err)
+	if err := processes.Ask(ctx, answer, "", f.cfg.Program, args...); err != nil {
+		return fmt.Errorf("bellwether %s: %w", args[0], err)
 	}
 	return nil
 }
@@ -214,13 +205,7 @@ func submit(job string, params []string, more ...string) []string {
 
 // Version returns the version of the program.
 func Version(ctx context.Context, program string) (string, error) {
-	out, err := exec.CommandContext(ctx, program, "version", "-o", "json").Output()
-	if err != nil {
-		return "", fmt.Errorf("ask %s for its version: %w", program, err)
-	}
 	var answer struct{ Version string }
-	if err := json.Unmarshal(out, &answer); err != nil {
-		return "", fmt.Errorf("read version of %s: %w", program, err)
-	}
-	return "Bellwether " + answer.Version, nil
+	err := processes.Ask(ctx, &answer, "", program, "version", "-o", "json")
+	return "Bellwether " + answer.Version, err
 }

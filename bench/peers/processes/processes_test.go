@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,34 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
 )
+
+func TestOutputAndVersion(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	for printed, want := range map[string]string{
+		"mpirun (Open MPI) 4.1.4\n\nReport bugs to":                  "Product 4.1.4",
+		"postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)":       "Product 15.14",
+		"Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0": "Product 7.0.15",
+	} {
+		if err := os.WriteFile(program, []byte("#!/bin/sh\necho '"+printed+"'\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := processes.Version(t.Context(), "Product", program); err != nil || got != want {
+			t.Errorf("%s: got %q, %v", printed, got, err)
+		}
+	}
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho none\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := processes.Version(t.Context(), "Product", program); err == nil || !strings.Contains(err.Error(), "Product for its version") {
+		t.Errorf("no version: %v", err)
+	}
+	if _, err := processes.Output(t.Context(), "", "sh", "-c", "echo lost >&2; exit 3"); err == nil || !strings.Contains(err.Error(), "exit status 3: lost") {
+		t.Errorf("got %v", err)
+	}
+	if err := processes.Ask(t.Context(), new(int), "", "echo", "x"); err == nil {
+		t.Error("a text counts as JSON")
+	}
+}
 
 func TestMain(m *testing.M) {
 	processes.Main(map[string]processes.Role{

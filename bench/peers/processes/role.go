@@ -15,6 +15,17 @@ import (
 // the parent process.
 type Role func(ctx context.Context, config []byte, tell func(any)) error
 
+// RoleOf returns the role of a function that takes a decoded configuration.
+func RoleOf[C any](run func(ctx context.Context, config C, tell func(any)) error) Role {
+	return func(ctx context.Context, data []byte, tell func(any)) error {
+		var config C
+		if err := json.Unmarshal(data, &config); err != nil {
+			return fmt.Errorf("read config: %w", err)
+		}
+		return run(ctx, config, tell)
+	}
+}
+
 // begin is the argument that precedes the role and its configuration.
 const begin = "be"
 

@@ -12,8 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/bellwether-compute/bellwether/bench/peers/processes"
 )
 
 //go:embed source
@@ -136,19 +137,15 @@ func (e entry) run(ctx context.Context, saved string) (seconds float64, output [
 	if err := os.RemoveAll(saved); err != nil {
 		return 0, nil, err
 	}
-	cmd := exec.CommandContext(ctx, e.command[0], e.command[1:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
 	begin := time.Now()
-	if err := cmd.Run(); err != nil {
-		return 0, nil, errors.Join(fmt.Errorf("run %q: %w: %.2000s", e.command, err, errs.Bytes()), ctx.Err())
+	out, err := processes.Output(ctx, "", e.command[0], e.command[1:]...)
+	if err != nil {
+		return 0, nil, err
 	}
 	seconds = time.Since(begin).Seconds()
 	output, err = os.ReadFile(saved)
 	if errors.Is(err, os.ErrNotExist) { // the command is not Bellwether
-		return seconds, out.Bytes(), nil
+		return seconds, out, nil
 	}
 	return seconds, output, err
 }

@@ -13,13 +13,8 @@ import (
 
 // Config is the configuration of [Run].
 type Config struct {
-	Program string // path of the bellwether program
-	Dir     string // folder for data, which must exist
-	Rounds  int    // 0: measure nothing
-	Text    int64  // bytes of the text whose words are counted
-
-	// Progress receives progress messages.
-	Progress func(format string, args ...any)
+	report.Setup
+	Text int64 // bytes of the text whose words are counted
 }
 
 // Result contains all measurements.

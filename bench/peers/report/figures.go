@@ -1,4 +1,5 @@
-// Package report formats repeated measurements as tables of text, Markdown and JSON.
+// Package report describes repeated measurements, and formats them as tables of text, Markdown and
+// JSON.
 package report
 
 import "github.com/bellwether-compute/bellwether/bench"

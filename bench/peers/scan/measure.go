@@ -18,14 +18,9 @@ import (
 
 // Config is the configuration of [Run].
 type Config struct {
-	Program string // path of the bellwether program
-	Dir     string // folder for data, which must exist
+	report.Setup
 	Systems []System
-	Rounds  int
 	Rows    uint64 // number of rows of the CSV file, of about 17 bytes each; the Parquet file has half as many rows
-
-	// Progress receives progress messages.
-	Progress func(format string, args ...any)
 }
 
 // Result contains all measurements.

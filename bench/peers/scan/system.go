@@ -1,21 +1,18 @@
 package scan
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/bench/peers/fleet"
+	"github.com/bellwether-compute/bellwether/bench/peers/processes"
 )
 
 //go:embed programs/duckdb.mjs
@@ -64,33 +61,10 @@ func (t table) equal(want table) error {
 	return nil
 }
 
-// ask runs a command and decodes its output.
-func ask(ctx context.Context, into any, dir, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // kills the whole process group
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		const most = 2000
-		text := errs.Bytes()
-		return fmt.Errorf("run %s: %w: %s", name, err, bytes.TrimSpace(text[max(0, len(text)-most):]))
-	}
-	if into == nil {
-		return nil
-	}
-	if err := json.Unmarshal(out, into); err != nil {
-		return fmt.Errorf("read the output of %s: %w: %.200q", name, err, out)
-	}
-	return nil
-}
-
 func runBellwether(ctx context.Context, p *place, file string) (seconds float64, got table, err error) {
 	var answer struct{ Result struct{ Rows [][4]any } }
 	began := time.Now()
-	err = ask(ctx, &answer, p.dir, p.program, "run", "scan", "-o", "json", "--slots", p.threads, "-p", "input="+file, "-p", "delimiter=;",
+	err = processes.Ask(ctx, &answer, p.dir, p.program, "run", "scan", "-o", "json", "--slots", p.threads, "-p", "input="+file, "-p", "delimiter=;",
 		"-p", "by=station", "-p", "aggregate=min(temperature),mean(temperature),max(temperature)")
 	if err != nil {
 		return 0, nil, err
@@ -126,7 +100,7 @@ func installDuckDB(ctx context.Context, p *place) (script string, err error) {
 	if _, err := os.Stat(script); err == nil {
 		return script, nil
 	}
-	if err := ask(ctx, nil, p.dir, "npm", "install", "--prefix", p.dir, "--no-audit", "--no-fund", duckDB); err != nil {
+	if _, err := processes.Output(ctx, p.dir, "npm", "install", "--prefix", p.dir, "--no-audit", "--no-fund", duckDB); err != nil {
 		return "", err
 	}
 	return script, os.WriteFile(script, programDuckDB, 0o600)
@@ -138,7 +112,7 @@ func duckDBVersion(ctx context.Context, p *place) (string, error) {
 		return "", err
 	}
 	var v struct{ Version string }
-	err = ask(ctx, &v, p.dir, "node", script, "version")
+	err = processes.Ask(ctx, &v, p.dir, "node", script, "version")
 	return "DuckDB " + v.Version, err
 }
 
@@ -151,7 +125,7 @@ func runDuckDB(ctx context.Context, p *place, file string) (seconds float64, got
 		Seconds float64
 		Rows    [][4]any
 	}
-	if err := ask(ctx, &answer, p.dir, "node", script, filepath.Ext(file)[1:], file, p.threads); err != nil {
+	if err := processes.Ask(ctx, &answer, p.dir, "node", script, filepath.Ext(file)[1:], file, p.threads); err != nil {
 		return 0, nil, err
 	}
 	got, err = tableOf(answer.Rows)
@@ -164,5 +138,6 @@ func writeParquet(ctx context.Context, p *place, csv, parquet string, rows uint6
 	if err != nil {
 		return err
 	}
-	return ask(ctx, nil, p.dir, "node", script, "write", csv, p.threads, strconv.FormatUint(rows, 10), parquet)
+	_, err = processes.Output(ctx, p.dir, "node", script, "write", csv, p.threads, strconv.FormatUint(rows, 10), parquet)
+	return err
 }

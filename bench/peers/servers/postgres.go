@@ -163,13 +163,5 @@ func PostgresVersion(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "--version").Output()
-	if err != nil {
-		return "", fmt.Errorf("ask PostgreSQL for its version: %w", err)
-	}
-	words := strings.Fields(string(out))
-	if len(words) < 3 {
-		return "", fmt.Errorf("ask PostgreSQL for its version: got %q", out)
-	}
-	return "PostgreSQL " + words[2], nil
+	return processes.Version(ctx, "PostgreSQL", filepath.Join(bin, "postgres"))
 }

@@ -66,16 +66,7 @@ func RedisVersion(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
-	if err != nil {
-		return "", fmt.Errorf("ask Redis for its version: %w", err)
-	}
-	for word := range strings.FieldsSeq(string(out)) {
-		if version, found := strings.CutPrefix(word, "v="); found {
-			return "Redis " + version, nil
-		}
-	}
-	return "", fmt.Errorf("ask Redis for its version: got %q", out)
+	return processes.Version(ctx, "Redis", path)
 }
 
 func pingRedis(ctx context.Context, address string) error {

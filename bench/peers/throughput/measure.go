@@ -8,17 +8,16 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/bench/peers/report"
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
 
 // Config is the configuration of [Run].
 type Config struct {
-	Program   string // path of the bellwether program
-	Dir       string // folder for data, which must exist
+	report.Setup
 	Systems   []System
 	Processes int
 	Slots     int
-	Rounds    int
 	// For is the approximate duration of a run with empty tasks. Each system executes as many tasks
 	// as it can in the time For. If For is 0, there is no run with empty tasks.
 	For time.Duration
@@ -29,8 +28,6 @@ type Config struct {
 	// contains the numbers of simulated tasks, each of which is measured.
 	Busy      time.Duration
 	BusyTasks []uint64
-	// Progress receives progress messages.
-	Progress func(format string, args ...any)
 }
 
 // tryFor is the shortest time for which a setting is tried and a system is measured. A shorter run

@@ -3,7 +3,6 @@ package throughput
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -148,7 +147,7 @@ const Consumer = "consumer"
 
 // Roles returns the roles of processes that this package starts.
 func Roles() map[string]processes.Role {
-	return map[string]processes.Role{Consumer: beConsumer}
+	return map[string]processes.Role{Consumer: processes.RoleOf(beConsumer)}
 }
 
 // told is a message from a worker process. A process sends its first message when it is ready.
@@ -163,11 +162,7 @@ const (
 	tellEvery = 20 * time.Millisecond
 )
 
-func beConsumer(ctx context.Context, config []byte, tell func(any)) error {
-	var c consumption
-	if err := json.Unmarshal(config, &c); err != nil {
-		return fmt.Errorf("read config: %w", err)
-	}
+func beConsumer(ctx context.Context, c consumption, tell func(any)) error {
 	take, found := consumers[c.Queue]
 	if !found {
 		return fmt.Errorf("there is no queue %q", c.Queue)

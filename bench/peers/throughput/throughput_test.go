@@ -13,6 +13,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench/peers/fleet/fleettest"
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
+	"github.com/bellwether-compute/bellwether/bench/peers/report"
 	"github.com/bellwether-compute/bellwether/bench/peers/servers"
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
@@ -49,8 +50,8 @@ func small(t *testing.T, systems ...System) Config {
 		}
 	}
 	return Config{
-		Dir: place(t), Systems: systems, Processes: 2, Slots: 2, Rounds: 1,
-		Same: 300, Busy: 20 * time.Millisecond, BusyTasks: []uint64{40}, Progress: t.Logf,
+		Setup: report.Setup{Dir: place(t), Rounds: 1, Progress: t.Logf}, Systems: systems, Processes: 2, Slots: 2,
+		Same: 300, Busy: 20 * time.Millisecond, BusyTasks: []uint64{40},
 	}
 }
 
