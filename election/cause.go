@@ -1,38 +1,15 @@
 package election
 
-import (
-	"errors"
-	"fmt"
-)
+import "github.com/bellwether-compute/bellwether/election/machine"
 
 // Cause is the reason why a term began.
-type Cause string
+type Cause = machine.Cause
 
 const (
-	First    Cause = "first"    // the lease was never held before
-	Free     Cause = "free"     // the lease was free when the process read the record
-	Expired  Cause = "expired"  // the process waited until the lease expired
-	Died     Cause = "died"     // the previous leader's process had died
-	Silent   Cause = "silent"   // the previous leader gave no sign of life for too long
-	Handover Cause = "handover" // the previous leader chose this worker
+	First    = machine.First    // the lease was never held before
+	Free     = machine.Free     // the lease was free when the process read the record
+	Expired  = machine.Expired  // the process waited until the lease expired
+	Died     = machine.Died     // the previous leader's process had died
+	Silent   = machine.Silent   // the previous leader gave no sign of life for too long
+	Handover = machine.Handover // the previous leader chose this worker
 )
-
-// Crashed reports whether the previous leader ended without releasing the lease: its process died,
-// or its lease expired.
-func (c Cause) Crashed() bool { return c == Died || c == Expired }
-
-// Causes lists all causes.
-var Causes = []Cause{First, Free, Expired, Died, Silent, Handover}
-
-// ErrDeposed is wrapped by the cause of a leadership's context (see [context.Cause]) if the
-// leadership ends before the leading function returns.
-var ErrDeposed = errors.New("no longer the leader")
-
-// A leadership ends early for one of the following reasons, or because of a higher epoch.
-var (
-	errLost    = fmt.Errorf("%w: another process holds the lease", ErrDeposed)
-	errExpired = fmt.Errorf("%w: the lease could not be renewed in time", ErrDeposed)
-	errStalled = fmt.Errorf("%w: the leading loop hangs", ErrDeposed)
-)
-
-func higherEpoch(epoch uint64) error { return fmt.Errorf("%w: epoch %d was seen", ErrDeposed, epoch) }

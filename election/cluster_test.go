@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/machine"
 	"github.com/bellwether-compute/bellwether/election/memlease"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -49,7 +50,7 @@ type leadership struct {
 type process struct {
 	*cluster
 	id       string
-	events   chan election.Event
+	events   chan machine.Event
 	cancel   context.CancelFunc
 	exited   chan struct{}
 	stepDown chan string // makes the leading function return with this successor
@@ -77,7 +78,7 @@ func (c *cluster) join(id string) *process {
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &process{
 		cluster: c, id: id, cancel: cancel,
-		events:   make(chan election.Event, 4096),
+		events:   make(chan machine.Event, 4096),
 		exited:   make(chan struct{}),
 		stepDown: make(chan string, 1),
 		fail:     make(chan error, 1),
@@ -220,7 +221,7 @@ func (m *process) lead(ctx context.Context, term *election.Term) (successor stri
 		if !dead && !hangs {
 			term.Beat()
 			if n%10 == 0 {
-				m.broadcast(election.BeaconHeard{Beacon: wire.Beacon{
+				m.broadcast(machine.BeaconHeard{Beacon: wire.Beacon{
 					Epoch: term.Epoch, Worker: m.id, LeaseID: term.Record.LeaseID, Workers: m.size(), Next: 500 * time.Millisecond,
 				}})
 			}
@@ -255,7 +256,7 @@ func (c *cluster) size() int {
 }
 
 // broadcast delivers an event to all connected processes, including the sender.
-func (m *process) broadcast(event election.Event) {
+func (m *process) broadcast(event machine.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.dead || m.disconnected {
@@ -267,7 +268,7 @@ func (m *process) broadcast(event election.Event) {
 }
 
 // deliver sends an event to a process after the latency. The caller of deliver must hold the mutex.
-func (m *process) deliver(to *process, event election.Event) {
+func (m *process) deliver(to *process, event machine.Event) {
 	if to.dead || to.disconnected {
 		return
 	}
@@ -275,13 +276,13 @@ func (m *process) deliver(to *process, event election.Event) {
 }
 
 // Events, SendSuspicion, Ping and Offer implement election.Peers.
-func (m *process) Events() <-chan election.Event {
+func (m *process) Events() <-chan machine.Event {
 	m.awaitResume()
 	return m.events
 }
 
 func (m *process) SendSuspicion(epoch uint64) {
-	m.broadcast(election.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: epoch, Worker: m.id}})
+	m.broadcast(machine.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: epoch, Worker: m.id}})
 }
 
 func (m *process) Ping(ctx context.Context, epoch uint64) error {
@@ -315,20 +316,20 @@ func (m *process) Offer(ctx context.Context, worker string, offer wire.Offer) er
 	if i < 0 || m.dead {
 		return election.ErrNoResponders
 	}
-	m.deliver(m.processes[i], election.OfferReceived{Offer: offer})
+	m.deliver(m.processes[i], machine.OfferReceived{Offer: offer})
 	return ctx.Err()
 }
 
 // disconnect cuts the process off from its peers but not from storage.
 func (m *process) disconnect() {
 	m.set(func() { m.disconnected = true })
-	m.events <- election.Disconnected{}
+	m.events <- machine.Disconnected{}
 }
 
 // reconnect reverses disconnect.
 func (m *process) reconnect() {
 	m.set(func() { m.disconnected = false })
-	m.events <- election.Reconnected{}
+	m.events <- machine.Reconnected{}
 }
 
 // history returns all terms so far, in order.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 )
 
 // Announcer is an optional interface of a [Peers]. An Announcer sends beacons and answers pings
@@ -43,8 +42,9 @@ func Hold(ctx context.Context, lease Lease, peers Peers, cfg Config, work func(c
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	h := &holder{peers: peers, beatEvery: cfg.withDefaults().RenewEvery / 10, work: work, stop: stop}
-	if err := Run(running, lease, peers, cfg, h.lead); err != nil {
+	h := &holder{peers: peers, work: work, stop: stop}
+	s := shell{lease: lease, peers: peers, leadFunc: h.lead, beatless: true}
+	if err := s.elect(running, cfg); err != nil {
 		return err
 	}
 	if !h.finished {
@@ -54,14 +54,13 @@ func Hold(ctx context.Context, lease Lease, peers Peers, cfg Config, work func(c
 }
 
 // holder runs work in the leading function. Only one goroutine at a time runs the leading function,
-// and Run returns after the last call has returned.
+// and the election ends after the last call has returned.
 type holder struct {
-	peers     Peers
-	beatEvery time.Duration
-	work      func(context.Context, *Term) error
-	stop      context.CancelFunc // ends Run
-	finished  bool               // work must not run again
-	err       error              // the error that work returned
+	peers    Peers
+	work     func(context.Context, *Term) error
+	stop     context.CancelFunc // ends the election
+	finished bool               // work must not run again
+	err      error              // the error that work returned
 }
 
 func (h *holder) lead(leaseCtx context.Context, term *Term) (successor string, err error) {
@@ -69,7 +68,6 @@ func (h *holder) lead(leaseCtx context.Context, term *Term) (successor string, e
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel(nil)
-	running.Go(func() { beatUntilDone(ctx, term, h.beatEvery) })
 	if a, ok := h.peers.(Announcer); ok {
 		running.Go(func() {
 			if err := a.Announce(ctx, term); err != nil {
@@ -86,7 +84,7 @@ func (h *holder) lead(leaseCtx context.Context, term *Term) (successor string, e
 	})
 	err = h.work(ctx, term)
 	if err != nil && leaseCtx.Err() != nil {
-		return "", err // the lease was lost, so Run waits for the lease again
+		return "", err // the lease was lost, so this process waits for the lease again
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -94,17 +92,4 @@ func (h *holder) lead(leaseCtx context.Context, term *Term) (successor string, e
 	h.finished, h.err = true, err
 	h.stop()
 	return "", nil
-}
-
-func beatUntilDone(ctx context.Context, term *Term, every time.Duration) {
-	turn := time.NewTicker(every)
-	defer turn.Stop()
-	for {
-		term.Beat()
-		select {
-		case <-turn.C:
-		case <-ctx.Done():
-			return
-		}
-	}
 }

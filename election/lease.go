@@ -1,6 +1,17 @@
 package election
 
-import "context"
+import (
+	"context"
+
+	"github.com/bellwether-compute/bellwether/election/machine"
+)
+
+// Record says which process holds the lease, or held it last. The zero Record means that the lease
+// was never held. See [machine.Record] for the fields.
+type Record = machine.Record
+
+// Claim is one attempt to become the holder. See [machine.Claim] for the fields.
+type Claim = machine.Claim
 
 // Lease is a mutual exclusion record in storage. A Lease excludes other processes only for a
 // limited time, so it merely decides which process tries to lead. Safety rests on the epoch, not on

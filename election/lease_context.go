@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/bellwether-compute/bellwether/election/machine"
 )
 
 // leaseContext is the context of a leadership. Each renewal of the lease extends the context's
@@ -22,7 +24,7 @@ type leaseContext struct {
 // values of ctx but does not end when ctx ends. The caller must call end.
 func newLeaseContext(ctx context.Context, deadline time.Time) *leaseContext {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	c := &leaseContext{Context: inner, cancel: cancel, deadline: deadline, cause: errExpired}
+	c := &leaseContext{Context: inner, cancel: cancel, deadline: deadline, cause: machine.ErrExpired}
 	c.timer = time.AfterFunc(time.Until(deadline), func() { _ = c.Err() })
 	return c
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/bellwether-compute/bellwether/election/machine"
 )
 
 func TestLeaseContextIsExtended(t *testing.T) {
@@ -23,7 +25,7 @@ func TestLeaseContextIsExtended(t *testing.T) {
 		if took := time.Since(start); took != 19*time.Second {
 			t.Errorf("the context ended after %v, want 19s", took)
 		}
-		if lease.Err() == nil || !errors.Is(context.Cause(lease), errExpired) || !errors.Is(context.Cause(child), ErrDeposed) {
+		if lease.Err() == nil || !errors.Is(context.Cause(lease), machine.ErrExpired) || !errors.Is(context.Cause(child), ErrDeposed) {
 			t.Errorf("it ended with %v and %v", lease.Err(), context.Cause(lease))
 		}
 		lease.extend(time.Now().Add(time.Hour))
@@ -39,7 +41,8 @@ func TestLeaseContextWithoutTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lease := newLeaseContext(t.Context(), time.Now().Add(10*time.Second))
 		lease.timer.Stop()
-		lease.setCause(errStalled)
+		stalled := errors.New("stalled")
+		lease.setCause(stalled)
 		time.Sleep(time.Minute)
 		select {
 		case <-lease.Done():
@@ -52,7 +55,7 @@ func TestLeaseContextWithoutTimer(t *testing.T) {
 			t.Fatal("the context lives after its deadline")
 		}
 		<-lease.Done()
-		if !errors.Is(context.Cause(lease), errStalled) {
+		if !errors.Is(context.Cause(lease), stalled) {
 			t.Errorf("the cause is %v", context.Cause(lease))
 		}
 	})
@@ -66,9 +69,10 @@ func TestLeaseContextOutlivesItsParent(t *testing.T) {
 	if lease.Err() != nil || lease.Value(key{}) != 1 {
 		t.Errorf("got error %v, value %v", lease.Err(), lease.Value(key{}))
 	}
-	lease.end(errLost)
-	lease.end(errExpired)
-	if !errors.Is(context.Cause(lease), errLost) {
+	lost := errors.New("lost")
+	lease.end(lost)
+	lease.end(machine.ErrExpired)
+	if !errors.Is(context.Cause(lease), lost) {
 		t.Errorf("the cause is %v, want the first", context.Cause(lease))
 	}
 }

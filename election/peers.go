@@ -3,6 +3,7 @@ package election
 import (
 	"context"
 
+	"github.com/bellwether-compute/bellwether/election/machine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -21,5 +22,5 @@ type Peers interface {
 	Offer(ctx context.Context, worker string, offer wire.Offer) error
 	// Events returns the channel of received events, in order. Every call returns the
 	// same channel, which is buffered and never closed.
-	Events() <-chan Event
+	Events() <-chan machine.Event
 }

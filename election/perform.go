@@ -5,26 +5,28 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/bellwether-compute/bellwether/election/machine"
 )
 
 // perform starts an action of the machine.
-func (s *shell) perform(action Action) {
+func (s *shell) perform(action machine.Action) {
 	switch a := action.(type) {
-	case Ping:
+	case machine.Ping:
 		s.ask(s.calls, a.Question, func(ctx context.Context) (Record, error) {
 			return Record{}, s.peers.Ping(ctx, a.Epoch)
 		})
-	case Read:
+	case machine.Read:
 		s.ask(s.calls, a.Question, s.lease.Read)
-	case Acquire:
+	case machine.Acquire:
 		s.ask(s.calls, a.Question, func(ctx context.Context) (Record, error) {
 			return s.lease.Acquire(ctx, a.Claim)
 		})
-	case Renew:
+	case machine.Renew:
 		s.ask(s.leaseCtx, a.Question, func(ctx context.Context) (Record, error) {
 			return Record{}, s.lease.Renew(ctx, a.Held)
 		})
-	case Transfer:
+	case machine.Transfer:
 		s.ask(s.calls, a.Question, func(ctx context.Context) (Record, error) {
 			to, ok := s.lease.(Transferrer)
 			if !ok {
@@ -32,55 +34,54 @@ func (s *shell) perform(action Action) {
 			}
 			return Record{}, to.Transfer(ctx, a.Held, a.LeaseID)
 		})
-	case Offer:
+	case machine.Offer:
 		s.ask(s.calls, a.Question, func(ctx context.Context) (Record, error) {
 			return Record{}, s.peers.Offer(ctx, a.Worker, a.Offer)
 		})
-	case Release:
+	case machine.Release:
 		s.ask(s.calls, a.Question, func(ctx context.Context) (Record, error) {
 			return Record{}, s.lease.Release(ctx, a.Held)
 		})
-	case SendSuspicion:
+	case machine.SendSuspicion:
 		s.peers.SendSuspicion(a.Epoch)
-	case Lead:
+	case machine.Lead:
 		s.startLeading(a)
-	case SetDeadline:
+	case machine.SetDeadline:
 		s.leaseCtx.setCause(a.Cause)
 		s.leaseCtx.extend(s.started.Add(a.Deadline))
-	case AwaitBeat:
-		select {
-		case <-s.beats: // discard an earlier beat, because it does not prove that the loop still runs
-		default:
-		}
-		s.awaited = s.beats
-	case EndTerm:
+	case machine.AwaitBeat:
+		s.awaitBeat()
+	case machine.EndTerm:
 		s.leaseCtx.end(a.Cause)
-	case StopLeading:
+	case machine.StopLeading:
 		close(s.stopping)
-	case Done:
+	case machine.Done:
 		s.done = true
 	}
 }
 
 // ask runs call in a new goroutine and answers question q with the result. The call ends within
 // q.Within, and earlier if ctx or Run ends.
-func (s *shell) ask(ctx context.Context, q Question, call func(context.Context) (Record, error)) {
+func (s *shell) ask(ctx context.Context, q machine.Question, call func(context.Context) (Record, error)) {
 	s.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, q.Within)
 		defer cancel()
 		record, err := call(ctx)
 		select {
-		case s.answers <- Answer{To: q.Number, Record: record, Err: err}:
+		case s.answers <- machine.Answer{To: q.Number, Record: record, Err: err}:
 		case <-s.calls.Done():
 		}
 	})
 }
 
 // startLeading starts the leading function.
-func (s *shell) startLeading(l Lead) {
+func (s *shell) startLeading(l machine.Lead) {
 	leaseCtx := newLeaseContext(s.calls, s.started.Add(l.Deadline))
 	beat, stopping := make(chan struct{}, 1), make(chan struct{})
-	term := l.Term(time.Now(), TermControl{
+	term := NewTerm(Term{
+		Record: l.Record, Cause: l.Cause, Predecessor: l.Predecessor,
+		Since: time.Now(), Detect: l.Detect, Elect: l.Elect,
+	}, TermControl{
 		Beat: func() {
 			select {
 			case beat <- struct{}{}:
@@ -88,11 +89,26 @@ func (s *shell) startLeading(l Lead) {
 			}
 		},
 		Stopping: stopping,
-		Deposed:  func(epoch uint64) { leaseCtx.end(higherEpoch(epoch)) },
+		Deposed:  func(epoch uint64) { leaseCtx.end(machine.HigherEpoch(epoch)) },
 	})
 	s.leaseCtx, s.ended, s.beats, s.stopping = leaseCtx, leaseCtx.Done(), beat, stopping
 	s.running.Go(func() {
 		successor, err := s.leadFunc(leaseCtx, term)
-		s.returned <- Returned{successor, err}
+		s.returned <- machine.Returned{Successor: successor, Err: err}
 	})
+}
+
+// awaitBeat makes the shell wait for the next beat of the leading loop.
+func (s *shell) awaitBeat() {
+	if s.beatless {
+		beat := make(chan struct{})
+		close(beat)
+		s.awaited = beat
+		return
+	}
+	select {
+	case <-s.beats: // discard an earlier beat, because it does not prove that the loop still runs
+	default:
+	}
+	s.awaited = s.beats
 }

@@ -6,8 +6,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/election/machine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
+
+// Config contains an election's settings. ID is required; every other field has a default. All
+// workers of a cluster should use the same settings. See [machine.Config] for the fields.
+type Config = machine.Config
 
 // Run makes this process take part in elections until ctx is done: the process follows the leader,
 // takes over if there is no leader, and leads, any number of times. If ctx is done while this
@@ -16,27 +21,29 @@ import (
 // error only if cfg is invalid.
 //
 // If peers is nil, the processes use only the lease: followers poll the lease's record and take
-// over when the lease is released or has expired (see [Config.Exclusive]).
+// over when the lease is released or has expired (see Config.Exclusive).
 //
 // Run never stops reading the peers' events. When Run returns, every goroutine that it started has
 // ended.
 func Run(ctx context.Context, lease Lease, peers Peers, cfg Config, lead LeadFunc) error {
+	s := shell{lease: lease, peers: peers, leadFunc: lead}
+	return s.elect(ctx, cfg)
+}
+
+func (s *shell) elect(ctx context.Context, cfg Config) (err error) {
 	if cfg.Rand == nil {
 		cfg.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
-	if peers == nil {
-		peers, cfg.peerless, cfg.Exclusive = noPeers{}, true, true
+	newMachine := machine.New
+	if s.peers == nil {
+		s.peers, newMachine = noPeers{}, machine.NewWithoutPeers
 	}
-	machine, err := NewMachine(cfg)
-	if err != nil {
+	if s.machine, err = newMachine(cfg); err != nil {
 		return err
 	}
 	calls, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s := &shell{
-		machine: machine, started: time.Now(),
-		lease: lease, peers: peers, leadFunc: lead,
-		calls: calls, answers: make(chan Answer), returned: make(chan Returned, 1),
-	}
+	s.started, s.calls = time.Now(), calls
+	s.answers, s.returned = make(chan machine.Answer), make(chan machine.Returned, 1)
 	s.run(ctx.Done())
 	cancel()
 	s.running.Wait()
@@ -47,16 +54,17 @@ func Run(ctx context.Context, lease Lease, peers Peers, cfg Config, lead LeadFun
 // goroutine uses the shell's fields. Calls to Lease and Peers, and the leading function, run in
 // other goroutines.
 type shell struct {
-	machine  *Machine
+	machine  *machine.Machine
 	started  time.Time
 	lease    Lease
 	peers    Peers
 	leadFunc LeadFunc
+	beatless bool // the leading function reports no beats, and counts as running until it returns
 	done     bool
 
 	calls   context.Context // context of calls to Lease and Peers; ends when Run ends
 	running sync.WaitGroup
-	answers chan Answer
+	answers chan machine.Answer
 
 	// The fields below belong to the current or the last term.
 	leaseCtx *leaseContext
@@ -64,7 +72,7 @@ type shell struct {
 	beats    <-chan struct{} // beats of the leading loop
 	awaited  <-chan struct{} // the channel beats while the machine waits for a beat, otherwise nil
 	stopping chan<- struct{} // closed to ask the leading function to stop
-	returned chan Returned
+	returned chan machine.Returned
 }
 
 func (s *shell) run(stop <-chan struct{}) {
@@ -75,7 +83,7 @@ func (s *shell) run(stop <-chan struct{}) {
 		select {
 		case <-stop:
 			stop = nil
-			s.step(Stop{})
+			s.step(machine.Stop{})
 		case event := <-s.peers.Events():
 			s.step(event)
 		case answer := <-s.answers:
@@ -83,7 +91,7 @@ func (s *shell) run(stop <-chan struct{}) {
 			s.step(answer)
 		case <-s.awaited:
 			s.awaited = nil
-			s.step(Beat{})
+			s.step(machine.Beat{})
 		case <-s.ended:
 			s.deposed()
 		case returned := <-s.returned:
@@ -95,13 +103,13 @@ func (s *shell) run(stop <-chan struct{}) {
 			s.step(returned)
 		case <-due.C:
 			s.catchUp()
-			s.step(Tick{})
+			s.step(machine.Tick{})
 		}
 	}
 }
 
 // step feeds the machine one input and performs the resulting actions.
-func (s *shell) step(in Input) {
+func (s *shell) step(in machine.Input) {
 	for _, action := range s.machine.Step(time.Since(s.started), in) {
 		s.perform(action)
 	}
@@ -120,7 +128,7 @@ func (s *shell) catchUp() {
 // has ended leaseCtx.
 func (s *shell) deposed() {
 	s.ended = nil
-	s.step(Deposed{context.Cause(s.leaseCtx)})
+	s.step(machine.Deposed{Cause: context.Cause(s.leaseCtx)})
 }
 
 // noPeers replaces the peers if Run is called without peers.
@@ -129,4 +137,4 @@ type noPeers struct{}
 func (noPeers) Ping(context.Context, uint64) error              { return ErrNoResponders }
 func (noPeers) SendSuspicion(uint64)                            {}
 func (noPeers) Offer(context.Context, string, wire.Offer) error { return ErrNoResponders }
-func (noPeers) Events() <-chan Event                            { return nil }
+func (noPeers) Events() <-chan machine.Event                    { return nil }

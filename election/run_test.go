@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/machine"
 	"github.com/bellwether-compute/bellwether/election/memlease"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -268,7 +269,7 @@ func (l hangingLease) Renew(context.Context, election.Record) error {
 func TestDeadlinePassesDuringRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		m := &process{cluster: c, id: "worker-0", events: make(chan election.Event, 100)}
+		m := &process{cluster: c, id: "worker-0", events: make(chan machine.Event, 100)}
 		c.processes = append(c.processes, m)
 		lease := hangingLease{c.storage.Open(nil), make(chan struct{}), make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -484,7 +485,7 @@ func TestStepDownAlone(t *testing.T) {
 		c.await(1, time.Second)
 		alone.stepDown <- ""
 		time.Sleep(100 * time.Millisecond)
-		alone.events <- election.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: "worker-0", LeaseID: "x"}} // a late beacon that this process sent
+		alone.events <- machine.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: "worker-0", LeaseID: "x"}} // a late beacon that this process sent
 		mustHaveCause(t, c.await(2, 5*time.Second), election.Free, "worker-0")
 		all := c.history()
 		if aside := all[1].began.Sub(all[0].ended); aside < 2*time.Second {
@@ -520,7 +521,7 @@ func TestLeadingFails(t *testing.T) {
 func TestHigherEpoch(t *testing.T) {
 	for name, tell := range map[string]func(r leadership){
 		"beacon": func(r leadership) {
-			r.process.events <- election.BeaconHeard{Beacon: wire.Beacon{Epoch: 9, Worker: "worker-other", LeaseID: "x"}}
+			r.process.events <- machine.BeaconHeard{Beacon: wire.Beacon{Epoch: 9, Worker: "worker-other", LeaseID: "x"}}
 		},
 		"refused write": func(r leadership) { r.term.Deposed(9) },
 	} {
@@ -528,7 +529,7 @@ func TestHigherEpoch(t *testing.T) {
 			bubble(t, func(t *testing.T, c *cluster) {
 				c.join("worker-0")
 				r := c.await(1, time.Second)
-				r.process.events <- election.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: "worker-other", LeaseID: "x"}}
+				r.process.events <- machine.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: "worker-other", LeaseID: "x"}}
 				r.term.Deposed(1) // the epoch is not higher than the leader's own
 				c.mustLeadFor(1, time.Second)
 				tell(r)
@@ -621,7 +622,7 @@ func TestStaleOffer(t *testing.T) {
 		c.await(1, time.Second)
 		time.Sleep(time.Second)
 		for _, m := range processes {
-			m.events <- election.OfferReceived{Offer: wire.Offer{Epoch: 1, LeaseID: "stale"}}
+			m.events <- machine.OfferReceived{Offer: wire.Offer{Epoch: 1, LeaseID: "stale"}}
 		}
 		c.mustLeadFor(1, time.Minute)
 	})
@@ -638,7 +639,7 @@ func TestBeaconsOfDeposedLeader(t *testing.T) {
 		second := c.await(2, time.Second).process
 		time.Sleep(time.Second)
 		second.suspend()
-		deposed := election.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: first.id, LeaseID: "x", Workers: 4}}
+		deposed := machine.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: first.id, LeaseID: "x", Workers: 4}}
 		for range 40 {
 			for _, m := range processes {
 				if !m.dead && m != second {

@@ -31,15 +31,6 @@ type Term struct {
 	control TermControl
 }
 
-// Term returns the term that the action l starts. The parameter since is the time at which the
-// lease was acquired.
-func (l Lead) Term(since time.Time, control TermControl) *Term {
-	return NewTerm(Term{
-		Record: l.Record, Cause: l.Cause, Predecessor: l.Predecessor,
-		Since: since, Detect: l.Detect, Elect: l.Elect,
-	}, control)
-}
-
 // TermControl connects a Term's methods to the code that grants the term, usually [Run]. Each field
 // of TermControl may be nil.
 type TermControl struct {
@@ -56,7 +47,7 @@ func NewTerm(term Term, control TermControl) *Term {
 }
 
 // Beat tells the election that the leading loop still runs. The leading loop must call Beat on each
-// iteration and at least every [Config.RenewEvery]. The lease is renewed only after a beat, so a
+// iteration and at least every Config.RenewEvery. The lease is renewed only after a beat, so a
 // leader whose loop hangs loses the lease like a leader that died. A call of Beat takes about as
 // long as sending on a channel.
 func (t *Term) Beat() {

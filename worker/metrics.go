@@ -12,6 +12,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/machine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -75,7 +76,7 @@ func newMetrics(h *health, cfg Config) *metrics {
 	for _, phase := range term.Phases {
 		m.phases.WithLabelValues(phase)
 	}
-	for _, cause := range election.Causes {
+	for _, cause := range machine.Causes {
 		m.takeovers.WithLabelValues(string(cause))
 	}
 	for _, call := range slices.Concat(store.CallNames, leaseCalls) {

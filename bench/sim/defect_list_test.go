@@ -61,7 +61,7 @@ var defects = []defect{
 	},
 	{
 		name:   "a leader trusts its lease past its deadline",
-		file:   "election/config.go",
+		file:   "election/machine/config.go",
 		old:    "return c.Duration - c.Margin }",
 		new:    "return 2 * c.Duration }",
 		within: "1000",
@@ -131,7 +131,7 @@ var defects = []defect{
 	},
 	{
 		name:   "every claim has the same lease ID",
-		file:   "election/campaign.go",
+		file:   "election/machine/campaign.go",
 		old:    "hi, lo := random.Uint64(), random.Uint64()",
 		new:    "hi, lo := uint64(0), uint64(0)",
 		within: "500",
@@ -243,7 +243,7 @@ var defects = []defect{
 	},
 	{
 		name:   "a process believes the beacons of a leader on another storage",
-		file:   "election/leader.go",
+		file:   "election/machine/leader.go",
 		old:    "case !wire.SameStorage(b.Storage, m.cfg.Storage):",
 		new:    "case !wire.SameStorage(b.Storage, b.Storage):",
 		within: "500",

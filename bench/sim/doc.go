@@ -6,7 +6,7 @@
 // are real. Time, NATS, storage and the code that drives the real parts are simulated.
 //
 //	┌─ process ───────────────────────────────┐
-//	│ elector ──── election.Machine           │        ┌──────────┐
+//	│ elector ──── machine.Machine            │        ┌──────────┐
 //	│ leadership ─ term.Term ── ledger        │──────▶ │ network  │ drops, delays, duplicates
 //	│ worker ───── session.Session, slots     │        ├──────────┤
 //	│ its own clock                           │──────▶ │ storage  │ lease, blobs, queue

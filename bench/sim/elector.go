@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/machine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -16,44 +17,44 @@ import (
 // simulated network and storage.
 type elector struct {
 	process *process
-	machine *election.Machine
+	machine *machine.Machine
 	wakeAt  time.Duration // time at which the machine's current timer fires
 	term    *leadership   // the current leadership; nil if the process does not lead
 }
 
 func newElector(p *process) *elector {
 	s := p.sim
-	machine, err := election.NewMachine(election.Config{
+	m, err := machine.New(machine.Config{
 		ID: p.name, Storage: p.storage.identity, Duration: s.scenario.lease, PingRate: 8, Logger: p.log,
 		Rand: rand.New(rand.NewPCG(s.rng.Uint64(), s.rng.Uint64())),
 	})
 	if err != nil {
 		panic(fmt.Errorf("make machine: %w", err)) // cannot happen, because the configuration is valid
 	}
-	return &elector{process: p, machine: machine, wakeAt: math.MaxInt64}
+	return &elector{process: p, machine: m, wakeAt: math.MaxInt64}
 }
 
 func (e *elector) begin() {
 	if !e.process.connected {
-		e.step(election.Disconnected{})
+		e.step(machine.Disconnected{})
 	}
-	e.step(election.Tick{})
+	e.step(machine.Tick{})
 }
 
-func (e *elector) stop() { e.step(election.Stop{}) }
+func (e *elector) stop() { e.step(machine.Stop{}) }
 
 func (e *elector) disconnected() {
-	e.step(election.Disconnected{})
+	e.step(machine.Disconnected{})
 	e.process.worker.step(session.Disconnected{})
 }
 
 func (e *elector) reconnected() {
 	e.process.stableFrom = e.process.clock() + 2*time.Second
-	e.step(election.Reconnected{})
+	e.step(machine.Reconnected{})
 	e.process.worker.step(session.Connected{})
 }
 
-func (e *elector) step(in election.Input) {
+func (e *elector) step(in machine.Input) {
 	p := e.process
 	if !p.alive {
 		return
@@ -69,62 +70,62 @@ func (e *elector) step(in election.Input) {
 	p.timer(max(due-p.clock(), 0)+1, func() {
 		if e.wakeAt == due {
 			e.wakeAt = math.MaxInt64
-			e.step(election.Tick{})
+			e.step(machine.Tick{})
 		}
 	})
 }
 
-func (e *elector) perform(a election.Action) {
+func (e *elector) perform(a machine.Action) {
 	p := e.process
 	s := p.sim
 	lease := p.storage.lease
 	switch a := a.(type) {
-	case election.Ping:
+	case machine.Ping:
 		e.ping(a)
-	case election.Offer:
+	case machine.Offer:
 		e.offer(a)
-	case election.Read:
+	case machine.Read:
 		var r election.Record
 		e.call(a.Question, func() (err error) { r, err = lease.read(); return err }, func() election.Record { return r })
-	case election.Acquire:
+	case machine.Acquire:
 		var r election.Record
 		e.call(a.Question, func() (err error) { r, err = lease.acquire(a.Claim); return err }, func() election.Record { return r })
-	case election.Renew:
+	case machine.Renew:
 		e.call(a.Question, func() error { return lease.renew(a.Held) }, nil)
-	case election.Transfer:
+	case machine.Transfer:
 		e.call(a.Question, func() error { return lease.transfer(a.Held, a.LeaseID) }, nil)
-	case election.Release:
+	case machine.Release:
 		e.call(a.Question, func() error { return lease.release(a.Held) }, nil)
-	case election.SendSuspicion:
+	case machine.SendSuspicion:
 		s.network.broadcast(p, func(to *process) {
-			to.elector.step(election.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: a.Epoch, Worker: p.name}})
+			to.elector.step(machine.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: a.Epoch, Worker: p.name}})
 		})
-	case election.Lead:
+	case machine.Lead:
 		s.cover("takeover: " + string(a.Cause))
 		if p.storage == s.storage {
 			s.checks.leads(p, a.Record.Epoch)
 		}
 		e.term = newTerm(e, a)
 		e.term.begin()
-	case election.SetDeadline:
+	case machine.SetDeadline:
 		e.term.lease.until, e.term.lease.expired = a.Deadline, a.Cause
-	case election.EndTerm:
+	case machine.EndTerm:
 		e.term.lease.end(a.Cause)
 		e.term.check()
-	case election.AwaitBeat:
+	case machine.AwaitBeat:
 		e.term.beatWanted = true
-	case election.StopLeading:
+	case machine.StopLeading:
 		if e.term != nil { // the leadership may already have ended
 			e.term.stop()
 		}
-	case election.Done:
+	case machine.Done:
 		p.exit()
 	}
 }
 
 // call sends a request about the lease to storage, and passes the answer to the machine as the
 // answer to question q.
-func (e *elector) call(q election.Question, effect func() error, record func() election.Record) {
+func (e *elector) call(q machine.Question, effect func() error, record func() election.Record) {
 	p := e.process
 	var result error
 	answered := false
@@ -133,7 +134,7 @@ func (e *elector) call(q election.Question, effect func() error, record func() e
 			return
 		}
 		answered = true
-		a := election.Answer{To: q.Number, Err: err}
+		a := machine.Answer{To: q.Number, Err: err}
 		if err == nil && record != nil {
 			a.Record = record()
 		}
@@ -149,7 +150,7 @@ func (e *elector) call(q election.Question, effect func() error, record func() e
 	p.timer(q.Within, func() { answer(election.ErrUnavailable) })
 }
 
-func (e *elector) ping(a election.Ping) {
+func (e *elector) ping(a machine.Ping) {
 	p := e.process
 	answer := e.onceWithin(a.Question)
 	p.sim.network.request(p, func(to *process) bool { return to.leads() == a.Epoch }, func(to *process, reply func(func())) {
@@ -159,11 +160,11 @@ func (e *elector) ping(a election.Ping) {
 	}, func() { answer(election.ErrNoResponders) })
 }
 
-func (e *elector) offer(a election.Offer) {
+func (e *elector) offer(a machine.Offer) {
 	p := e.process
 	answer := e.onceWithin(a.Question)
 	p.sim.network.request(p, func(to *process) bool { return to.name == a.Worker }, func(to *process, reply func(func())) {
-		to.elector.step(election.OfferReceived{Offer: a.Offer})
+		to.elector.step(machine.OfferReceived{Offer: a.Offer})
 		reply(func() { answer(nil) })
 	}, func() { answer(election.ErrNoResponders) })
 }
@@ -171,12 +172,12 @@ func (e *elector) offer(a election.Offer) {
 // onceWithin returns a function that passes the answer to question q to the machine, and ignores
 // further calls. If the returned function is not called within the time limit of q, the machine
 // gets a timeout as the answer.
-func (e *elector) onceWithin(q election.Question) (answer func(error)) {
+func (e *elector) onceWithin(q machine.Question) (answer func(error)) {
 	answered := false
 	answer = func(err error) {
 		if !answered {
 			answered = true
-			e.step(election.Answer{To: q.Number, Err: err})
+			e.step(machine.Answer{To: q.Number, Err: err})
 		}
 	}
 	e.process.timer(q.Within, func() { answer(context.DeadlineExceeded) })
@@ -184,7 +185,7 @@ func (e *elector) onceWithin(q election.Question) (answer func(error)) {
 }
 
 func (e *elector) heard(b wire.Beacon) {
-	e.step(election.BeaconHeard{Beacon: b})
+	e.step(machine.BeaconHeard{Beacon: b})
 	if e.process.alive {
 		e.process.worker.step(session.LeaderHeard{Epoch: b.Epoch, Storage: b.Storage})
 	}

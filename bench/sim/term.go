@@ -8,6 +8,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/machine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -25,7 +26,7 @@ type leadership struct {
 	tasks      int // number of tasks that are running
 	waits      []*wait
 	over       bool
-	outcome    election.Returned
+	outcome    machine.Returned
 }
 
 var (
@@ -33,7 +34,7 @@ var (
 	_ term.Transport = (*leadership)(nil)
 )
 
-func newTerm(e *elector, lead election.Lead) *leadership {
+func newTerm(e *elector, lead machine.Lead) *leadership {
 	p := e.process
 	t := &leadership{elector: e, process: p, epoch: lead.Record.Epoch, lease: newLeaseContext(p, lead.Deadline)}
 	var inner context.Context
@@ -41,7 +42,10 @@ func newTerm(e *elector, lead election.Lead) *leadership {
 	made, err := term.New(inner, term.Config{
 		Worker: p.name, Host: "sim", PID: 1, Jobs: p.knows, Store: p.store, Storage: p.storage.identity, Logger: p.log,
 		Ledger: p.sim.scenario.ledger, MaxActive: p.sim.scenario.maxActive, ExtendEvery: p.sim.scenario.hideFor / 3,
-	}, lead.Term(p.wallClock(), election.TermControl{Deposed: t.deposed}), t, t)
+	}, election.NewTerm(election.Term{
+		Record: lead.Record, Cause: lead.Cause, Predecessor: lead.Predecessor,
+		Since: p.wallClock(), Detect: lead.Detect, Elect: lead.Elect,
+	}, election.TermControl{Deposed: t.deposed}), t, t)
 	if err != nil {
 		panic(fmt.Errorf("make term: %w", err)) // cannot happen, because the configuration is valid
 	}
@@ -77,7 +81,7 @@ func (t *leadership) turn(do func()) {
 	}
 	if t.beatWanted && !t.over {
 		t.beatWanted = false
-		t.elector.step(election.Beat{})
+		t.elector.step(machine.Beat{})
 	}
 	t.check()
 }
@@ -87,18 +91,18 @@ func (t *leadership) check() {
 		return
 	}
 	if err := t.lease.Err(); err != nil {
-		t.end(election.Returned{Err: context.Cause(t.lease)})
+		t.end(machine.Returned{Err: context.Cause(t.lease)})
 		return
 	}
 	if successor, left := t.term.Left(); left {
 		t.term.Leave()
-		t.end(election.Returned{Successor: successor})
+		t.end(machine.Returned{Successor: successor})
 	}
 }
 
 // end ends the term. When the last task of the term has returned, the election machine learns that
 // the leadership has ended.
-func (t *leadership) end(outcome election.Returned) {
+func (t *leadership) end(outcome machine.Returned) {
 	t.over, t.outcome = true, outcome
 	t.finish()
 	for _, w := range slices.Clone(t.waits) {
@@ -124,9 +128,9 @@ func (t *leadership) mayReturn() {
 func (t *leadership) stop() { t.turn(t.term.Stop) }
 
 func (t *leadership) deposed(epoch uint64) {
-	cause := fmt.Errorf("%w: epoch %d was seen", election.ErrDeposed, epoch)
+	cause := machine.HigherEpoch(epoch)
 	t.lease.end(cause)
-	t.elector.step(election.Deposed{Cause: cause})
+	t.elector.step(machine.Deposed{Cause: cause})
 }
 
 func (t *leadership) report(r wire.Report, respond func(wire.Receipt)) {

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/machine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -26,7 +27,7 @@ type Peers struct {
 	subscriptions []*nats.Subscription
 	messages      chan *nats.Msg
 	status        chan nats.Status
-	events        chan election.Event
+	events        chan machine.Event
 	closing       chan struct{}
 	close         sync.Once
 	receiving     sync.WaitGroup
@@ -50,7 +51,7 @@ func New(nc *nats.Conn, subjects wire.Subjects, worker, storage string, log *slo
 		storage:   storage,
 		log:       log,
 		messages:  make(chan *nats.Msg, 1024),
-		events:    make(chan election.Event, 16),
+		events:    make(chan machine.Event, 16),
 		closing:   make(chan struct{}),
 		connected: true,
 	}
@@ -83,7 +84,7 @@ func (p *Peers) unsubscribe() {
 	}
 }
 
-func (p *Peers) Events() <-chan election.Event { return p.events }
+func (p *Peers) Events() <-chan machine.Event { return p.events }
 
 // resendAfter is how long a ping waits for its answer before it sends another request. A request
 // that is in flight when the leader's process dies is never answered, but a request sent after the

@@ -18,6 +18,7 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/machine"
 	"github.com/bellwether-compute/bellwether/election/natspeers"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -59,7 +60,7 @@ func joinWith(t *testing.T, srv *server.Server, worker, storage string) party {
 	return party{peers, nc, log}
 }
 
-func (p party) next(t *testing.T) election.Event {
+func (p party) next(t *testing.T) machine.Event {
 	t.Helper()
 	select {
 	case event := <-p.Events():
@@ -70,7 +71,7 @@ func (p party) next(t *testing.T) election.Event {
 	}
 }
 
-func (p party) mustHear(t *testing.T, want election.Event) {
+func (p party) mustHear(t *testing.T, want machine.Event) {
 	t.Helper()
 	if got := p.next(t); got != want {
 		t.Fatalf("heard %#v, want %#v", got, want)
@@ -91,13 +92,13 @@ func TestBeaconAndSuspicion(t *testing.T) {
 	if err := a.nc.Publish(subjects(t).Beacon(), wire.Encode(beacon)); err != nil {
 		t.Fatal(err)
 	}
-	a.mustHear(t, election.BeaconHeard{Beacon: beacon})
-	b.mustHear(t, election.BeaconHeard{Beacon: beacon})
+	a.mustHear(t, machine.BeaconHeard{Beacon: beacon})
+	b.mustHear(t, machine.BeaconHeard{Beacon: beacon})
 
 	b.SendSuspicion(7)
-	a.mustHear(t, election.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: 7, Worker: "worker-b"}})
+	a.mustHear(t, machine.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: 7, Worker: "worker-b"}})
 	b.SendSuspicion(0)
-	a.mustHear(t, election.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: 0, Worker: "worker-b"}})
+	a.mustHear(t, machine.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: 0, Worker: "worker-b"}})
 }
 
 func TestPing(t *testing.T) {
@@ -178,7 +179,7 @@ func TestOffer(t *testing.T) {
 	if err := a.Offer(bounded(t), "worker-b", offer); err != nil {
 		t.Fatal(err)
 	}
-	b.mustHear(t, election.OfferReceived{Offer: offer})
+	b.mustHear(t, machine.OfferReceived{Offer: offer})
 	if err := a.Offer(bounded(t), "worker-c", offer); !errors.Is(err, election.ErrNoResponders) {
 		t.Errorf("offer to an unknown worker: got error %v, want ErrNoResponders", err)
 	}
@@ -231,7 +232,7 @@ func TestRefusals(t *testing.T) {
 			if err := nc.Publish(s.Beacon(), next); err != nil {
 				t.Fatal(err)
 			}
-			if beacon, ok := a.next(t).(election.BeaconHeard); !ok || beacon.Worker != "worker-b" {
+			if beacon, ok := a.next(t).(machine.BeaconHeard); !ok || beacon.Worker != "worker-b" {
 				t.Fatalf("heard %#v", beacon)
 			}
 			if log := a.log.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, c.logged) {
@@ -246,17 +247,17 @@ func TestConnectionLost(t *testing.T) {
 	port := srv.Addr().(*net.TCPAddr).Port
 	a := join(t, srv, "worker-a")
 	natstest.Stop(srv)
-	a.mustHear(t, election.Disconnected{})
+	a.mustHear(t, machine.Disconnected{})
 	again := startServer(t, port)
-	a.mustHear(t, election.Reconnected{})
+	a.mustHear(t, machine.Reconnected{})
 
 	// The subscriptions work after the reconnect.
 	b := join(t, again, "worker-b")
 	natstest.Flush(t, a.nc)
 	b.SendSuspicion(3)
-	a.mustHear(t, election.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: 3, Worker: "worker-b"}})
+	a.mustHear(t, machine.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: 3, Worker: "worker-b"}})
 	a.nc.Close()
-	a.mustHear(t, election.Disconnected{})
+	a.mustHear(t, machine.Disconnected{})
 }
 
 func TestCloseWithUnreadEvents(t *testing.T) {
@@ -287,7 +288,7 @@ func TestAnnounce(t *testing.T) {
 	announced := make(chan error, 1)
 	term := election.NewTerm(election.Term{Record: election.Record{Epoch: 7, LeaseID: "x"}}, election.TermControl{})
 	go func() { announced <- a.Announce(ctx, term) }()
-	beacon := election.BeaconHeard{Beacon: wire.Beacon{Epoch: 7, Worker: "worker-a", LeaseID: "x", Next: time.Second}}
+	beacon := machine.BeaconHeard{Beacon: wire.Beacon{Epoch: 7, Worker: "worker-a", LeaseID: "x", Next: time.Second}}
 	b.mustHear(t, beacon)
 	b.mustHear(t, beacon)
 	if err := b.Ping(bounded(t), 7); err != nil {
@@ -318,7 +319,7 @@ func TestOtherStorage(t *testing.T) {
 		announced := make(chan error, 1)
 		go func() { announced <- p.Announce(ctx, term) }()
 		for {
-			if heard, ok := followers[""].next(t).(election.BeaconHeard); ok && heard.Storage == storage {
+			if heard, ok := followers[""].next(t).(machine.BeaconHeard); ok && heard.Storage == storage {
 				return func() {
 					cancel()
 					if err := <-announced; err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/machine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -34,9 +34,9 @@ func (p *Peers) noteConnection(connected bool) {
 	}
 	p.connected = connected
 	if connected {
-		p.report(election.Reconnected{})
+		p.report(machine.Reconnected{})
 	} else {
-		p.report(election.Disconnected{})
+		p.report(machine.Disconnected{})
 	}
 }
 
@@ -64,7 +64,7 @@ var (
 
 // decode returns a valid message as an event, and the answer that the message's sender expects, or
 // nil.
-func (p *Peers) decode(msg *nats.Msg) (event election.Event, answer []byte, err error) {
+func (p *Peers) decode(msg *nats.Msg) (event machine.Event, answer []byte, err error) {
 	switch msg.Subject {
 	case p.subjects.Beacon():
 		beacon, err := wire.Decode[wire.Beacon](msg.Data)
@@ -78,7 +78,7 @@ func (p *Peers) decode(msg *nats.Msg) (event election.Event, answer []byte, err 
 		case beacon.LeaseID == "":
 			return nil, nil, errNoLeaseID
 		}
-		return election.BeaconHeard{Beacon: beacon}, nil, nil
+		return machine.BeaconHeard{Beacon: beacon}, nil, nil
 
 	case p.subjects.Suspicion():
 		suspect, err := wire.Decode[wire.Suspicion](msg.Data)
@@ -88,7 +88,7 @@ func (p *Peers) decode(msg *nats.Msg) (event election.Event, answer []byte, err 
 		case !wire.ValidWorker(suspect.Worker):
 			return nil, nil, errNoWorker
 		}
-		return election.SuspicionHeard{Suspicion: suspect}, nil, nil
+		return machine.SuspicionHeard{Suspicion: suspect}, nil, nil
 
 	default: // the remaining subscription is for offers
 		offer, err := wire.Decode[wire.Offer](msg.Data)
@@ -100,12 +100,12 @@ func (p *Peers) decode(msg *nats.Msg) (event election.Event, answer []byte, err 
 		case offer.LeaseID == "":
 			return nil, nil, errNoLeaseID
 		}
-		return election.OfferReceived{Offer: offer}, wire.Encode(wire.Pong{Epoch: offer.Epoch, Worker: p.worker}), nil
+		return machine.OfferReceived{Offer: offer}, wire.Encode(wire.Pong{Epoch: offer.Epoch, Worker: p.worker}), nil
 	}
 }
 
 // report delivers an event. report returns false if Peers is closed.
-func (p *Peers) report(event election.Event) bool {
+func (p *Peers) report(event machine.Event) bool {
 	select {
 	case p.events <- event:
 		return true

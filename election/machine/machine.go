@@ -1,4 +1,4 @@
-package election
+package machine
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // Machine decides when one process follows, campaigns, leads and hands over. A Machine has no
-// clock, no goroutine and no I/O: its caller, usually [Run], feeds inputs to [Machine.Step] and
+// clock, no goroutine and no I/O: its caller, usually election.Run, feeds inputs to [Machine.Step] and
 // performs the actions that Step returns. The same inputs and the same random source give the same
 // actions. A Machine must be used from one goroutine.
 type Machine struct {
@@ -82,14 +82,23 @@ const (
 // never is later than every other time.
 const never = time.Duration(math.MaxInt64)
 
-// NewMachine returns the machine of a process that has just started. The machine's times are durations since
-// that start, on a monotonic clock.
-func NewMachine(cfg Config) (*Machine, error) {
+// New returns the machine of a process that has just started. The machine's times are durations
+// since that start, on a monotonic clock.
+func New(cfg Config) (*Machine, error) { return start(cfg, connection{up: true}) }
+
+// NewWithoutPeers returns the machine of a process whose election has only a lease. The election is
+// exclusive (see [Config.Exclusive]).
+func NewWithoutPeers(cfg Config) (*Machine, error) {
+	cfg.Exclusive = true
+	return start(cfg, connection{})
+}
+
+func start(cfg Config, c connection) (*Machine, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configure election: %w", err)
 	}
-	m := &Machine{cfg: cfg, log: cfg.Logger, connection: connection{up: !cfg.peerless}}
+	m := &Machine{cfg: cfg, log: cfg.Logger, connection: c}
 	m.follow()
 	return m, nil
 }
@@ -159,7 +168,7 @@ func (m *Machine) onEvent(e Event) {
 		}
 	case leading:
 		if m.leader.epoch > m.term.record.Epoch {
-			m.depose(higherEpoch(m.leader.epoch))
+			m.depose(HigherEpoch(m.leader.epoch))
 		}
 	}
 }

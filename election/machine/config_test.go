@@ -1,7 +1,6 @@
-package election
+package machine
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -33,17 +32,17 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 		"WatchEvery":  func(c *Config) { c.WatchEvery = -time.Second },
 		"PingRate":    func(c *Config) { c.PingRate = math.NaN() },
 	} {
-		c := Config{ID: "worker-0"}
+		c := Config{ID: "worker-0", Rand: rand.New(rand.NewPCG(1, 2))}
 		change(&c)
-		err := Run(context.Background(), nil, nil, c, nil)
+		_, err := New(c)
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("invalid %s: got error %v", name, err)
 		}
 	}
 }
 
-func TestMachineNeedsRand(t *testing.T) {
-	if _, err := NewMachine(Config{ID: "worker-0"}); err == nil || !strings.Contains(err.Error(), "Rand") {
+func TestNewNeedsRand(t *testing.T) {
+	if _, err := New(Config{ID: "worker-0"}); err == nil || !strings.Contains(err.Error(), "Rand") {
 		t.Errorf("no Rand: got error %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package election
+package machine
 
 import (
 	"errors"
@@ -53,7 +53,7 @@ type script struct {
 
 // outcomes are the results that a script can give a call.
 var outcomes = map[string]error{
-	"ok": nil, "held": ErrHeld, "lost": ErrLost, "unavailable": ErrUnavailable,
+	"ok": nil, "held": ErrHeld, "lost": ErrLost, "unavailable": errors.New("lease storage unavailable"),
 	"no-responders": ErrNoResponders, "no-answer": errors.New("timeout"),
 }
 
@@ -106,7 +106,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "beat":
 		s.step(Beat{})
 	case "deposed":
-		s.step(Deposed{higherEpoch(s.number(s.word(0)))})
+		s.step(Deposed{HigherEpoch(s.number(s.word(0)))})
 	case "returned":
 		r := Returned{Successor: s.text("successor", "")}
 		if d.HasArg("failed") {
@@ -133,9 +133,13 @@ func (s *script) newMachine() *Machine {
 			return a
 		},
 	}))
-	m, err := NewMachine(Config{
-		ID: s.text("id", "w1"), Storage: s.text("storage", ""), Rand: rand.New(rand.NewPCG(1, 2)), Logger: log,
-		Exclusive: s.d.HasArg("exclusive") || s.d.HasArg("no-peers"), peerless: s.d.HasArg("no-peers"),
+	make := New
+	if s.d.HasArg("no-peers") {
+		make = NewWithoutPeers
+	}
+	m, err := make(Config{
+		ID: s.text("id", "w1"), Storage: s.text("storage", ""), Exclusive: s.d.HasArg("exclusive"),
+		Rand: rand.New(rand.NewPCG(1, 2)), Logger: log,
 	})
 	if err != nil {
 		s.t.Fatal(err)

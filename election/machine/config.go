@@ -1,4 +1,4 @@
-package election
+package machine
 
 import (
 	"cmp"
@@ -75,15 +75,13 @@ type Config struct {
 	WatchEvery time.Duration
 
 	// Rand is the source of all random decisions and of lease IDs. Rand is used from only one
-	// goroutine. Each process must use a different seed for Rand. If Rand is nil, [Run] creates a
-	// source with a random seed. [NewMachine] requires Rand.
+	// goroutine. Each process must use a different seed for Rand. If Rand is nil, election.Run and
+	// election.Hold create a source with a random seed. [New] requires Rand.
 	Rand *rand.Rand
 	// Logger logs one line per change of state; nothing is logged if Logger is nil. Logger should
 	// have attributes that identify the process, because the election does not add the worker's ID
 	// to log lines.
 	Logger *slog.Logger
-
-	peerless bool // Run was called without peers
 }
 
 const (

@@ -1,4 +1,4 @@
-package election
+package machine
 
 // Input is an event for the machine: Tick, Stop, an [Answer], an [Event] received from peers, or a Beat,
 // Deposed or Returned of the leading function.
@@ -16,11 +16,11 @@ type Stop struct{}
 type Answer struct {
 	To     uint64 // number of the question
 	Record Record // record that Read or Acquire returned
-	Err    error  // error as documented at Lease and Peers
+	Err    error  // error as documented at election.Lease and election.Peers
 }
 
-// Beat means that the leading loop has called [Term.Beat] since the action AwaitBeat. The machine
-// ignores a Beat that it has not requested.
+// Beat means that the leading loop has called election.Term.Beat since the action AwaitBeat.
+// The machine ignores a Beat that it has not requested.
 type Beat struct{}
 
 // Deposed means that the leading function's context has ended although the machine did not end it.

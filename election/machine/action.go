@@ -1,4 +1,4 @@
-package election
+package machine
 
 import (
 	"time"
@@ -17,49 +17,49 @@ type Question struct {
 	Within time.Duration
 }
 
-// Ping calls [Peers].Ping for the leader of an epoch.
+// Ping calls election.Peers.Ping for the leader of an epoch.
 type Ping struct {
 	Question
 	Epoch uint64
 }
 
-// Read calls [Lease].Read.
+// Read calls election.Lease.Read.
 type Read struct{ Question }
 
-// Acquire calls [Lease].Acquire.
+// Acquire calls election.Lease.Acquire.
 type Acquire struct {
 	Question
 	Claim Claim
 }
 
-// Renew calls [Lease].Renew.
+// Renew calls election.Lease.Renew.
 type Renew struct {
 	Question
 	Held Record
 }
 
-// Transfer calls [Transferrer].Transfer. If the lease does not implement Transferrer, the answer to
-// Transfer is an error.
+// Transfer calls election.Transferrer.Transfer. If the lease does not implement
+// Transferrer, the answer to Transfer is an error.
 type Transfer struct {
 	Question
 	Held    Record
 	LeaseID string
 }
 
-// Offer calls [Peers].Offer to hand the transferred lease to a worker.
+// Offer calls election.Peers.Offer to hand the transferred lease to a worker.
 type Offer struct {
 	Question
 	Worker string
 	Offer  wire.Offer
 }
 
-// Release calls [Lease].Release.
+// Release calls election.Lease.Release.
 type Release struct {
 	Question
 	Held Record
 }
 
-// SendSuspicion calls [Peers].SendSuspicion.
+// SendSuspicion calls election.Peers.SendSuspicion.
 type SendSuspicion struct{ Epoch uint64 }
 
 // Lead starts the leading function. The leading function's context ends at Deadline unless
@@ -81,14 +81,14 @@ type SetDeadline struct {
 	Cause    error
 }
 
-// AwaitBeat asks for a [Beat] input at the leading loop's next call of [Term.Beat]. Calls of Beat
-// before the action do not count.
+// AwaitBeat asks for a [Beat] input at the leading loop's next call of election.Term.Beat. Calls
+// of Beat before the action do not count.
 type AwaitBeat struct{}
 
 // EndTerm ends the leading function's context now.
 type EndTerm struct{ Cause error }
 
-// StopLeading closes the channel that [Term.Stopping] returns.
+// StopLeading closes the channel that election.Term.Stopping returns.
 type StopLeading struct{}
 
 // Done ends this process's part in elections. After Done, questions of Ping and Read need no answer.

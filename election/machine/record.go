@@ -1,4 +1,4 @@
-package election
+package machine
 
 // Record says which process holds the lease, or held it last. The zero Record means that the lease
 // was never held.

@@ -1,4 +1,4 @@
-package election
+package machine
 
 import "github.com/bellwether-compute/bellwether/jobs/wire"
 

@@ -1,4 +1,4 @@
-package election
+package machine
 
 import (
 	"errors"
@@ -26,7 +26,7 @@ func (m *Machine) lead(record Record) {
 		return
 	}
 	c := &m.candidacy
-	m.term = termState{record: record, deadline: m.question.sent + m.cfg.trustWindow(), cause: errExpired}
+	m.term = termState{record: record, deadline: m.question.sent + m.cfg.trustWindow(), cause: ErrExpired}
 	m.leader = leader{
 		epoch: record.Epoch, worker: m.cfg.ID, leaseID: record.LeaseID,
 		workers: m.leader.workers, since: m.now, lastSign: m.now,
@@ -88,7 +88,7 @@ func (m *Machine) onBeat() {
 		return
 	}
 	m.term.awaiting = false
-	m.setDeadline(m.term.deadline, errExpired)
+	m.setDeadline(m.term.deadline, ErrExpired)
 	m.do(Renew{m.ask(leading, m.cfg.CallTimeout), m.term.record})
 }
 
@@ -100,7 +100,7 @@ func (m *Machine) onRenewed(err error) {
 	case err == nil:
 		m.storageWorked()
 		t.misses = 0
-		m.setDeadline(m.question.sent+m.cfg.trustWindow(), errExpired)
+		m.setDeadline(m.question.sent+m.cfg.trustWindow(), ErrExpired)
 		m.wait(leading, m.question.sent+m.cfg.RenewEvery)
 	case errors.Is(err, ErrLost):
 		m.depose(errLost)
