@@ -73,7 +73,12 @@ type Streamer[T any] interface {
 //   - required: "true" if a string has no default, so that each job must give one
 //   - help: a description of one line
 //
-// P may implement [Validator]. The conditions of bit identity are in the package
+// P may also embed structs, whose fields are then parameters of P too, in the order of all fields. As
+// in encoding/json, a parameter of P hides a parameter of the same name in an embedded struct, whose
+// field then keeps its default. Two embedded structs with a parameter of one name are refused. The tag last of an embedded struct names
+// parameters, separated by spaces, that follow all others in the list of parameters.
+//
+// P and the structs that it embeds may implement [Validator]. The conditions of bit identity are in the package
 // documentation.
 type Definition[P, T, R any] struct {
 	Name     string // 1 to 40 lower-case letters, digits and dashes; the first character is a letter

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/bellwether-compute/bellwether/jobs/internal/parameter"
 )
 
 // Parameter describes one parameter of a job.
@@ -22,7 +24,7 @@ type Parameter struct {
 	Help    string `json:"help,omitempty"`  // description of the parameter in one line
 
 	Required bool   `json:"required,omitempty"` // true if the parameter has no default
-	field    int    // index of the field in the struct of parameters
+	field    []int  // index of the field in the struct of parameters, as in reflect.Value.FieldByIndex
 	min      string // values of the field's tags min, max and oneof
 	max      string
 	oneOf    []string
@@ -37,29 +39,26 @@ func describe(defaults any) ([]Parameter, error) {
 	if v.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("parameters of type %T: want a struct", defaults)
 	}
+	fields, err := parameter.Fields(v.Type())
+	if err != nil {
+		return nil, err
+	}
 	var list []Parameter
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if !f.IsExported() || f.Anonymous {
-			return nil, fmt.Errorf("parameter field %s: want an exported field that is not embedded", f.Name)
-		}
+	for _, f := range fields {
 		p, err := describeField(f)
 		if err != nil {
 			return nil, fmt.Errorf("parameter field %s: %w", f.Name, err)
 		}
-		if slices.ContainsFunc(list, func(o Parameter) bool { return o.Name == p.Name }) {
-			return nil, fmt.Errorf("parameter %s is declared twice", p.Name)
-		}
-		p.field = i
-		p.Default = formatParameter(v.Field(i))
+		p.Default = formatParameter(v.FieldByIndex(f.Index))
 		list = append(list, p)
 	}
 	return list, nil
 }
 
-func describeField(f reflect.StructField) (Parameter, error) {
+func describeField(f parameter.Field) (Parameter, error) {
 	p := Parameter{
-		Name:  strings.ToLower(f.Name),
+		Name:  f.Parameter,
+		field: f.Index,
 		Type:  parameterType(f.Type),
 		Help:  f.Tag.Get("help"),
 		min:   f.Tag.Get("min"),
@@ -67,9 +66,6 @@ func describeField(f reflect.StructField) (Parameter, error) {
 		oneOf: strings.Fields(f.Tag.Get("oneof")),
 
 		Required: f.Tag.Get("required") == "true",
-	}
-	if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
-		p.Name = name
 	}
 	if !parameterForm.MatchString(p.Name) {
 		return p, fmt.Errorf("name %q: want letters, digits, dashes and underscores, the first a letter", p.Name)

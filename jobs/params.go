@@ -9,18 +9,25 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs/internal/parameter"
 )
 
 // Params are a job's parameters in the stored form: a JSON object with every parameter,
-// in the order of the fields of the parameter struct. [Job.Params] returns Params.
+// in the order of [Job.Parameters]. [Job.Params] returns Params.
 type Params json.RawMessage
 
 // MarshalJSON returns the JSON object unchanged. Without MarshalJSON, the bytes would be
 // encoded as a string.
 func (p Params) MarshalJSON() ([]byte, error) { return json.RawMessage(p).MarshalJSON() }
 
-// Validator is an optional interface of a parameter struct. Validate checks conditions that tags
-// cannot express, such as a condition between two parameters. The error should name the parameters.
+// Validator is an optional interface of a parameter struct and of each struct that it embeds.
+// Validate checks conditions that tags cannot express, such as a condition between two parameters.
+// The error should name the parameters.
+//
+// A method Validate of the outer struct does not replace those of the embedded structs: all of them
+// are called, those of embedded structs first, and each must accept the parameters. A method that
+// the outer struct inherits is called twice, so Validate must only check.
 type Validator interface{ Validate() error }
 
 // errMissing is the error of a required parameter without a value.
@@ -52,26 +59,36 @@ func (c paramsCodec[P]) parse(base []byte, pairs []string) (P, error) {
 		if err != nil {
 			return p, err
 		}
-		if setParameter(v.Field(d.field), value) != nil {
+		if setParameter(v.FieldByIndex(d.field), value) != nil {
 			return p, d.errGot(strconv.Quote(value))
 		}
 	}
 	for _, d := range c.list {
-		if err := d.check(v.Field(d.field)); err != nil {
+		if err := d.check(v.FieldByIndex(d.field)); err != nil {
 			return p, err
 		}
 	}
 	for _, d := range c.list {
-		if d.Required && v.Field(d.field).IsZero() {
+		if d.Required && v.FieldByIndex(d.field).IsZero() {
 			return p, fmt.Errorf("parameter %s: %w: %s", d.Name, errMissing, d.Help)
 		}
 	}
-	if validator, ok := any(&p).(Validator); ok {
-		if err := validator.Validate(); err != nil {
-			return p, err
+	return p, validate(v)
+}
+
+// validate calls Validate of the embedded structs of a parameter struct, and then of the struct.
+func validate(v reflect.Value) error {
+	for i := range v.NumField() {
+		if parameter.Embedded(v.Type().Field(i)) {
+			if err := validate(v.Field(i)); err != nil {
+				return err
+			}
 		}
 	}
-	return p, nil
+	if validator, ok := v.Addr().Interface().(Validator); ok {
+		return validator.Validate()
+	}
+	return nil
 }
 
 func (c paramsCodec[P]) find(name string) (Parameter, error) {
@@ -112,7 +129,7 @@ func (c paramsCodec[P]) parseJSON(v reflect.Value, data []byte) error {
 		if err := dec.Decode(&raw); err != nil {
 			return fmt.Errorf("parameter %s: not JSON: %w", name, err)
 		}
-		if err := d.setJSON(v.Field(d.field), raw); err != nil {
+		if err := d.setJSON(v.FieldByIndex(d.field), raw); err != nil {
 			return err
 		}
 	}
@@ -164,7 +181,7 @@ func (c paramsCodec[P]) encode(p P) (Params, error) {
 		}
 		b = append(append(b, '"'), d.Name...) // names of parameters need no escaping
 		b = append(b, '"', ':')
-		text := []byte(formatParameter(v.Field(d.field)))
+		text := []byte(formatParameter(v.FieldByIndex(d.field)))
 		if d.Type == "string" || d.Type == "duration" {
 			var err error
 			if text, err = encodeString(string(text)); err != nil {

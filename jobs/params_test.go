@@ -248,6 +248,14 @@ func TestDescribeRefuses(t *testing.T) {
 		5,
 		struct{ hidden int }{},
 		struct{ allParams }{},
+		struct{ *Range }{},
+		struct{ Params }{},
+		struct {
+			Range `json:"range"`
+		}{},
+		struct {
+			Range `last:"high lowest"`
+		}{},
 		struct{ A []int }{},
 		struct{ A uintptr }{},
 		struct {
