@@ -14,7 +14,8 @@
 //
 //	func main() { cli.Main(jobs.MustNew(dataset.Define(job))) }
 //
-// The example of this package shows the complete job.
+// The first example of this package shows the complete job. A job with more parameters has a struct that
+// embeds [Input], as the second example shows.
 //
 // # A dataset
 //

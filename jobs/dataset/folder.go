@@ -2,11 +2,14 @@ package dataset
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
+	"github.com/bellwether-compute/bellwether/jobs/internal/parameter"
 )
 
 // folder folds records into accumulators. Only one goroutine may use a folder, because a folder
@@ -54,9 +57,32 @@ func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, che
 type setup struct {
 	_ struct{} `cbor:",toarray"`
 
-	Params  []byte // CBOR of the job's parameters
+	Params  []byte // as encodeParams returns them
 	Format  format
 	Columns []string
+}
+
+// encodeParams returns the CBOR of parameters. Their order is that of the job's list, so that the bytes
+// do not depend on the structs in which the parameters are declared.
+func encodeParams(params any) ([]byte, error) {
+	v := reflect.ValueOf(params)
+	list, err := parameter.Fields(v.Type())
+	if err != nil {
+		return nil, err
+	}
+	if slices.IsSortedFunc(list, func(a, b parameter.Field) int { return slices.Compare(a.Index, b.Index) }) {
+		return cbor.Marshal(params)
+	}
+	fields := make([]reflect.StructField, len(list))
+	for i, f := range list {
+		tag := reflect.StructTag(`json:"` + f.Parameter + `"`)
+		fields[i] = reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: f.Type, Tag: tag}
+	}
+	ordered := reflect.New(reflect.StructOf(fields)).Elem()
+	for i, f := range list {
+		ordered.Field(i).Set(v.FieldByIndex(f.Index))
+	}
+	return cbor.Marshal(ordered.Interface())
 }
 
 // folders makes folders from setups, and keeps unused folders for the next record.

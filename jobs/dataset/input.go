@@ -9,8 +9,8 @@ import (
 )
 
 // Input selects the objects that a job reads, and determines how their bytes are divided into
-// records. An Input may be the type of a job's parameters, or a job may make the Input from its
-// parameters.
+// records. The parameters of a job are an Input, or a struct that embeds Input and has more
+// parameters, or a job makes the Input from its parameters.
 type Input struct {
 	// Source selects the objects. The value of Source is a list of names that are separated by
 	// commas. A name is a path, a pattern such as logs/*.csv, a folder, an azblob:// or https://
@@ -57,6 +57,9 @@ const DefaultBlock = 32 << 20
 func Defaults() Input {
 	return Input{Format: "auto", Header: true, Quote: `"`, Block: DefaultBlock, OnError: "fail"}
 }
+
+// input returns the Input that a job's parameters embed.
+func (in Input) input() Input { return in }
 
 // Validate implements jobs.Validator.
 func (in *Input) Validate() error {

@@ -21,7 +21,7 @@ type Job[P, A, R any] struct {
 	Name, Version, Summary string // fields of jobs.Definition
 	Defaults               P
 
-	// Input returns the input of a job. The function may be nil if the type P is Input.
+	// Input returns the input of a job. The function may be nil if P is Input or embeds it.
 	Input func(p P) Input
 	// Columns returns the names of the columns that Fold reads. If Columns is not nil,
 	// Record.Field(i) returns the field of column i of the list. If Columns is nil, Record.Field(i)
@@ -125,16 +125,12 @@ type engine[P, A, R any] struct {
 
 func (e *engine[P, A, R]) input(p P) (Input, error) {
 	var in Input
-	switch value := any(p).(type) {
-	case Input:
-		in = value
-	default:
-		if e.job.Input == nil {
-			return in, errors.New("the job has no function Input: want one that returns the input of a job")
-		}
-	}
 	if e.job.Input != nil {
 		in = e.job.Input(p)
+	} else if holder, ok := any(p).(interface{ input() Input }); ok {
+		in = holder.input()
+	} else {
+		return in, errors.New("the job has no function Input: want one, or parameters that embed Input")
 	}
 	return in, in.check()
 }

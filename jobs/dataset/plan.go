@@ -88,7 +88,7 @@ func (e *engine[P, A, R]) open(_ context.Context, p P, plan jobs.Plan) (jobs.Map
 // if no folder can be made from the setup.
 func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, err error) {
 	s = setup{Format: data.Format, Columns: data.Columns}
-	if s.Params, err = cbor.Marshal(p); err != nil {
+	if s.Params, err = encodeParams(p); err != nil {
 		return s, nil, err
 	}
 	if _, err = e.folder(s); err != nil {

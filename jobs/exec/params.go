@@ -14,25 +14,49 @@ import (
 
 // Params contains the parameters of the job exec.
 type Params struct {
-	Command    string        `json:"command" required:"true" help:"the program and its arguments, as a JSON array of strings; on the command line also: -- PROGRAM [ARGUMENT...]"`
-	Files      string        `json:"files" help:"files in the working folder of each call; the option --send sets it"`
-	Input      string        `json:"input" help:"the objects whose lines the calls read: paths, patterns, folders, azblob:// or https:// URLs, separated by commas"`
-	Split      string        `json:"split" oneof:"lines" help:"how the input is cut: each line goes to one call"`
-	Block      int64         `json:"block" min:"1" help:"bytes of the input per call, about"`
-	Partitions uint64        `json:"partitions" help:"number of calls if there is no input; 0: one"`
-	Keep       bool          `json:"keep" help:"one process makes many calls, as frames on its standard input and output"`
-	Merge      string        `json:"merge" help:"how outputs are merged: concat, sum, min, max, top:N, sorted, json, hll, ddsketch, or program: the program merges two outputs"`
-	Finish     bool          `json:"finish" help:"the program is called with the merged outputs, and writes the result"`
-	Timeout    time.Duration `json:"timeout" min:"0" help:"how long a call may take; 0: any time"`
-	Memory     string        `json:"memory" help:"how much memory the processes of a call may use, such as 2GiB; 0: any amount"`
-	MaxOutput  string        `json:"max-output" help:"how many bytes a call may write to standard output, such as 64MiB"`
+	Command string `json:"command" required:"true" help:"the program and its arguments, as a JSON array of strings; on the command line also: -- PROGRAM [ARGUMENT...]"`
+	Files   string `json:"files" help:"files in the working folder of each call; the option --send sets it"`
+	Calls
+	Keep      bool          `json:"keep" help:"one process makes many calls, as frames on its standard input and output"`
+	Merge     string        `json:"merge" help:"how outputs are merged: concat, sum, min, max, top:N, sorted, json, hll, ddsketch, or program: the program merges two outputs"`
+	Finish    bool          `json:"finish" help:"the program is called with the merged outputs, and writes the result"`
+	Timeout   time.Duration `json:"timeout" min:"0" help:"how long a call may take; 0: any time"`
+	Memory    string        `json:"memory" help:"how much memory the processes of a call may use, such as 2GiB; 0: any amount"`
+	MaxOutput string        `json:"max-output" help:"how many bytes a call may write to standard output, such as 64MiB"`
+}
+
+// Calls contains the parameters that determine the calls of a job, for each [Kind].
+type Calls struct {
+	Input      string `json:"input" help:"the objects whose lines the calls read: paths, patterns, folders, azblob:// or https:// URLs, separated by commas"`
+	Split      string `json:"split" oneof:"lines" help:"how the input is cut: each line goes to one call"`
+	Block      int64  `json:"block" min:"1" help:"bytes of the input per call, about"`
+	Partitions uint64 `json:"partitions" help:"number of calls if there is no input; 0: one"`
+}
+
+// DefaultCalls returns the default values of Calls.
+func DefaultCalls() Calls { return Calls{Split: "lines", Block: dataset.DefaultBlock} }
+
+// Validate implements jobs.Validator.
+func (c Calls) Validate() error {
+	if c.Input != "" && c.Partitions > 0 {
+		return errors.New("parameters input and partitions: want one of them, because the input is cut into partitions of about block bytes")
+	}
+	in := c.input()
+	return in.Validate()
+}
+
+// input returns the objects whose lines the calls read.
+func (c Calls) input() dataset.Input {
+	in := dataset.Defaults()
+	in.Source, in.Format, in.Block = c.Input, c.Split, c.Block
+	return in
 }
 
 func defaults() Params {
-	return Params{Split: "lines", Block: dataset.DefaultBlock, Merge: concat.name, Memory: "0", MaxOutput: "64MiB"}
+	return Params{Calls: DefaultCalls(), Merge: concat.name, Memory: "0", MaxOutput: "64MiB"}
 }
 
-// Validate returns an error if the parameters are invalid or contradict each other.
+// Validate implements jobs.Validator. Calls has a Validate of its own.
 func (p Params) Validate() error {
 	if _, err := p.args(); err != nil {
 		return err
@@ -41,13 +65,6 @@ func (p Params) Validate() error {
 		return err
 	}
 	if _, err := parseMerge(p.Merge); err != nil {
-		return err
-	}
-	if p.Input != "" && p.Partitions > 0 {
-		return errors.New("parameters input and partitions: want one of them, because the input is cut into partitions of about block bytes")
-	}
-	in := p.input()
-	if err := in.Validate(); err != nil {
 		return err
 	}
 	if _, err := size("memory", p.Memory); err != nil {
@@ -72,13 +89,6 @@ func (p Params) args() ([]string, error) {
 		}
 	}
 	return args, nil
-}
-
-// input returns the objects whose lines the calls read.
-func (p Params) input() dataset.Input {
-	in := dataset.Defaults()
-	in.Source, in.Format, in.Block = p.Input, p.Split, p.Block
-	return in
 }
 
 // size parses a number of bytes.

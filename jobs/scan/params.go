@@ -11,12 +11,8 @@ import (
 
 // Params contains the parameters of the job scan.
 type Params struct {
-	Input     string `json:"input" required:"true" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, or job:ID, separated by commas"`
-	Format    string `json:"format" oneof:"auto lines csv tsv ndjson parquet" help:"the format of the objects; auto: by the ending of their names"`
-	Header    bool   `json:"header" help:"the first line of each object names the columns (csv, tsv)"`
-	Names     string `json:"names" help:"names of the columns, separated by commas, in place of those of the header (csv, tsv)"`
-	Delimiter string `json:"delimiter" help:"the character between fields; by default a comma, and a tab for tsv"`
-	Quote     string `json:"quote" help:"the character around fields with delimiters or line ends; empty: none (csv, tsv)"`
+	dataset.Input `last:"on-error block"`
+
 	Where     string `json:"where" help:"which rows count, such as: status >= 500 and host != 'a'"`
 	By        string `json:"by" help:"columns whose values form the groups, separated by commas"`
 	Aggregate string `json:"aggregate" help:"what to compute for each group: count, count(x), sum(x), min(x), max(x), mean(x), var(x), stddev(x), distinct(x), top(x,n), p50(x) to p99.9(x)"`
@@ -26,25 +22,11 @@ type Params struct {
 	Output    string `json:"output" help:"the folder for the rows of the result, a path or an azblob:// or https:// URL; empty: the rows are the result"`
 
 	OutputFormat string `json:"output-format" oneof:"csv ndjson parquet" help:"the format of the objects of the output"`
-
-	OnError string `json:"on-error" oneof:"fail skip" help:"what to do with a bad record: fail the job, or skip and count it"`
-	Block   int64  `json:"block" min:"1" help:"bytes per partition, about"`
 }
 
-// input returns the input of a job.
-func (p Params) input() dataset.Input {
-	return dataset.Input{
-		Source: p.Input, Format: p.Format, Header: p.Header, Names: p.Names, Delimiter: p.Delimiter, Quote: p.Quote,
-		Block: p.Block, OnError: p.OnError,
-	}
-}
-
-// Validate returns an error if the parameters are invalid or contradict each other.
+// Validate returns an error if the parameters are invalid or contradict each other. Those of the Input
+// have a Validate of their own.
 func (p *Params) Validate() error {
-	in := p.input()
-	if err := in.Validate(); err != nil {
-		return err
-	}
 	if err := p.checkOutput(); err != nil {
 		return err
 	}
@@ -56,7 +38,7 @@ func (p *Params) Validate() error {
 		switch {
 		case len(q.by) > 0:
 			return errors.New("parameter by: want the parameter aggregate too, such as aggregate=count")
-		case in.Format == "ndjson" && len(q.columns) == 0:
+		case p.Format == "ndjson" && len(q.columns) == 0:
 			return errors.New("parameter columns: want the members to return, because JSON objects have no common list of them")
 		case p.Output != "" && (q.limit > maxRows || q.limit == 0 && len(q.order) > 0):
 			return fmt.Errorf("parameters order and limit: with output and without aggregate want a limit of at most %d, because such rows stay in memory", maxRows)

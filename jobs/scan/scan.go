@@ -33,11 +33,7 @@ var storage = dataset.Open()
 
 var job = dataset.Job[Params, *table, Result]{
 	Name: "scan", Version: "7", Summary: "a table from files or blobs: filter, group, aggregate, sort",
-	Defaults: func() Params {
-		in := dataset.Defaults()
-		return Params{Format: in.Format, Header: in.Header, Quote: in.Quote, OnError: in.OnError, Block: in.Block, OutputFormat: string(output.CSV)}
-	}(),
-	Input: Params.input,
+	Defaults: Params{Input: dataset.Defaults(), OutputFormat: string(output.CSV)},
 	Columns: func(p Params) []string {
 		q, err := newQuery(p)
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/bellwether-compute/bellwether/jobs"
-	"github.com/bellwether-compute/bellwether/jobs/dataset"
 	"github.com/bellwether-compute/bellwether/jobs/exec"
 )
 
@@ -26,17 +25,14 @@ var hostMemory uint64 = 1 << 30
 
 // Params contains the parameters of the job wasm.
 type Params struct {
-	Command    string        `json:"command" required:"true" help:"the module and its arguments, as a JSON array of strings; on the command line also: -- MODULE [ARGUMENT...]"`
-	Files      string        `json:"files" help:"the module; the option --send sets it"`
-	Input      string        `json:"input" help:"the objects whose lines the calls read: paths, patterns, folders, azblob:// or https:// URLs, separated by commas"`
-	Split      string        `json:"split" oneof:"lines" help:"how the input is cut: each line goes to one call"`
-	Block      int64         `json:"block" min:"1" help:"bytes of the input per call, about"`
-	Partitions uint64        `json:"partitions" help:"number of calls if there is no input; 0: one"`
-	Merge      string        `json:"merge" help:"how outputs are merged: concat, sum, min, max, top:N, sorted, json, hll, ddsketch, or program: the module merges two outputs"`
-	Finish     bool          `json:"finish" help:"the module is called with the merged outputs, and writes the result"`
-	Timeout    time.Duration `json:"timeout" min:"1ms" help:"how long a call may take"`
-	Memory     string        `json:"memory" help:"how much memory a call may use, from 64KiB to 4GiB"`
-	MaxOutput  string        `json:"max-output" help:"how many bytes a call may write to standard output, such as 64MiB"`
+	Command string `json:"command" required:"true" help:"the module and its arguments, as a JSON array of strings; on the command line also: -- MODULE [ARGUMENT...]"`
+	Files   string `json:"files" help:"the module; the option --send sets it"`
+	exec.Calls
+	Merge     string        `json:"merge" help:"how outputs are merged: concat, sum, min, max, top:N, sorted, json, hll, ddsketch, or program: the module merges two outputs"`
+	Finish    bool          `json:"finish" help:"the module is called with the merged outputs, and writes the result"`
+	Timeout   time.Duration `json:"timeout" min:"1ms" help:"how long a call may take"`
+	Memory    string        `json:"memory" help:"how much memory a call may use, from 64KiB to 4GiB"`
+	MaxOutput string        `json:"max-output" help:"how many bytes a call may write to standard output, such as 64MiB"`
 }
 
 // Define returns the definition of the job wasm. If the guard is nil, each host process compiles
@@ -45,7 +41,7 @@ type Params struct {
 func Define(guard *exec.Guard, host ...string) jobs.Definition[Params, []byte, exec.Result] {
 	return exec.Kind[Params]{
 		Name: "wasm", Version: "3", Summary: "run a WebAssembly module for each partition, and merge what the calls write",
-		Defaults: Params{Split: "lines", Block: dataset.DefaultBlock, Merge: "concat", Timeout: 10 * time.Minute, Memory: "512MiB", MaxOutput: "64MiB"},
+		Defaults: Params{Calls: exec.DefaultCalls(), Merge: "concat", Timeout: 10 * time.Minute, Memory: "512MiB", MaxOutput: "64MiB"},
 		Guard:    guard, Cache: true, Describe: true,
 		Program: func(p Params) exec.Params { return p.program(host) },
 		Title:   func(p Params) string { return p.command()[0] },
@@ -70,7 +66,7 @@ func (p Params) program(host []string) exec.Params {
 		panic(err) // cannot happen, because strings can always be encoded
 	}
 	return exec.Params{
-		Command: string(command), Files: p.Files, Input: p.Input, Split: p.Split, Block: p.Block, Partitions: p.Partitions,
+		Command: string(command), Files: p.Files, Calls: p.Calls,
 		Keep: true, Merge: p.Merge, Finish: p.Finish, Timeout: p.Timeout, Memory: strconv.FormatUint(memory+4*output+hostMemory, 10), MaxOutput: p.MaxOutput,
 	}
 }
@@ -84,7 +80,7 @@ func (p Params) command() []string {
 	return args
 }
 
-// Validate returns an error if the parameters are invalid or contradict each other.
+// Validate implements jobs.Validator. Calls has a Validate of its own.
 func (p Params) Validate() error {
 	module := p.command()[0]
 	if module == "" {

@@ -19,7 +19,6 @@ func TestImports(t *testing.T) {
 		"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1": nil,
 		"github.com/tetratelabs/wazero/sys":                            nil,
 		importtest.Module + "jobs":                                     nil,
-		importtest.Module + "jobs/dataset":                             nil,
 		importtest.Module + "jobs/exec":                                nil,
 	}})
 }
