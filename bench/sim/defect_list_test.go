@@ -26,7 +26,7 @@ var defects = []defect{
 	},
 	{
 		name:   "manifests are replaced without a condition",
-		file:   "coordinator/term/checkpoint.go",
+		file:   "coordinator/term/storage.go",
 		old:    "version, err = t.cfg.Store.PutManifest(ctx, job, next, store.IfVersion(last))",
 		new:    "version, err = t.cfg.Store.PutManifest(ctx, job, next, store.Always)",
 		within: "2000",
@@ -125,8 +125,8 @@ var defects = []defect{
 	{
 		name:   "blobs are removed when their nodes are merged",
 		file:   "coordinator/term/checkpoint.go",
-		old:    "j.blobs.gc.requested()\n",
-		new:    "j.blobs.gc.requested()\n	t.deleteBlobs(j, j.blobs.gc.durable())\n",
+		old:    "	dropped := len(j.blobs.gc.dropped)\n",
+		new:    "	for _, blob := range j.blobs.gc.durable(len(j.blobs.gc.dropped)) {\n		t.freed = append(t.freed, freedBlob{j, blob})\n	}\n	dropped := 0\n",
 		within: "2000",
 	},
 	{

@@ -18,9 +18,8 @@ import "context"
 // Some blobs are kept until the job's end: blobs of nodes that were reported twice or refused, and
 // blobs of nodes that a leader merged between its last checkpoint and its death.
 type blobGC struct {
-	afterNext    []string       // blobs to delete when a checkpoint that was not requested yet is durable
-	afterCurrent []string       // blobs to delete when the checkpoint in flight is durable
-	merges       map[string]int // number of merges in flight that read a blob
+	dropped []string       // blobs to delete when a checkpoint that is requested later is durable, in the order of the drops
+	merges  map[string]int // number of merges in flight that read a blob
 }
 
 func (g *blobGC) acquire(blob string) {
@@ -36,42 +35,44 @@ func (g *blobGC) release(blob string) {
 	}
 }
 
-// requested records that a checkpoint was requested.
-func (g *blobGC) requested() {
-	g.afterCurrent = append(g.afterCurrent, g.afterNext...)
-	g.afterNext = nil
-}
-
-// durable records that the checkpoint in flight is durable, and returns the blobs that
-// can be deleted now.
-func (g *blobGC) durable() []string {
-	var free []string
-	for _, blob := range g.afterCurrent {
+// durable records that a checkpoint is durable, and returns the blobs that can be deleted now. The
+// parameter dropped is the length of g.dropped at the checkpoint's request.
+func (g *blobGC) durable(dropped int) (free []string) {
+	var kept []string
+	for _, blob := range g.dropped[:dropped] {
 		if g.merges[blob] > 0 {
-			g.afterNext = append(g.afterNext, blob)
+			kept = append(kept, blob)
 		} else {
 			free = append(free, blob)
 		}
 	}
-	g.afterCurrent = nil
+	g.dropped = append(kept, g.dropped[dropped:]...)
 	return free
+}
+
+// freedBlob is a blob of a job that is deleted at the next tick.
+type freedBlob struct {
+	job  *activeJob
+	blob string
 }
 
 // maxBlobDeletes is the maximum number of concurrent blob deletions of one job.
 const maxBlobDeletes = 4
 
-// deleteBlobs deletes blobs of a job. Blobs whose deletion fails are deleted at the job's end.
-func (t *Term) deleteBlobs(j *activeJob, blobs []string) {
-	for _, blob := range blobs {
-		j.blobs.deletes.acquire(func() {
+// deleteBlobs deletes the freed blobs. Blobs whose deletion fails are deleted at the job's end.
+func (t *Term) deleteBlobs() {
+	freed := t.freed
+	t.freed = nil
+	for _, f := range freed {
+		f.job.blobs.deletes.acquire(func() {
 			t.spawn(func() func() {
 				err := t.retry("delete partial", func(ctx context.Context) error {
-					return t.cfg.Store.DropPartial(ctx, j.spec.ID, blob)
+					return t.cfg.Store.DropPartial(ctx, f.job.spec.ID, f.blob)
 				})
 				if err != nil && t.ctx.Err() == nil {
-					t.log.Warn("Could not delete a partial", "job", j.spec.ID, "error", err)
+					t.log.Warn("Could not delete a partial", "job", f.job.spec.ID, "error", err)
 				}
-				return j.blobs.deletes.release
+				return f.job.blobs.deletes.release
 			})
 		})
 	}

@@ -1,7 +1,6 @@
 package term
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -10,50 +9,63 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// checkpoint makes a job's state durable: first its large partials, then the manifest that names
-// them. If the job's end is decided before the write of the manifest begins, the checkpoint is
-// abandoned.
+// checkpoint makes a job's state durable in one task: first its large partials, then the manifest
+// that names them. If the job's end is decided before the write of the manifest begins, the
+// checkpoint is abandoned.
 func (t *Term) checkpoint(c ledger.Checkpoint) {
 	j := t.jobs.active[c.Job]
-	nodes := c.Snapshot.Nodes
-	list := make([]nodePartial, len(nodes))
-	inBlob := make([]bool, len(list))
-	for i, n := range nodes {
-		list[i] = nodePartial{n.Node, t.partials.use(n.Ref)}
-		inBlob[i] = list[i].blob != ""
+	list := make([]nodePartial, len(c.Nodes))
+	for i, n := range c.Nodes {
+		list[i] = nodePartial{node: n.Node, partial: t.partials.use(n.Ref)}
 	}
-	j.blobs.gc.requested()
+	dropped := len(j.blobs.gc.dropped)
 	j.manifest.checkpointSince = t.env.Now()
-	t.writeBlobs(j, list, maxInManifest, func(err error) {
+	t.writeManifest(j, c.Work, func(next *store.Manifest) error {
+		if err := t.putPartials(j, list); err != nil {
+			return err
+		}
+		if j.ending.Load() {
+			return errEnding
+		}
+		next.Nodes = storedNodes(c.Nodes, list)
+		next.AddSample(t.since(next.Started))
+		return nil
+	}, func(err error) {
 		for i, p := range list {
-			if p.blob != "" && !inBlob[i] {
-				t.movedToBlob(j, nodes[i].Ref, p.partial)
+			if p.written {
+				t.movedToBlob(j, c.Nodes[i].Ref, p.partial)
 			}
 		}
 		switch {
-		case err != nil:
+		case err == nil:
+			t.checkpointed(j, dropped)
+		case !errors.Is(err, errEnding):
 			t.failJob(j, err)
-		case !j.ending.Load():
-			t.writeManifest(j, func(m *store.Manifest) {
-				m.Nodes = storedNodes(nodes, list)
-				addSnapshot(j, m, c.Snapshot)
-				t.addSample(m)
-			}, func() {
-				t.cfg.Observe(CheckpointDone{t.since(j.manifest.checkpointSince)})
-				j.manifest.checkpointSince = time.Time{}
-				t.deleteBlobs(j, j.blobs.gc.durable())
-				t.step(ledger.Checkpointed{Job: c.Job})
-			})
 		}
 	})
 }
 
+// errEnding means that a checkpoint was abandoned because the job's end was decided.
+var errEnding = errors.New("job is ending")
+
+// checkpointed handles a durable checkpoint. The parameter dropped is the number of blobs that only
+// earlier checkpoints need.
+func (t *Term) checkpointed(j *activeJob, dropped int) {
+	t.cfg.Observe(CheckpointDone{t.since(j.manifest.checkpointSince)})
+	j.manifest.checkpointSince = time.Time{}
+	for _, blob := range j.blobs.gc.durable(dropped) {
+		t.freed = append(t.freed, freedBlob{j, blob})
+	}
+	t.step(ledger.Checkpointed{Job: j.spec.ID})
+}
+
 // movedToBlob records the blob of a partial that was written by a checkpoint.
 func (t *Term) movedToBlob(j *activeJob, ref ledger.Ref, p partial) {
+	j.blobs.exist = true
 	if known := t.partials.byRef[ref]; known != nil {
 		*known = p
-	} else { // the partial was merged during the write of the blob
-		j.blobs.gc.afterNext = append(j.blobs.gc.afterNext, p.blob)
+	} else { // the partial was merged during the checkpoint
+		j.blobs.gc.dropped = append(j.blobs.gc.dropped, p.blob)
 	}
 }
 
@@ -72,62 +84,36 @@ func storedNodes(nodes []ledger.FinishedNode, list []nodePartial) []store.Stored
 	return stored
 }
 
-func addSnapshot(j *activeJob, m *store.Manifest, s ledger.Snapshot) {
-	m.Partitions, m.Work = j.tree.Partitions(), s.Work
-}
-
-// addSample adds the job's progress to its manifest, for display.
-func (t *Term) addSample(m *store.Manifest) { m.AddSample(t.since(m.Started)) }
-
-// writeManifest replaces the job's manifest. The parameter change turns a copy of the last manifest
-// into the next manifest. When the new manifest is durable, writeManifest calls then. Only one
-// write of a job's manifest is in flight at a time, and each write is conditional on the previous
-// one. Nothing is written after a final manifest.
-func (t *Term) writeManifest(j *activeJob, change func(*store.Manifest), then func()) {
-	j.manifest.writes.acquire(func() {
-		next, version := j.manifest.last, j.manifest.version
+// writeManifest replaces the job's manifest in one task. In the task, prepare writes the objects
+// that the next manifest names, and completes the next manifest, which begins as a copy of the last
+// one; an error of prepare abandons the write. On the loop, writeManifest then calls then with that
+// error, or with nil if the next manifest is durable. Only one write of a job's manifest is in
+// flight at a time, and each write is conditional on the previous one. Nothing is written after a
+// final manifest.
+func (t *Term) writeManifest(j *activeJob, work store.Work, prepare func(next *store.Manifest) error, then func(error)) {
+	m := &j.manifest
+	m.writes.acquire(func() {
+		next, version := m.last, m.version
 		next.Epoch = t.leadership.Epoch
 		next.Sequence++
-		change(&next)
+		next.Partitions, next.Work = j.tree.Partitions(), work
 		t.spawn(func() func() {
-			version, err := t.replaceManifest(j.spec.ID, next, version)
-			return func() {
-				if err != nil {
-					t.fail(fmt.Errorf("write manifest of job %s: %w", j.spec.ID, err))
-					return
+			if err := prepare(&next); err != nil {
+				return func() {
+					m.writes.release()
+					then(err)
 				}
-				t.observeProgress(j, j.manifest.last, next)
-				j.manifest.last, j.manifest.version, j.manifest.writtenAt = next, version, t.env.Now()
-				j.manifest.writes.release()
-				then()
+			}
+			version, err := t.replaceManifest(j.spec.ID, next, version)
+			if err != nil {
+				return func() { t.fail(fmt.Errorf("write manifest of job %s: %w", j.spec.ID, err)) }
+			}
+			return func() {
+				t.observeProgress(m.last, next)
+				m.last, m.version, m.writtenAt = next, version, t.env.Now()
+				m.writes.release()
+				then(nil)
 			}
 		})
 	})
-}
-
-// replaceManifest replaces the manifest of the version last with the manifest next. Only tasks call
-// replaceManifest, because it blocks.
-func (t *Term) replaceManifest(job string, next store.Manifest, last store.Version) (version store.Version, err error) {
-	err = t.retry("write manifest", func(ctx context.Context) (err error) {
-		version, err = t.cfg.Store.PutManifest(ctx, job, next, store.IfVersion(last))
-		if !errors.Is(err, store.ErrConflict) {
-			return err
-		}
-		// Either another leader has written the manifest, or this leader has written it and the
-		// reply was lost.
-		var current store.Manifest
-		current, version, err = t.cfg.Store.Manifest(ctx, job)
-		switch {
-		case errors.Is(err, store.ErrNotFound) && next.State.Final():
-			return nil // this leader wrote the manifest, and then the job was removed
-		case err != nil:
-			return err
-		case current.Epoch > next.Epoch:
-			return &fencedError{current.Epoch}
-		case current.Epoch != next.Epoch || current.Sequence != next.Sequence:
-			return fmt.Errorf("manifest was written by a non-leader: epoch %d, sequence %d", current.Epoch, current.Sequence)
-		}
-		return nil
-	})
-	return version, err
 }

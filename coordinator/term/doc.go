@@ -53,7 +53,8 @@
 //   - active: the job is unplanned at first, and planned when the plan that a worker has computed
 //     is durable. The loop knows the manifest of an active job that was written last. Only one
 //     write of a job's manifest is in flight at a time, and each write is conditional on the
-//     previous one. The ledger requests one checkpoint of a job at a time, but a job may end while
+//     previous one. A checkpoint is one task: it writes the job's large partials into blobs, and
+//     then the manifest that names the blobs. The ledger requests one checkpoint of a job at a time, but a job may end while
 //     a checkpoint is in flight. The job's final write waits for the checkpoint in flight. A
 //     checkpoint is abandoned if the job's end is decided before the write of the checkpoint
 //     begins. The plan is written in the same sequence of writes, so no plan is written after the

@@ -17,12 +17,12 @@ func (t *Term) end(e ledger.EndJob) {
 	j := t.jobs.active[e.Job]
 	j.ending.Store(true)
 	final := func(outcome store.State, reason, digest string) {
-		t.writeManifest(j, func(m *store.Manifest) {
-			addSnapshot(j, m, e.Snapshot)
-			m.State, m.Error, m.SHA256, m.Finished = outcome, reason, digest, t.env.Now().UTC()
-			t.addSample(m) // add the sample while the manifest still has its nodes
-			m.Nodes, m.Attempts, m.CrashSuspects, m.Calls = nil, nil, nil, nil
-		}, func() { t.ended(j) })
+		t.writeManifest(j, e.Work, func(next *store.Manifest) error {
+			next.State, next.Error, next.SHA256, next.Finished = outcome, reason, digest, t.env.Now().UTC()
+			next.AddSample(t.since(next.Started)) // add the sample while the manifest still has its nodes
+			next.Nodes, next.Attempts, next.CrashSuspects, next.Calls = nil, nil, nil, nil
+			return nil
+		}, func(error) { t.ended(j) })
 	}
 	if e.Outcome != store.Completed {
 		final(e.Outcome, e.Error, "")
@@ -54,7 +54,7 @@ func (f *jobFault) Error() string { return f.err.Error() }
 
 // storeResult writes the result that a worker's call of Finish returned, and returns the result's digest.
 func (t *Term) storeResult(j *activeJob, result partial) (digest string, err error) {
-	data, err := t.read(j.spec.ID, result)
+	data, err := t.readPartial(j.spec.ID, result)
 	if err != nil {
 		return "", err
 	}
@@ -102,8 +102,8 @@ func (t *Term) ended(j *activeJob) {
 	}
 }
 
-// cleanUpEnded starts the clean-up of a job of this leader, if the job's end is durable and no task
-// is writing blobs of the job.
+// cleanUpEnded starts the clean-up of a job of this leader, if the job's end is durable and no merge
+// task may still write blobs of the job. No checkpoint is in flight once the end is durable.
 func (t *Term) cleanUpEnded(j *activeJob) {
 	if !j.ended || j.blobs.writers > 0 {
 		return

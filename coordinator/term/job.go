@@ -65,8 +65,8 @@ type manifestState struct {
 
 // blobState describes the blobs of a job's partials.
 type blobState struct {
-	exist   bool // true if a blob exists or is being written
-	writers int  // number of tasks that write blobs of the job
+	exist   bool // true if a blob may exist
+	writers int  // number of merge tasks, which may write blobs of the job
 	gc      blobGC
 	deletes limiter
 }

@@ -22,11 +22,7 @@ import (
 func (t *Term) receive() {
 	t.receiving = true
 	t.spawn(func() func() {
-		var submission *store.Submission
-		err := t.retry("receive submission", func(ctx context.Context) (err error) {
-			submission, err = t.cfg.Store.Receive(ctx)
-			return err
-		})
+		submission, err := retryRead(t, "receive submission", t.cfg.Store.Receive)
 		if err != nil {
 			return func() { t.fail(err) }
 		}
@@ -248,22 +244,6 @@ func (t *Term) fence(j *activeJob) error {
 			return fmt.Errorf("fence job %s: %w", j.spec.ID, err)
 		}
 	}
-}
-
-func (t *Term) readSpec(id string) (spec store.StoredSpec, err error) {
-	err = t.retry("read spec", func(ctx context.Context) (err error) {
-		spec, err = t.cfg.Store.Spec(ctx, id)
-		return err
-	})
-	return spec, err
-}
-
-func (t *Term) readManifest(id string) (manifest store.Manifest, version store.Version, err error) {
-	err = t.retry("read manifest", func(ctx context.Context) (err error) {
-		manifest, version, err = t.cfg.Store.Manifest(ctx, id)
-		return err
-	})
-	return manifest, version, err
 }
 
 // admitted handles the outcome of load for a pending job.

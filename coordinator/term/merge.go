@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -55,8 +56,10 @@ func (t *Term) startMerges(j *activeJob) {
 			t.mergesDone(j)
 			return
 		}
+		j.blobs.writers++
 		t.spawn(func() func() {
 			merged, took, err := t.mergePairs(j, pairs)
+			failed := t.putPartials(j, merged)
 			return func() {
 				switch {
 				case errors.Is(err, errSlow):
@@ -66,7 +69,9 @@ func (t *Term) startMerges(j *activeJob) {
 					t.giveUpMerges(j, pairs[len(merged):])
 					pairs, err = pairs[:len(merged)], nil
 				}
-				t.merged(j, pairs, merged, took, err)
+				t.merged(j, pairs, merged, took, cmp.Or(err, failed))
+				j.blobs.writers--
+				t.cleanUpEnded(j)
 			}
 		})
 	})
@@ -111,7 +116,7 @@ func (t *Term) mergePairs(j *activeJob, pairs []pair) ([]nodePartial, []time.Dur
 				failed = &jobFault{err}
 				return
 			}
-			merged[i], took[i] = nodePartial{pairs[i].parent, partial{data: data, job: j.spec.ID}}, t.since(began)
+			merged[i], took[i] = nodePartial{node: pairs[i].parent, partial: partial{data: data, job: j.spec.ID}}, t.since(began)
 			done.Add(1)
 			if len(data) > maxInMemory || t.since(first) >= maxMergeTime || j.ending.Load() {
 				return
@@ -133,11 +138,11 @@ func (t *Term) readPairs(job string, pairs []pair) ([][2][]byte, error) {
 		if i > 0 && (p.left.stored() || p.right.stored()) {
 			break
 		}
-		left, err := t.read(job, p.left)
+		left, err := t.readPartial(job, p.left)
 		if err != nil {
 			return nil, err
 		}
-		right, err := t.read(job, p.right)
+		right, err := t.readPartial(job, p.right)
 		if err != nil {
 			return nil, err
 		}
@@ -159,26 +164,21 @@ func (t *Term) giveUpMerges(j *activeJob, pairs []pair) {
 }
 
 // merged handles the outcome of mergePairs: it reports the merged pairs to the ledger and queues
-// the other pairs again. The limiter counts the task of a merge as running until the large results
-// are in blobs.
+// the other pairs again. The large results are in blobs.
 func (t *Term) merged(j *activeJob, pairs []pair, merged []nodePartial, took []time.Duration, failed error) {
 	j.merges.pairs = append(j.merges.pairs, pairs[len(merged):]...)
-	t.writeBlobs(j, merged, maxInMemory, func(err error) {
+	for i, m := range merged {
+		t.cfg.Observe(MergeDone{took[i]})
+		j.blobs.exist = j.blobs.exist || m.written
+		j.blobs.gc.release(pairs[i].left.blob)
+		j.blobs.gc.release(pairs[i].right.blob)
 		if failed == nil {
-			failed = err
+			t.step(ledger.Merged{Job: j.spec.ID, FinishedNode: ledger.FinishedNode{Node: m.node, Ref: t.partials.add(m.partial), Size: len(m.data), Large: m.blob != ""}})
 		}
-		for i, m := range merged {
-			t.cfg.Observe(MergeDone{took[i]})
-			j.blobs.gc.release(pairs[i].left.blob)
-			j.blobs.gc.release(pairs[i].right.blob)
-			if failed == nil {
-				t.step(ledger.Merged{Job: j.spec.ID, FinishedNode: ledger.FinishedNode{Node: m.node, Ref: t.partials.add(m.partial), Size: len(m.data), Large: m.blob != ""}})
-			}
-		}
-		if failed != nil {
-			t.failJob(j, failed)
-		}
-		t.mergesDone(j)
-		t.startMerges(j)
-	})
+	}
+	if failed != nil {
+		t.failJob(j, failed)
+	}
+	t.mergesDone(j)
+	t.startMerges(j)
 }

@@ -3,7 +3,6 @@ package term
 import (
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -79,27 +78,20 @@ func (t *Term) observeFigures() {
 }
 
 // observeProgress reports the progress between two consecutive durable manifests.
-func (t *Term) observeProgress(j *activeJob, before, after store.Manifest) {
-	done := doneIn(j.tree, after)
-	if after.State.Final() && after.State != store.Completed {
-		done = doneIn(j.tree, before) // the final manifest of a cancelled or failed job lists no nodes
-	}
-	p := Progress{Done: done - min(done, doneIn(j.tree, before))}
-	if executed := after.Executed - min(after.Executed, before.Executed); executed > p.Done {
-		p.Repeated = executed - p.Done
-	}
+func (t *Term) observeProgress(before, after store.Manifest) {
+	done, executed := doneIn(before), after.Executed-min(after.Executed, before.Executed)
+	p := Progress{Done: doneIn(after) - min(doneIn(after), done)}
+	p.Repeated = executed - min(executed, p.Done)
 	t.cfg.Observe(p)
 }
 
-func doneIn(tree jobs.Tree, m store.Manifest) uint64 {
-	if m.State == store.Completed {
-		return tree.Partitions()
+// doneIn returns the number of finished partitions in the newest sample of a manifest. Each
+// checkpoint and each final manifest adds a sample.
+func doneIn(m store.Manifest) uint64 {
+	if len(m.Samples) == 0 {
+		return 0
 	}
-	done := uint64(0)
-	for _, n := range m.Nodes {
-		done += tree.Span(n.Node).Len()
-	}
-	return done
+	return m.Samples[len(m.Samples)-1].Done
 }
 
 // observePhases reports the phases that the new record contains and the old record does not.

@@ -1,14 +1,8 @@
 package term
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"slices"
-
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs"
-	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
 // partial refers to the bytes of a node's partial: in memory, in a blob, or in both.
@@ -66,7 +60,7 @@ func (t *Term) dropPartial(ref ledger.Ref) {
 	p := t.partials.get(ref)
 	delete(t.partials.byRef, ref)
 	if j := t.jobs.active[p.job]; j != nil && p.inForest && p.blob != "" {
-		j.blobs.gc.afterNext = append(j.blobs.gc.afterNext, p.blob)
+		j.blobs.gc.dropped = append(j.blobs.gc.dropped, p.blob)
 	}
 }
 
@@ -88,74 +82,9 @@ func (t *Term) operandSize(p partial) uint64 {
 // stored reports whether the bytes of a partial are in storage but not in memory.
 func (p partial) stored() bool { return p.blob != "" && p.data == nil }
 
-// read returns the bytes of a partial. If the partial's bytes are lost or damaged, read returns a
-// *jobFault.
-func (t *Term) read(job string, p partial) (data []byte, err error) {
-	if !p.stored() {
-		return p.data, nil
-	}
-	err = t.retry("read partial", func(ctx context.Context) (err error) {
-		data, err = t.cfg.Store.Partial(ctx, job, p.blob)
-		return err
-	})
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) {
-		err = &jobFault{err}
-	}
-	return data, err
-}
-
 // nodePartial is a node with its partial.
 type nodePartial struct {
 	node jobs.Node
 	partial
-}
-
-// writeBlobs writes each partial larger than limit bytes that has no blob into a blob, and then
-// calls then. If the job is ending, writeBlobs writes nothing, because the job's blobs are removed
-// as soon as all writers have returned.
-func (t *Term) writeBlobs(j *activeJob, list []nodePartial, limit int, then func(err error)) {
-	large := func(p nodePartial) bool { return p.blob == "" && len(p.data) > limit }
-	if !slices.ContainsFunc(list, large) || j.ending.Load() {
-		then(nil)
-		return
-	}
-	j.blobs.exist = true
-	j.blobs.writers++
-	t.spawn(func() func() {
-		var err error
-		for i := range list {
-			if large(list[i]) && err == nil && !j.ending.Load() {
-				err = t.putPartial(j, &list[i])
-			}
-		}
-		return func() {
-			then(err)
-			j.blobs.writers--
-			t.cleanUpEnded(j)
-		}
-	})
-}
-
-// putPartial writes a partial into a blob and drops a large partial's bytes from memory. If the
-// partial is too large for storage, putPartial returns a *jobFault. If the job is ending,
-// putPartial does not retry while storage is unavailable, because storage may be full until the job
-// has ended.
-func (t *Term) putPartial(j *activeJob, p *nodePartial) error {
-	err := t.retry("write partial", func(ctx context.Context) error {
-		blob, err := t.cfg.Store.PutPartial(ctx, j.spec.ID, p.node, p.data)
-		switch {
-		case err == nil:
-			p.blob, p.size = blob, uint64(len(p.data))
-		case errors.Is(err, store.ErrUnavailable) && j.ending.Load():
-			return nil
-		}
-		return err
-	})
-	switch {
-	case errors.Is(err, store.ErrTooLarge):
-		return &jobFault{fmt.Errorf("write the partial of node %v: %w", p.node, err)}
-	case p.blob != "" && len(p.data) > maxInMemory:
-		p.data = nil
-	}
-	return err
+	written bool // putPartials has written the partial into a blob
 }

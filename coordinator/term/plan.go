@@ -64,20 +64,12 @@ func (t *Term) planStored(j *activeJob, plan jobs.Plan, err error) {
 // putPlan writes a plan. If storage already has a plan, putPlan returns that plan.
 func (t *Term) putPlan(job string, partitions uint64, data partial) (plan jobs.Plan, err error) {
 	plan.Partitions = partitions
-	if plan.Data, err = t.read(job, data); err != nil {
+	if plan.Data, err = t.readPartial(job, data); err != nil {
 		return plan, err
 	}
 	err = t.retry("write plan", func(ctx context.Context) error { return t.cfg.Store.PutPlan(ctx, job, plan) })
 	if errors.Is(err, store.ErrConflict) {
 		return t.readPlan(job)
 	}
-	return plan, err
-}
-
-func (t *Term) readPlan(id string) (plan jobs.Plan, err error) {
-	err = t.retry("read plan", func(ctx context.Context) (err error) {
-		plan, err = t.cfg.Store.Plan(ctx, id)
-		return err
-	})
 	return plan, err
 }

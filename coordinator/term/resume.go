@@ -1,8 +1,6 @@
 package term
 
 import (
-	"context"
-
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -15,11 +13,7 @@ const maxParallel = 16
 // Until dispatch begins, the loop only queues reports and answers queries.
 func (t *Term) resume() {
 	t.spawn(func() func() {
-		var ids []string
-		err := t.retry("list active jobs", func(ctx context.Context) (err error) {
-			ids, err = t.cfg.Store.Active(ctx)
-			return err
-		})
+		ids, err := retryRead(t, "list active jobs", t.cfg.Store.Active)
 		if err != nil {
 			return func() { t.fail(err) }
 		}

@@ -29,6 +29,7 @@ type Term struct {
 	jobs      jobTable
 	receiving bool // true while a task is receiving a submission
 	partials  partialTable
+	freed     []freedBlob // blobs that are deleted at the next tick
 	limits    limits
 	times     times
 	timeline  timeline
@@ -105,6 +106,7 @@ func (t *Term) Tick() {
 	t.step(ledger.Tick{})
 	t.beginNext()
 	t.extendSubmissions()
+	t.deleteBlobs()
 	t.recordTerm()
 	if t.since(t.views.begun) > recentFor {
 		t.views = views{}

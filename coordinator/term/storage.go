@@ -1,0 +1,146 @@
+package term
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// This file contains the storage calls that several parts of a term make. Only tasks call these
+// functions, because they block.
+
+const (
+	firstRetryWait = 50 * time.Millisecond
+	maxRetryWait   = 2 * time.Second
+)
+
+// retry repeats a storage call while storage is unavailable and the term is not over. retry logs
+// when an outage begins and when it ends.
+func (t *Term) retry(action string, call func(ctx context.Context) error) error {
+	for wait := firstRetryWait; ; wait = min(2*wait, maxRetryWait) {
+		err := call(t.ctx)
+		if t.ctx.Err() != nil {
+			return context.Cause(t.ctx)
+		}
+		if !errors.Is(err, store.ErrUnavailable) {
+			if wait > firstRetryWait {
+				t.log.Info("Storage is available again", "operation", action)
+			}
+			return err
+		}
+		if wait == firstRetryWait {
+			t.log.Warn("Storage is unavailable, retrying", "operation", action, "error", err)
+		}
+		t.env.Pause(t.ctx, wait)
+	}
+}
+
+// retryRead repeats a read while storage is unavailable and the term is not over.
+func retryRead[V any](t *Term, action string, call func(ctx context.Context) (V, error)) (value V, err error) {
+	err = t.retry(action, func(ctx context.Context) (err error) {
+		value, err = call(ctx)
+		return err
+	})
+	return value, err
+}
+
+func (t *Term) readSpec(id string) (store.StoredSpec, error) {
+	return retryRead(t, "read spec", func(ctx context.Context) (store.StoredSpec, error) { return t.cfg.Store.Spec(ctx, id) })
+}
+
+func (t *Term) readPlan(id string) (jobs.Plan, error) {
+	return retryRead(t, "read plan", func(ctx context.Context) (jobs.Plan, error) { return t.cfg.Store.Plan(ctx, id) })
+}
+
+func (t *Term) readManifest(id string) (manifest store.Manifest, version store.Version, err error) {
+	err = t.retry("read manifest", func(ctx context.Context) (err error) {
+		manifest, version, err = t.cfg.Store.Manifest(ctx, id)
+		return err
+	})
+	return manifest, version, err
+}
+
+// replaceManifest replaces the manifest of the version last with the manifest next.
+func (t *Term) replaceManifest(job string, next store.Manifest, last store.Version) (version store.Version, err error) {
+	err = t.retry("write manifest", func(ctx context.Context) (err error) {
+		version, err = t.cfg.Store.PutManifest(ctx, job, next, store.IfVersion(last))
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		// Either another leader has written the manifest, or this leader has written it and the
+		// reply was lost.
+		var current store.Manifest
+		current, version, err = t.cfg.Store.Manifest(ctx, job)
+		switch {
+		case errors.Is(err, store.ErrNotFound) && next.State.Final():
+			return nil // this leader wrote the manifest, and then the job was removed
+		case err != nil:
+			return err
+		case current.Epoch > next.Epoch:
+			return &fencedError{current.Epoch}
+		case current.Epoch != next.Epoch || current.Sequence != next.Sequence:
+			return fmt.Errorf("manifest was written by a non-leader: epoch %d, sequence %d", current.Epoch, current.Sequence)
+		}
+		return nil
+	})
+	return version, err
+}
+
+// readPartial returns the bytes of a partial. If the partial's bytes are lost or damaged, readPartial
+// returns a *jobFault.
+func (t *Term) readPartial(job string, p partial) ([]byte, error) {
+	if !p.stored() {
+		return p.data, nil
+	}
+	data, err := retryRead(t, "read partial", func(ctx context.Context) ([]byte, error) { return t.cfg.Store.Partial(ctx, job, p.blob) })
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) {
+		err = &jobFault{err}
+	}
+	return data, err
+}
+
+// putPartials writes each partial of more than maxInManifest bytes that has no blob into a blob. If
+// the job is ending, putPartials stops, because the job's blobs are about to be removed.
+func (t *Term) putPartials(j *activeJob, list []nodePartial) error {
+	for i := range list {
+		p := &list[i]
+		if p.blob != "" || len(p.data) <= maxInManifest {
+			continue
+		}
+		if j.ending.Load() {
+			return nil
+		}
+		if err := t.putPartial(j, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putPartial writes a partial into a blob and drops a large partial's bytes from memory. If the
+// partial is too large for storage, putPartial returns a *jobFault. If the job is ending,
+// putPartial does not retry while storage is unavailable, because storage may be full until the job
+// has ended.
+func (t *Term) putPartial(j *activeJob, p *nodePartial) error {
+	err := t.retry("write partial", func(ctx context.Context) error {
+		blob, err := t.cfg.Store.PutPartial(ctx, j.spec.ID, p.node, p.data)
+		switch {
+		case err == nil:
+			p.blob, p.size, p.written = blob, uint64(len(p.data)), true
+		case errors.Is(err, store.ErrUnavailable) && j.ending.Load():
+			return nil
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, store.ErrTooLarge):
+		return &jobFault{fmt.Errorf("write the partial of node %v: %w", p.node, err)}
+	case p.blob != "" && len(p.data) > maxInMemory:
+		p.data = nil
+	}
+	return err
+}
