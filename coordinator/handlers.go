@@ -23,9 +23,6 @@ func (h handlers) onReport(m *nats.Msg) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Validate(); err != nil {
-		return err
-	}
 	size := len(m.Data)
 	h.loop.Post(func() {
 		h.term.Report(report, size, func(receipt wire.Receipt) { h.respond(m, wire.Encode(receipt)) })

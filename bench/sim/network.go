@@ -130,8 +130,5 @@ func throughWire[T wire.Report | wire.Receipt](s *Sim, message T) T {
 	if err != nil {
 		s.fail("decode %T: %v", message, err)
 	}
-	if r, ok := any(received).(wire.Report); ok && r.Validate() != nil {
-		s.fail("a report is not valid: %v", r.Validate())
-	}
 	return received
 }

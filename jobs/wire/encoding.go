@@ -17,13 +17,14 @@ const MaxMessage = 1 << 20
 // memory that decoding allocates.
 const maxElements = 1 << 16
 
-// The errors of Decode and of the Validate methods wrap ErrMalformed or ErrUnknownVersion.
+// The errors of Decode and of the Validate methods wrap one of these errors.
 var (
 	ErrUnknownVersion = errors.New("message of an unknown version")
 	ErrMalformed      = errors.New("malformed message")
 )
 
-// Message is any message of this package.
+// Message is any message of this package. A new message is a type, its line here, and its samples in
+// the table of encoding_test.go. If the type has a method Validate, Decode calls it.
 type Message interface {
 	Report | Receipt | Beacon | Suspicion | Ping | Pong | Nudge | Probe | ProbeAnswer | Offer |
 		LeaderInfo | WorkerQuery | Workers | JobQuery | Jobs | Cancel | Done | AuditRequest | AuditAnswer
@@ -40,7 +41,7 @@ var format = record.New(formatVersion,
 // Encode returns the encoded message.
 func Encode[M Message](m M) []byte { return format.Encode(m) }
 
-// Decode reads a message strictly. Decode allocates at most 192 bytes for each byte of the message,
+// Decode reads a message strictly, and validates it if its type has a method Validate. Decode allocates at most 192 bytes for each byte of the message,
 // and at most 64 MiB.
 func Decode[M Message](data []byte) (M, error) {
 	var m M
@@ -51,7 +52,10 @@ func Decode[M Message](data []byte) (M, error) {
 	var version *record.VersionError
 	switch {
 	case err == nil:
-		return m, nil
+		if v, ok := any(m).(interface{ Validate() error }); ok {
+			err = v.Validate()
+		}
+		return m, err
 	case errors.As(err, &version):
 		return m, fmt.Errorf("%w: %w", ErrUnknownVersion, err)
 	default:

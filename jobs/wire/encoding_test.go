@@ -3,7 +3,13 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,18 +17,19 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
-// kind contains functions for one type of message.
+// kind is one type of message.
 type kind struct {
-	name   string
-	sample []byte                              // encoded message in which every field is set
-	again  func(data []byte) ([]byte, error)   // decodes and encodes a message
-	value  func(data []byte) (any, any, error) // returns the decoded sample, and the sample before it was encoded
+	message reflect.Type
+	samples []any
+	encoded [][]byte                          // the encoded samples
+	decode  func(data []byte) (any, error)    // decodes a message
+	again   func(data []byte) ([]byte, error) // decodes and encodes a message
 }
 
-func kindOf[M Message](sample M) kind {
-	return kind{
-		name:   reflect.TypeFor[M]().Name(),
-		sample: Encode(sample),
+func kindOf[M Message](samples ...M) kind {
+	k := kind{
+		message: reflect.TypeFor[M](),
+		decode:  func(data []byte) (any, error) { return Decode[M](data) },
 		again: func(data []byte) ([]byte, error) {
 			m, err := Decode[M](data)
 			if err != nil {
@@ -30,19 +37,19 @@ func kindOf[M Message](sample M) kind {
 			}
 			return Encode(m), nil
 		},
-		value: func(data []byte) (any, any, error) {
-			m, err := Decode[M](data)
-			return m, sample, err
-		},
 	}
+	for _, m := range samples {
+		k.samples, k.encoded = append(k.samples, m), append(k.encoded, Encode(m))
+	}
+	return k
 }
 
 var (
 	since = time.Unix(1_700_000_000, 0)
 
 	fullReport = Report{
-		Epoch: 7, Worker: "w-1", Sequence: 1, Draining: true,
-		Hello: &Hello{Host: "h", PID: 4, Slots: 2, Since: since, Knows: []JobKind{{"primes", "1"}}, Storage: "s", Version: "v1.2.3", Holds: true},
+		Epoch: 7, Worker: "w-1", Sequence: 1, Conversation: 8, Draining: true,
+		Hello: &Hello{Host: "h", PID: 4, Slots: 2, Since: since, Knows: []JobKind{{"primes", "1"}}, Storage: "s", Build: "amd64/v1 go1.26.0", Version: "v1.2.3", Holds: true},
 		Spans: []HeldSpan{
 			{ID: SpanID{7, 1}, Job: "j", Span: jobs.Span{Lo: 5, Hi: 9}, Running: true, Step: "Map", Done: 2, Slot: 2},
 			{ID: SpanID{7, 3}, Job: "j", Function: Merge, Node: jobs.Node{Level: 1, Index: 4}},
@@ -57,19 +64,21 @@ var (
 			{Failure: &Failure{Error: "bad", Function: Merge, Node: jobs.Node{Level: 1, Index: 4}, Holder: "w-2"}},
 			{Held: &jobs.Node{Level: 1, Index: 2}},
 			{Partial: &Partial{Node: jobs.Leaf(9), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 30, Stored: true, Lacking: 6}},
+			{Partial: &Partial{Node: jobs.Node{Level: 1, Index: 4}, MergedFor: 7, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
 			{Output: &Output{Function: Plan, Partitions: 9, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
+			{Output: &Output{Function: Finish, Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Epoch: 7, Lacking: 6}},
 		}}},
 	}
 	fullReceipt = Receipt{
 		Epoch: 7, Sequence: 3, Refused: "why",
 		Opens: []Opening{{
 			Job: "j", Kind: JobKind{"primes", "1"}, Params: jobs.Params(`{"limit":9}`),
-			Priority: -2, Partitions: 100, Data: []byte{1}, InStore: true, ParamsSHA256: []byte{2},
+			Priority: -2, Partitions: 100, Data: []byte{1}, InStore: true, ParamsSHA256: []byte{2}, PartitionTimeout: time.Minute, Audit: 1000,
 		}},
 		Assigned: []Assignment{
 			{ID: SpanID{7, 2}, Job: "j", Span: jobs.Span{Lo: 9, Hi: 20}, Alone: true},
 			{ID: SpanID{7, 3}, Job: "j", Call: &Call{Function: Merge, Node: jobs.Node{Level: 1}, Operands: []Partial{NewPartial(jobs.Leaf(0), []byte("l")), NewPartial(jobs.Leaf(1), nil)}}},
-			{ID: SpanID{7, 4}, Job: "j", Call: &Call{Function: Merge, Node: jobs.Node{Level: 1, Index: 1}, Lacking: 6, Operands: []Partial{
+			{ID: SpanID{7, 4}, Job: "j", Call: &Call{Function: Merge, Node: jobs.Node{Level: 1, Index: 1}, Lacking: 6, Failed: 1, Operands: []Partial{
 				{Node: jobs.Leaf(2), Size: 1 << 30, Sum: 5, Holder: "w-2"}, {Node: jobs.Leaf(3), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 20},
 			}}},
 		},
@@ -81,9 +90,9 @@ var (
 	}
 
 	kinds = []kind{
-		kindOf(fullReport),
+		kindOf(fullReport, Report{Epoch: 7, Worker: "w-1", Sequence: 2, More: true}),
 		kindOf(fullReceipt),
-		kindOf(Beacon{Epoch: 7, Worker: "w", LeaseID: "l", Workers: 3, Next: time.Second, Storage: "s"}),
+		kindOf(Beacon{Epoch: 7, Worker: "w", LeaseID: "l", Workers: 3, Next: time.Second, Storage: "s", Leaving: true}),
 		kindOf(Suspicion{Epoch: 7, Worker: "w"}),
 		kindOf(Ping{Epoch: 7, Storage: "s"}),
 		kindOf(Pong{Epoch: 7, Worker: "w"}),
@@ -94,16 +103,19 @@ var (
 		kindOf(LeaderInfo{Epoch: 7, Worker: "w", Host: "h", PID: 4, Since: since, Storage: "s"}),
 		kindOf(WorkerQuery{After: "w", Limit: 5}),
 		kindOf(Workers{Epoch: 7, Workers: []WorkerInfo{{
-			ID: "w", Host: "h", PID: 4, Slots: 2, Leader: true, State: "idle", Since: since,
+			ID: "w", Host: "h", PID: 4, Slots: 2, Leader: true, State: "idle", Since: since, Lost: 1, Build: "amd64/v1 go1.26.0",
 			Busy: 1, Spans: 2, Usage: Usage{Memory: 9}, Cost: 0.5, Running: []RunningSpan{{Number: 3, Job: "j", Again: true, For: time.Second, Slot: 1}}, LostAt: []int{1}, Version: "v1.2.3",
-		}}, Storage: "s", Kinds: []KindCount{{"k", "1", 2}}, Totals: &Totals{
+		}}, More: 3, Storage: "s", Kinds: []KindCount{{"k", "1", 2}}, Totals: &Totals{
 			Workers: 1, Draining: 1, Silent: 1, Slots: 2, Busy: 1, Lost: 1, Memory: 9, Rate: 0.5, Builds: []BuildCount{{"b", 1}}, OtherBuilds: 1, Versions: []VersionCount{{"v1.2.3", 1}}, OtherVersions: 1,
 			Planning: 1, Running: 2, Queued: 3, Waiting: 4, Leader: LeaderInfo{Epoch: 7, Worker: "w", Host: "h", PID: 4, Since: since, Storage: "s"},
 		}}),
 		kindOf(JobQuery{Job: "j", Windows: []Window{{Lo: 1, Step: 2, Cells: 3}}, Recent: true}),
-		kindOf(Jobs{Epoch: 7, Workers: 2, Jobs: []JobProgress{{Job: "j", State: "running", Partitions: 9, Done: 4, Executed: 5, Skipped: []uint64{3}, Rate: 0.5, Workers: 2, Trouble: "t"}}, Storage: "s", Map: &JobMap{
+		kindOf(Jobs{Epoch: 7, Workers: 2, Jobs: []JobProgress{{
+			Job: "j", State: "running", Partitions: 9, Done: 4, Executed: 5, Skipped: []uint64{3}, Rate: 0.5, Workers: 2, Trouble: "t",
+			MergesLeft: 3, Unreported: 4, HeldBytes: 5, MergedBytes: 6, MergeRate: 0.5, MergeLeft: 7, Merging: []Merging{{Node: jobs.Node{Level: 1}, Worker: "w", Bytes: 8, For: time.Second}},
+		}}, More: 9, Storage: "s", Map: &JobMap{
 			Maps:    []CellMap{{Window{1, 2, 3}, []CellRun{{Repeat: 3, Cell: Cell{Held: 1}, Holder: 1}}, []jobs.Span{{Lo: 1, Hi: 2}}}},
-			Holders: []string{"w"}, Total: Cell{Durable: 4}, Tree: []TreeNode{{4, true}}, Errors: []ErrorCount{{"e", 2, 3}}, OtherErrors: 1, Started: since, Checkpoint: since,
+			Holders: []string{"w"}, Total: Cell{Held: 1, Computed: 2, Durable: 3, Retrying: 4, Failed: 5}, Tree: []TreeNode{{4, true}}, Errors: []ErrorCount{{"e", 2, 3}}, OtherErrors: 1, Started: since, Checkpoint: since,
 		}}),
 		kindOf(Cancel{Job: "j"}),
 		kindOf(AuditRequest{Opening: fullReceipt.Opens[0], Partitions: []uint64{3, 99}}),
@@ -114,34 +126,119 @@ var (
 
 func TestMessagesSurviveTheWire(t *testing.T) {
 	for _, k := range kinds {
-		got, want, err := k.value(k.sample)
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %+v, %v, want %+v", k.name, got, err, want)
-		}
-		again, err := k.again(k.sample)
-		if err != nil || !bytes.Equal(again, k.sample) {
-			t.Errorf("%s: encodes as %x, %v the second time, %x the first", k.name, again, err, k.sample)
+		for i, sample := range k.encoded {
+			got, err := k.decode(sample)
+			if err != nil || !reflect.DeepEqual(got, k.samples[i]) {
+				t.Errorf("%v: got %+v, %v, want %+v", k.message, got, err, k.samples[i])
+			}
+			again, err := k.again(sample)
+			if err != nil || !bytes.Equal(again, sample) {
+				t.Errorf("%v: encodes as %x, %v the second time, %x the first", k.message, again, err, sample)
+			}
 		}
 	}
 }
 
+// TestEveryMessageHasSamples compares the table with the types that [Message] lists.
+func TestEveryMessageHasSamples(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "encoding.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	ast.Inspect(file.Scope.Lookup("Message").Decl.(ast.Node), func(n ast.Node) bool {
+		if name, ok := n.(*ast.Ident); ok && name.Name != "Message" {
+			listed = append(listed, name.Name)
+		}
+		return true
+	})
+	var have []string
+	for _, k := range kinds {
+		have = append(have, k.message.Name())
+	}
+	slices.Sort(listed)
+	slices.Sort(have)
+	if !slices.Equal(have, listed) {
+		t.Errorf("there are samples of %v, want %v", have, listed)
+	}
+}
+
+// TestSamplesSetEveryField checks that the samples together set every field of every message, and of
+// the structs in messages.
+func TestSamplesSetEveryField(t *testing.T) {
+	set := map[string]bool{}
+	for _, k := range kinds {
+		for _, sample := range k.samples {
+			noteFields(reflect.ValueOf(sample), set)
+		}
+	}
+	for _, k := range kinds {
+		for _, field := range fieldsOf(k.message, nil) {
+			if !set[field] {
+				t.Errorf("%v: no sample sets %s", k.message, field)
+			}
+		}
+	}
+}
+
+// noteFields records the fields of all structs in a value that are not zero.
+func noteFields(v reflect.Value, set map[string]bool) {
+	switch {
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		noteFields(v.Elem(), set)
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			noteFields(v.Index(i), set)
+		}
+	case isRecord(v.Type()):
+		for i := range v.NumField() {
+			if !v.Field(i).IsZero() {
+				set[v.Type().String()+"."+v.Type().Field(i).Name] = true
+				noteFields(v.Field(i), set)
+			}
+		}
+	}
+}
+
+// fieldsOf returns the fields of a type, and of all structs in it that are not in the list above.
+func fieldsOf(in reflect.Type, above []reflect.Type) (list []string) {
+	for in.Kind() == reflect.Pointer || in.Kind() == reflect.Slice {
+		in = in.Elem()
+	}
+	if !isRecord(in) || slices.Contains(above, in) {
+		return nil
+	}
+	for i := range in.NumField() {
+		if field := in.Field(i); field.Name != "_" {
+			list = append(append(list, in.String()+"."+field.Name), fieldsOf(field.Type, append(above, in))...)
+		}
+	}
+	return list
+}
+
+// isRecord reports whether a type is a struct of fields, in contrast to a time.
+func isRecord(in reflect.Type) bool {
+	return in.Kind() == reflect.Struct && in != reflect.TypeFor[time.Time]()
+}
+
 func TestDecodeRefuses(t *testing.T) {
 	for _, k := range kinds {
+		sample := k.encoded[0]
 		for _, c := range []struct {
 			name string
 			data []byte
 			want error
 		}{
 			{"empty", nil, ErrMalformed},
-			{"next version", append([]byte{formatVersion + 1}, k.sample[1:]...), ErrUnknownVersion},
-			{"version zero", append([]byte{0}, k.sample[1:]...), ErrUnknownVersion},
-			{"cut short", k.sample[:len(k.sample)-1], ErrMalformed},
-			{"something after it", append(bytes.Clone(k.sample), 0), ErrMalformed},
+			{"next version", append([]byte{formatVersion + 1}, sample[1:]...), ErrUnknownVersion},
+			{"version zero", append([]byte{0}, sample[1:]...), ErrUnknownVersion},
+			{"cut short", sample[:len(sample)-1], ErrMalformed},
+			{"something after it", append(bytes.Clone(sample), 0), ErrMalformed},
 			{"text", []byte("\x01hello"), ErrMalformed},
 			{"oversized", append([]byte{formatVersion}, make([]byte, MaxMessage)...), ErrMalformed},
 		} {
 			if _, err := k.again(c.data); !errors.Is(err, c.want) {
-				t.Errorf("%s, %s: got %v, want %v", k.name, c.name, err, c.want)
+				t.Errorf("%v, %s: got %v, want %v", k.message, c.name, err, c.want)
 			}
 		}
 	}
@@ -197,6 +294,11 @@ func list(n int, element ...byte) []byte {
 	return append(head, bytes.Repeat(element, n)...)
 }
 
+func decodeError[M Message](data []byte) error {
+	_, err := Decode[M](data)
+	return err
+}
+
 func TestDecodeAllocatesInProportion(t *testing.T) {
 	message := func(parts ...[]byte) []byte {
 		return append([]byte{formatVersion}, bytes.Join(parts, nil)...)
@@ -210,24 +312,20 @@ func TestDecodeAllocatesInProportion(t *testing.T) {
 		name   string
 		data   []byte
 		decode func(data []byte) error
+		want   string // the error
 	}{
-		{"report", reports, func(data []byte) error { _, err := Decode[Report](data); return err }},
-		{"workers", workers, func(data []byte) error { _, err := Decode[Workers](data); return err }},
-		{"receipt", receipts, func(data []byte) error { _, err := Decode[Receipt](data); return err }},
-		{"list that is not there", message([]byte{0xa1, 0x06, 0x9a, 0, 1, 0, 0}), func(data []byte) error {
-			if _, err := Decode[Report](data); err == nil {
-				return errors.New("accepted")
-			}
-			return nil
-		}},
+		{"report", reports, decodeError[Report], "report without an epoch"},
+		{"workers", workers, decodeError[Workers], "<nil>"},
+		{"receipt", receipts, decodeError[Receipt], "receipt without an epoch"},
+		{"list that is not there", message([]byte{0xa1, 0x06, 0x9a, 0, 1, 0, 0}), decodeError[Report], "EOF"},
 	} {
 		if len(c.data) > MaxMessage {
 			t.Fatalf("%s: the test's message is too long: %d bytes", c.name, len(c.data))
 		}
 		var err error
 		got := fuzztest.Allocated(func() { err = c.decode(c.data) })
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
+		if !strings.Contains(fmt.Sprint(err), c.want) {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
 		}
 		// The constant term is for small allocations that do not depend on the length of the
 		// message.

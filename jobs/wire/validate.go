@@ -214,6 +214,14 @@ func (r Receipt) Validate() error {
 	return nil
 }
 
+// Validate checks that a beacon belongs to a leader.
+func (b Beacon) Validate() error {
+	if b.Epoch == 0 {
+		return malformed("beacon has no epoch")
+	}
+	return nil
+}
+
 // Validate checks the parts of a request that can be checked without knowledge of the job's kind.
 func (r AuditRequest) Validate() error {
 	if err := validateJobID(r.Opening.Job); err != nil {
@@ -230,13 +238,10 @@ func (r AuditRequest) Validate() error {
 	return nil
 }
 
-// Validate checks an answer to a request for a number of partitions.
-func (a AuditAnswer) Validate(partitions int) error {
+// Validate checks the parts of an answer that can be checked without knowledge of the request.
+func (a AuditAnswer) Validate() error {
 	if a.Failure != nil {
 		return a.Failure.validate()
-	}
-	if len(a.Sums) > 0 && len(a.Sums) != partitions {
-		return malformed("audit answer of %d sums, want %d", len(a.Sums), partitions)
 	}
 	for _, sum := range a.Sums {
 		if len(sum) != sha256.Size {

@@ -70,11 +70,7 @@ func TestNextClaimAimsAtItsTarget(t *testing.T) {
 func TestFailureTextIsBounded(t *testing.T) {
 	f := failure(7, errors.New("\xff"+strings.Repeat("ü", wire.MaxErrorText)))
 	report := wire.Report{Epoch: 1, Worker: "w", Sequence: 2, Jobs: []wire.JobReport{{Job: "j", First: 1, Items: []wire.Item{{Failure: &f}}}}}
-	decoded, err := wire.Decode[wire.Report](wire.Encode(report))
-	if err == nil {
-		err = decoded.Validate()
-	}
-	if err != nil || f.Partition != 7 || len(f.Error) < wire.MaxErrorText-1 {
+	if _, err := wire.Decode[wire.Report](wire.Encode(report)); err != nil || f.Partition != 7 || len(f.Error) < wire.MaxErrorText-1 {
 		t.Errorf("got %d bytes, %v", len(f.Error), err)
 	}
 }

@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -67,9 +66,6 @@ func readBeacon(m *nats.Msg) (session.Input, error) {
 	beacon, err := wire.Decode[wire.Beacon](m.Data)
 	if err != nil {
 		return nil, err
-	}
-	if beacon.Epoch == 0 {
-		return nil, fmt.Errorf("%w: beacon without an epoch", wire.ErrMalformed)
 	}
 	return session.LeaderHeard{Epoch: beacon.Epoch, Storage: beacon.Storage}, nil
 }

@@ -105,7 +105,8 @@ type ReportRefused struct {
 	Wait   time.Duration
 }
 
-// ReceiptDropped means that the session has ignored an invalid receipt.
+// ReceiptDropped means that the session has ignored a receipt that does not belong to the report in
+// flight, or that comes from a leader on another storage.
 type ReceiptDropped struct{ Err error }
 
 // OrderIgnored means that the session has ignored one invalid order in a receipt. The session has

@@ -37,7 +37,7 @@ type RecordRead struct {
 	Epoch    uint64
 }
 
-// ReceiptHeard means that a receipt has arrived for the report with the given exchange number. The
+// ReceiptHeard means that a valid receipt has arrived for the report with the given exchange number. The
 // session ignores a receipt for an earlier exchange.
 type ReceiptHeard struct {
 	Exchange uint64
