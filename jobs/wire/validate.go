@@ -65,8 +65,18 @@ func (r Report) Validate() error {
 			return err
 		}
 	}
-	held := make(map[SpanID]bool, len(r.Spans))
-	for _, s := range r.Spans {
+	if err := validateSpans(r.Spans); err != nil {
+		return err
+	}
+	if err := validateNodes(r.Nodes); err != nil {
+		return err
+	}
+	return validateJobs(r.Jobs)
+}
+
+func validateSpans(list []HeldSpan) error {
+	held := make(map[SpanID]bool, len(list))
+	for _, s := range list {
 		if err := validateAssigned(s.ID, s.Job, s.Span, s.Function); err != nil {
 			return err
 		}
@@ -78,12 +88,13 @@ func (r Report) Validate() error {
 		}
 		held[s.ID] = true
 	}
-	if err := validateNodes(r.Nodes); err != nil {
-		return err
-	}
-	reported := make(map[string]bool, len(r.Jobs))
+	return nil
+}
+
+func validateJobs(list []JobReport) error {
+	reported := make(map[string]bool, len(list))
 	items := 0
-	for _, j := range r.Jobs {
+	for _, j := range list {
 		if items += len(j.Items); items > MaxItems {
 			return malformed("report of more than %d items", MaxItems)
 		}
@@ -180,22 +191,8 @@ func (r Receipt) Validate() error {
 		}
 	}
 	for _, a := range r.Assigned {
-		if a.Call != nil && len(a.Call.Operands) != a.Call.Function.operands() {
-			return malformed("call %v of job %s has %d operands", a.ID, a.Job, len(a.Call.Operands))
-		}
-		function := Map
-		if a.Call != nil {
-			if function = a.Call.Function; function == Map {
-				return malformed("call %v of job %s: want a call of Plan, Merge or Finish, got Map", a.ID, a.Job)
-			}
-		}
-		if err := validateAssigned(a.ID, a.Job, a.Span, function); err != nil {
+		if err := a.validate(); err != nil {
 			return err
-		}
-		for _, o := range a.operands() {
-			if o.Holder != "" && (!ValidWorker(o.Holder) || len(o.Data) > 0 || o.Blob != "") {
-				return malformed("call %v of job %s: operand %v is held by %.100q, and has data or a blob too, or the worker ID is not valid", a.ID, a.Job, o.Node, o.Holder)
-			}
 		}
 	}
 	for _, j := range r.Jobs {
@@ -251,12 +248,23 @@ func (a AuditAnswer) Validate() error {
 	return nil
 }
 
-// operands returns the operands of an assigned call.
-func (a Assignment) operands() []Partial {
+func (a Assignment) validate() error {
 	if a.Call == nil {
-		return nil
+		return validateAssigned(a.ID, a.Job, a.Span, Map)
 	}
-	return a.Call.Operands
+	function, operands := a.Call.Function, a.Call.Operands
+	if function == Map {
+		return malformed("call %v of job %s: want a call of Plan, Merge or Finish, got Map", a.ID, a.Job)
+	}
+	if len(operands) != function.operands() {
+		return malformed("call %v of job %s has %d operands", a.ID, a.Job, len(operands))
+	}
+	for _, o := range operands {
+		if o.Holder != "" && (!ValidWorker(o.Holder) || len(o.Data) > 0 || o.Blob != "") {
+			return malformed("call %v of job %s: operand %v is held by %.100q, and has data or a blob too, or the worker ID is not valid", a.ID, a.Job, o.Node, o.Holder)
+		}
+	}
+	return validateAssigned(a.ID, a.Job, a.Span, function)
 }
 
 func validateJobID(id string) error {

@@ -90,7 +90,7 @@ func (l *link) loop(ctx context.Context) error {
 		}
 		if connected := l.nc.IsConnected(); connected != l.connected || connected && restored {
 			l.connected = connected
-			l.step(connection(connected))
+			l.step(l.connection())
 		}
 		l.step(in)
 		if l.left {
@@ -125,9 +125,9 @@ func (l *link) loop(ctx context.Context) error {
 	}
 }
 
-func connection(connected bool) session.Input {
-	if connected {
-		return session.Connected{}
+func (l *link) connection() session.Input {
+	if l.connected {
+		return session.Connected{Server: l.nc.ConnectedServerId()}
 	}
 	return session.Disconnected{}
 }
@@ -204,7 +204,6 @@ func (l *link) note(notice session.Notice) {
 
 // sendReport encodes a report and sends it.
 func (l *link) sendReport(a session.SendReport) {
-	a.Report.Usage, a.Report.Server = l.w.usage(), l.nc.ConnectedServerId()
 	l.report.exchange, l.report.epoch, l.report.data = a.Exchange, a.Report.Epoch, wire.Encode(a.Report)
 	l.publishReport()
 }

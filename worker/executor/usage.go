@@ -4,20 +4,14 @@ import (
 	"runtime/metrics"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/holdings"
 )
 
-// usage returns the processor time and memory that are in use on the worker's machine.
-func (w *Worker) usage() wire.Usage {
+// usedMemory returns how many bytes of memory the process has obtained from the operating system.
+func usedMemory() uint64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
-	u := wire.Usage{Memory: samples[0].Value.Uint64() - samples[1].Value.Uint64()}
-	w.mu.Lock()
-	u.Items, u.Bytes = w.session.Kept()
-	u.Nodes, u.NodeBytes = w.session.Held()
-	w.mu.Unlock()
-	return u
+	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
 }
 
 // Partials are figures of a worker's large partials.

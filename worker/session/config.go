@@ -19,6 +19,10 @@ type Config struct {
 	// earlier processes with the same ID.
 	Hello wire.Hello
 
+	// Memory, if not nil, returns how many bytes of memory the process uses, for reports. It must not
+	// block.
+	Memory func() uint64
+
 	// MaxKept is the approximate number of bytes of kept items above which the worker begins no
 	// further partition. MaxKept is reached only if nothing becomes durable for a long time. The
 	// default 0 means 256 MiB.
@@ -78,6 +82,9 @@ type Timing struct {
 // withDefaults returns c with defaults in the zero fields.
 func (c Config) withDefaults() Config {
 	c.MaxKept = cmp.Or(c.MaxKept, 256<<20)
+	if c.Memory == nil {
+		c.Memory = func() uint64 { return 0 }
+	}
 	c.Timing = c.Timing.withDefaults()
 	return c
 }

@@ -34,8 +34,8 @@ func (s *Session) searching() bool { return s.leader.epoch == 0 || s.leader.gone
 
 // connected makes every request that waits for a reply due again, because the reply may have been
 // missed.
-func (s *Session) connected() {
-	s.leader.connected = true
+func (s *Session) connected(server string) {
+	s.leader.connected, s.leader.server = true, server
 	s.leader.askAt, s.schedule.resendAt = s.now, s.now
 	s.leader.recordAt = s.now + s.leader.recordPause // time without a connection does not count as time without an answer
 }

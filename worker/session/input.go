@@ -11,7 +11,9 @@ type Tick struct{}
 
 // Connected means that the connection to NATS was established or restored. Messages may have been
 // missed before Connected.
-type Connected struct{}
+type Connected struct {
+	Server string // ID of the NATS server, for reports
+}
 
 // Disconnected means that the connection to NATS was lost. After Disconnected, the session sends
 // nothing until the connection is restored.

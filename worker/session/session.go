@@ -85,7 +85,7 @@ func (s *Session) NeedsStep() bool { return s.stepWanted }
 func (s *Session) hear(in Input) {
 	switch in := in.(type) {
 	case Connected:
-		s.connected()
+		s.connected(in.Server)
 	case Disconnected:
 		s.leader.connected = false
 	case LeaderHeard:
@@ -187,6 +187,7 @@ func (s *Session) Usable() (slots, calls int) {
 // leader contains what the worker knows about the leader that it follows.
 type leader struct {
 	connected bool   // true while there is a connection to NATS
+	server    string // ID of the NATS server of the last connection
 	epoch     uint64 // epoch that the worker follows; 0 before the first leader
 	gone      bool   // NATS has reported that no process listens for reports to this leader
 	answered  bool
