@@ -39,11 +39,11 @@ azurite: ## run Azurite, the emulator of Azure Storage, until Ctrl-C
 # Packages whose code starts no goroutine: the state machines and jobs/wasm, for which TestImports
 # checks this, the numeric jobs, and the simulator, which runs coroutines. The race detector has
 # nothing to find there, and would make their tests five to fifteen times as slow.
-SINGLE := coordinator/ledger coordinator/term worker/session bench/sim jobs/wasm jobs/primes jobs/montecarlo
+SINGLE := coordinator/ledger coordinator/term election/machine worker/session bench/internal/sim jobs/wasm jobs/primes jobs/montecarlo
 
 # Packages whose tests mainly wait for hundreds of processes. make race tests them with the race
-# detector. The race detector also runs in the processes of bench/chaos.
-PROCESSES := cmd/cli bench/hostile
+# detector. The race detector also runs in the processes of bench/internal/chaos.
+PROCESSES := cmd/cli bench/internal/hostile
 
 # The tests with and without the race detector run at the same time, because most tests wait for
 # processes and timers. All packages are compiled first, because tests whose calls have time limits
@@ -82,17 +82,17 @@ SEEDS = 10000
 
 .PHONY: sim
 sim: ## simulate SEEDS clusters (10000), then find each of a list of planted defects
-	$(GO) run ./bench/sim/run -seeds $(SEEDS)
-	DEFECTS=1 $(GO) test -count=1 -timeout 30m -run '^TestDefectsAreCaught$$' ./bench/sim
+	$(GO) run ./bench/internal/sim/run -seeds $(SEEDS)
+	DEFECTS=1 $(GO) test -count=1 -timeout 30m -run '^TestDefectsAreCaught$$' ./bench/internal/sim
 
 .PHONY: chaos
 chaos: ## real processes under faults drawn from a seed (MINUTES=10 SEED=7 STORAGE=azure)
-	$(GO) test $(RACE) -count=1 -v -timeout 0 -run '^TestChaos$$/^$(or $(STORAGE),jetstream)$$' ./bench/chaos \
+	$(GO) test $(RACE) -count=1 -v -timeout 0 -run '^TestChaos$$/^$(or $(STORAGE),jetstream)$$' ./bench/internal/chaos \
 		-args -chaos.minutes=$(or $(MINUTES),10) -chaos.seed=$(or $(SEED),0)
 
 .PHONY: hostile
 hostile: ## jobs whose functions crash, hang and lie, in 20 minutes a storage (STORAGE=azure CASE=open_exit)
-	$(GO) test -count=1 -v -timeout 0 -run '^TestHostile$$/^$(or $(STORAGE),jetstream)_/$(CASE)' ./bench/hostile -args -hostile.all
+	$(GO) test -count=1 -v -timeout 0 -run '^TestHostile$$/^$(or $(STORAGE),jetstream)_/$(CASE)' ./bench/internal/hostile -args -hostile.all
 
 FUZZTIME = 10s
 

@@ -3,6 +3,7 @@ package election_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/election"
@@ -37,4 +38,31 @@ func ExampleRun() {
 	// leading epoch 1, cause: first
 	// taking the last checkpoint
 	// error: <nil> held: false
+}
+
+// Three processes want to print the same report. Only one process at a time holds the lease, and
+// each holder has a higher epoch than the holder before. A program opens a real lease by
+// leases.OpenNamed, or by a driver such as kvlease.
+func ExampleHold() {
+	storage := memlease.New(time.Second)
+	report := func(ctx context.Context, term *election.Term) error {
+		fmt.Println("printing the report with fencing token", term.Epoch)
+		return ctx.Err() // the error is not nil if the lease was lost
+	}
+	var processes sync.WaitGroup
+	for _, id := range []string{"host-1", "host-2", "host-3"} {
+		processes.Go(func() {
+			cfg := election.Config{ID: id, Duration: time.Second}
+			if err := election.Hold(context.Background(), storage.Open(nil), nil, cfg, report); err != nil {
+				fmt.Println(err)
+			}
+		})
+	}
+	processes.Wait()
+	fmt.Println("held:", storage.Record().Held)
+	// Output:
+	// printing the report with fencing token 1
+	// printing the report with fencing token 2
+	// printing the report with fencing token 3
+	// held: false
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/command"
 	"github.com/bellwether-compute/bellwether/election"
-	"github.com/bellwether-compute/bellwether/election/command"
 	"github.com/bellwether-compute/bellwether/election/leases"
 	"github.com/bellwether-compute/bellwether/election/natspeers"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"

@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/bloblease"
-	"github.com/bellwether-compute/bellwether/election/leasetest"
+	"github.com/bellwether-compute/bellwether/election/internal/leasetest"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 

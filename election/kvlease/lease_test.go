@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bellwether-compute/bellwether/election"
-	"github.com/bellwether-compute/bellwether/election/leasetest"
+	"github.com/bellwether-compute/bellwether/election/internal/leasetest"
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 

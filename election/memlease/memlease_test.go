@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/election"
-	"github.com/bellwether-compute/bellwether/election/leasetest"
+	"github.com/bellwether-compute/bellwether/election/internal/leasetest"
 	"github.com/bellwether-compute/bellwether/election/memlease"
 )
 

@@ -1,8 +1,8 @@
 // Command run simulates clusters, one per seed. The command prints the number of occurrences of
 // each event, and the broken promises:
 //
-//	go run ./bench/sim/run -seeds 10000
-//	go run ./bench/sim/run -seed 4711
+//	go run ./bench/internal/sim/run -seeds 10000
+//	go run ./bench/internal/sim/run -seed 4711
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 
-	"github.com/bellwether-compute/bellwether/bench/sim"
+	"github.com/bellwether-compute/bellwether/bench/internal/sim"
 )
 
 func main() {
@@ -47,7 +47,7 @@ func show(r sim.Report) {
 	}
 	fmt.Printf("%d seeds in %.1f s, %.0f per second\n", r.Seeds, r.Took.Seconds(), float64(r.Seeds)/r.Took.Seconds())
 	for _, f := range r.Failures {
-		fmt.Printf("seed %d breaks a promise: %v\n  go run ./bench/sim/run -seed %d\n", f.Seed, f.Err, f.Seed)
+		fmt.Printf("seed %d breaks a promise: %v\n  go run ./bench/internal/sim/run -seed %d\n", f.Seed, f.Err, f.Seed)
 	}
 	for _, what := range r.Missing() {
 		fmt.Printf("never happened: %s\n", what)

@@ -19,7 +19,7 @@
 // and code that waits runs in coroutines, so two runs with the same seed are equal. A broken
 // promise can therefore be reproduced with its seed:
 //
-//	go run ./bench/sim/run -seed 4711
+//	go run ./bench/internal/sim/run -seed 4711
 //
 // # Faults
 //
@@ -82,6 +82,6 @@
 // # Limits
 //
 // Goroutines, sockets, the storage drivers and their SDKs are not simulated. The tests of their
-// packages, and bench/chaos, test the code that is not simulated with real processes. Jobs have at
-// most some dozens of partitions.
+// packages, and bench/internal/chaos, test the code that is not simulated with real processes. Jobs
+// have at most some dozens of partitions.
 package sim

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/bellwether-compute/bellwether/bench/sim"
+	"github.com/bellwether-compute/bellwether/bench/internal/sim"
 )
 
 // fewSeeds is the number of seeds that the tests simulate. The number is small to keep the tests
@@ -14,7 +14,7 @@ const fewSeeds = 150
 func TestSeedsKeepThePromises(t *testing.T) {
 	report := sim.RunAll(1, fewSeeds, 3)
 	for _, f := range report.Failures {
-		t.Errorf("seed %d: %v\nto see it: go run ./bench/sim/run -seed %d", f.Seed, f.Err, f.Seed)
+		t.Errorf("seed %d: %v\nto see it: go run ./bench/internal/sim/run -seed %d", f.Seed, f.Err, f.Seed)
 	}
 	if report.Seeds != fewSeeds {
 		t.Errorf("%d seeds were run, want %d", report.Seeds, fewSeeds)

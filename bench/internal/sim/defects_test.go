@@ -25,7 +25,7 @@ func TestDefectsAreCaught(t *testing.T) {
 	if os.Getenv("DEFECTS") == "" {
 		t.Skip("builds the simulator once for each defect: set DEFECTS=1, as make sim does")
 	}
-	top, err := filepath.Abs("../..")
+	top, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestDefectsAreCaught(t *testing.T) {
 
 // TestDefectsCanBePlanted fails if the text that a defect replaces is no longer in the code.
 func TestDefectsCanBePlanted(t *testing.T) {
-	top, err := filepath.Abs("../..")
+	top, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func (d defect) build(t *testing.T, top string) (command string) {
 		t.Fatal(err)
 	}
 	command = filepath.Join(dir, "sim")
-	build := exec.Command("go", "build", "-overlay", overlay, "-o", command, "./bench/sim/run")
+	build := exec.Command("go", "build", "-overlay", overlay, "-o", command, "./bench/internal/sim/run")
 	build.Dir = top
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build with the defect: %v\n%s", err, out)
