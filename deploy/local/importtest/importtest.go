@@ -32,10 +32,6 @@ type Rules struct {
 	// renamed in the checked files.
 	Allowed map[string][]string
 
-	// Exempt lists files to which the rules do not apply, such as the file with a state machine's
-	// clocks and sockets. Other files may not use names that are declared in exempt files.
-	Exempt []string
-
 	// NoMaps forbids map types, because their iteration order is random.
 	NoMaps bool
 
@@ -62,9 +58,8 @@ func check(dir string, rules Rules) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := checker{rules: rules, set: token.NewFileSet(), exempt: map[string]bool{}}
+	c := checker{rules: rules, set: token.NewFileSet()}
 	var files []*ast.File
-	exempt := 0
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
@@ -73,20 +68,10 @@ func check(dir string, rules Rules) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(rules.Exempt, e.Name()) {
-			files = append(files, file)
-			continue
-		}
-		exempt++
-		for _, name := range declared(file) {
-			c.exempt[name] = true
-		}
+		files = append(files, file)
 	}
 	if len(files) < max(1, rules.Files) {
 		return nil, fmt.Errorf("check imports: found %d files, want at least %d", len(files), max(1, rules.Files))
-	}
-	if exempt < len(rules.Exempt) {
-		return nil, fmt.Errorf("check imports: found %d of %d exempt files", exempt, len(rules.Exempt))
 	}
 	for _, file := range files {
 		c.file(file)
@@ -97,7 +82,6 @@ func check(dir string, rules Rules) ([]string, error) {
 type checker struct {
 	rules      Rules
 	set        *token.FileSet
-	exempt     map[string]bool // names that exempt files declare
 	violations []string
 }
 
@@ -116,7 +100,6 @@ func (c *checker) file(file *ast.File) {
 		base := strings.TrimSuffix(path, "/v2")
 		uses[base[strings.LastIndex(base, "/")+1:]] = names
 	}
-	members := map[*ast.Ident]bool{} // identifiers of fields and methods, which may have the same name as a declaration
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GoStmt:
@@ -131,44 +114,12 @@ func (c *checker) file(file *ast.File) {
 			if c.rules.NoMaps {
 				c.violation(n, "uses a map, whose order is random")
 			}
-		case *ast.FuncDecl:
-			members[n.Name] = n.Recv != nil
 		case *ast.SelectorExpr:
-			members[n.Sel] = true
 			pkg, ok := n.X.(*ast.Ident)
 			if ok && uses[pkg.Name] != nil && !slices.Contains(uses[pkg.Name], n.Sel.Name) {
 				c.violation(n, "uses %s.%s", pkg.Name, n.Sel.Name)
 			}
-		case *ast.Ident:
-			if c.exempt[n.Name] && !members[n] {
-				c.violation(n, "uses %s, which an exempt file declares", n.Name)
-			}
 		}
 		return true
 	})
-}
-
-// declared returns the names that a file adds to its package.
-func declared(file *ast.File) []string {
-	var names []string
-	for _, decl := range file.Decls {
-		switch decl := decl.(type) {
-		case *ast.FuncDecl:
-			if decl.Recv == nil {
-				names = append(names, decl.Name.Name)
-			}
-		case *ast.GenDecl:
-			for _, spec := range decl.Specs {
-				switch spec := spec.(type) {
-				case *ast.TypeSpec:
-					names = append(names, spec.Name.Name)
-				case *ast.ValueSpec:
-					for _, name := range spec.Names {
-						names = append(names, name.Name)
-					}
-				}
-			}
-		}
-	}
-	return names
 }

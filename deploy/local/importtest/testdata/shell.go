@@ -1,5 +1,0 @@
-package testdata
-
-import "net"
-
-func shell() { _, _ = net.Listen("", "") }
