@@ -8,29 +8,11 @@ import (
 
 // aggregate describes an aggregate that the query computes for each group of rows.
 type aggregate struct {
-	text     string // text of the aggregate in the parameter
-	function string // name of the function, which is a key of functions
-	column   string // column of the aggregate; empty for the number of rows
-	quantile float64
-	top      int // number of values of the function top
+	*function
+	text   string  // text of the aggregate in the parameter
+	column string  // column of the aggregate; empty for the number of rows
+	number float64 // number in the text, such as 0.99 of p99(x) and 10 of top(x,10)
 }
-
-// functions contains the aggregate functions, with the type of the result and a note about the
-// result.
-var functions = map[string]struct{ typ, note string }{
-	"count":    {"integer", ""},
-	"sum":      {"decimal", ""},
-	"min":      {"", ""}, // the type is text or decimal, depending on the values of the column
-	"max":      {"", ""},
-	"mean":     {"float", ""},
-	"var":      {"float", ""},
-	"stddev":   {"float", ""},
-	"distinct": {"integer", distinctNote},
-	"quantile": {"float", quantileNote},
-	"top":      {"text", topNote},
-}
-
-const wantAggregate = "want count, count(x), sum(x), min(x), max(x), mean(x), var(x), stddev(x), distinct(x), top(x,n) or a quantile such as p50(x) and p99.9(x)"
 
 func parseAggregates(text string) (all []aggregate, err error) {
 	for _, part := range splitOutside(text) {
@@ -44,50 +26,34 @@ func parseAggregates(text string) (all []aggregate, err error) {
 }
 
 func parseAggregate(text string) (a aggregate, err error) {
-	name, rest, hasColumn := strings.Cut(text, "(")
-	a = aggregate{text: text, function: strings.TrimSpace(name)}
+	word, rest, hasColumn := strings.Cut(text, "(")
+	word = strings.TrimSpace(word)
+	a.text = text
 	if hasColumn {
 		column, ok := strings.CutSuffix(rest, ")")
 		if a.column = strings.TrimSpace(column); !ok || a.column == "" {
 			return a, fmt.Errorf("%q: want a column in parentheses", text)
 		}
 	}
-	if a.function == "top" {
-		column, number, _ := strings.Cut(a.column, ",")
-		n, err := strconv.Atoi(strings.TrimSpace(number))
-		if a.column, a.top = strings.TrimSpace(column), n; err != nil || n < 1 || n > maxTop || a.column == "" {
-			return a, fmt.Errorf("%q: want a column and a number of values from 1 to %d, such as top(x,10)", text, maxTop)
-		}
-		return a, nil
-	}
-	if percent, ok := strings.CutPrefix(a.function, "p"); ok && strings.Trim(percent, "0123456789.") == "" {
-		// The division is a part of the text, because the quotient of floats may be another decimal.
-		if q, err := strconv.ParseFloat(percent+"e-2", 64); err == nil && q <= 1 {
-			a.function, a.quantile = "quantile", q
-		}
-	} else if a.function == "median" {
-		a.function, a.quantile = "quantile", 0.5
-	}
-	if _, ok := functions[a.function]; !ok || a.function == "quantile" && !strings.HasPrefix(name, "p") && name != "median" {
-		return a, fmt.Errorf("%q: %s", text, wantAggregate)
-	}
-	if a.column == "" && a.function != "count" {
-		return a, fmt.Errorf("%q: want a column, such as %s(x)", text, name)
+	a.function, a.number = functionNamed(word)
+	switch {
+	case a.function == nil:
+		return a, fmt.Errorf("%q: want %s", text, forms())
+	case a.most > 0:
+		return a, a.cutNumber()
+	case a.column == "" && a.takes != rowsOrFields:
+		return a, fmt.Errorf("%q: want a column, such as %s(x)", text, word)
 	}
 	return a, nil
 }
 
-// numeric reports whether the values of the column must be numbers.
-func (a aggregate) numeric() bool {
-	switch a.function {
-	case "sum", "mean", "var", "stddev", "quantile":
-		return true
+// cutNumber removes the number after the column from the column.
+func (a *aggregate) cutNumber() error {
+	column, number, _ := strings.Cut(a.column, ",")
+	n, err := strconv.Atoi(strings.TrimSpace(number))
+	a.column, a.number = strings.TrimSpace(column), float64(n)
+	if err != nil || n < 1 || n > a.most || a.column == "" {
+		return fmt.Errorf("%q: want a column and a number of values from 1 to %d, such as %s(x,10)", a.text, a.most, a.name)
 	}
-	return false
+	return nil
 }
-
-// extreme reports whether the aggregate is a minimum or a maximum.
-func (a aggregate) extreme() bool { return a.function == "min" || a.function == "max" }
-
-// approximate reports whether the results are not always exact.
-func (a aggregate) approximate() bool { return a.function == "distinct" || a.function == "quantile" }

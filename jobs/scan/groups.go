@@ -71,7 +71,7 @@ func (q query) newGroups(t *table) (g *groups, columns []Column, err error) {
 // describe sets the types of columns of minima and maxima to text if the extremes of a group are
 // texts, and sets the notes of columns with a group whose result is not exact.
 func (g *groups) describe(columns []Column, states []byte) error {
-	if !slices.ContainsFunc(g.aggregates, func(a aggregate) bool { return a.extreme() || a.approximate() }) {
+	if !slices.ContainsFunc(g.aggregates, func(a aggregate) bool { return a.takes == numbersOrTexts || a.approximates() }) {
 		return nil
 	}
 	g.scratch.reset()
@@ -80,7 +80,7 @@ func (g *groups) describe(columns []Column, states []byte) error {
 	}
 	for i, a := range g.aggregates {
 		s := g.scratch.states[i]
-		if a.extreme() {
+		if a.takes == numbersOrTexts {
 			c, err := s.result(0, a)
 			if err != nil {
 				return jobs.Permanent(err)
@@ -90,7 +90,7 @@ func (g *groups) describe(columns []Column, states []byte) error {
 			}
 		}
 		if about, ok := s.(approximate); ok && !about.exact(0) {
-			columns[i].Note = functions[a.function].note
+			columns[i].Note = a.note
 		}
 	}
 	return nil

@@ -1,11 +1,5 @@
 package scan
 
-import (
-	"slices"
-
-	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
-)
-
 // plain accumulates small numbers of one scale for all aggregates of one column. Plains save most
 // of the time of the most common queries. The method table.settle adds plains to the states.
 type plain struct {
@@ -62,35 +56,12 @@ func (p *plain) addSlowly(m int64, scale int) bool {
 	return p.add(m, scale)
 }
 
-// bulk is an optional interface of states whose aggregates can be computed from plains.
-type bulk interface {
-	addPlain(group int, p *plain)
-}
-
-func (c *counts) addPlain(group int, p *plain) { c.list[group] += p.count }
-
-func (s *sums) addPlain(group int, p *plain) {
-	at := &s.list[group]
-	at.count += p.count
-	at.sum.Add(&exact.Number{Mantissa: p.sum, Scale: p.scale})
-}
-
-func (e *extremes) addPlain(group int, p *plain) {
-	n := exact.Number{Mantissa: p.min, Scale: p.scale}
-	if e.sign > 0 {
-		n.Mantissa = p.max
-	}
-	if at := &e.list[group]; !at.hasNumber || n.Compare(&at.number) == e.sign {
-		at.number, at.hasNumber = n, true
-	}
-}
-
 // plainColumn returns the column of the aggregates if all aggregates are of one column and can be
 // computed from plains. For other queries plainColumn returns false.
 func plainColumn(all []aggregate, columns []int) (column int, ok bool) {
 	column = -1
 	for i, a := range all {
-		if !slices.Contains([]string{"count", "sum", "min", "max", "mean"}, a.function) || column >= 0 && columns[i] >= 0 && columns[i] != column {
+		if !a.plain || column >= 0 && columns[i] >= 0 && columns[i] != column {
 			return -1, false
 		}
 		column = max(column, columns[i])

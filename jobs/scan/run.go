@@ -61,7 +61,7 @@ type scratch struct {
 func newScratch(functions []aggregate) *scratch {
 	s := new(scratch)
 	for _, a := range functions {
-		s.states = append(s.states, newStates(a))
+		s.states = append(s.states, a.new())
 	}
 	return s
 }

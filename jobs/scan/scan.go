@@ -1,7 +1,6 @@
 package scan
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -122,12 +121,12 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 	var numeric []int // columns whose fields must be numbers
 	var extreme []int // other columns, of min and max
 	for i, a := range q.aggregates {
-		if of[i] = index(a.column); a.numeric() && !slices.Contains(numeric, of[i]) {
+		if of[i] = index(a.column); a.takes == numbers && !slices.Contains(numeric, of[i]) {
 			numeric = append(numeric, of[i])
 		}
 	}
 	for i, a := range q.aggregates {
-		if a.extreme() && !slices.Contains(numeric, of[i]) {
+		if a.takes == numbersOrTexts && !slices.Contains(numeric, of[i]) {
 			extreme = append(extreme, of[i])
 		}
 	}
@@ -238,6 +237,9 @@ func appendFields(b []byte, v *values, columns []int) []byte {
 	return b
 }
 
+// exactNote is the note of a column whose results could be approximate, but are all exact.
+const exactNote = "exact"
+
 // resultColumns returns the columns of the result of a query with aggregates. The types of minima
 // and maxima are decimals, and all results are exact.
 func (q query) resultColumns() (columns []Column) {
@@ -245,9 +247,8 @@ func (q query) resultColumns() (columns []Column) {
 		columns = append(columns, Column{Name: name, Type: "text"})
 	}
 	for _, a := range q.aggregates {
-		f := functions[a.function]
-		c := Column{Name: a.text, Type: cmp.Or(f.typ, "decimal"), Note: f.note}
-		if a.approximate() {
+		c := Column{Name: a.text, Type: a.returns, Note: a.note}
+		if a.approximates() {
 			c.Note = exactNote
 		}
 		columns = append(columns, c)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"math/bits"
-	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -49,7 +48,7 @@ func (t *table) full() bool { return len(t.hashes) >= maxGroups }
 func (t *table) bind(all []aggregate, columns []int) {
 	t.functions, t.states = all, nil
 	for i, a := range all {
-		s := newStates(a)
+		s := a.new()
 		s.bind(columns[i])
 		t.states = append(t.states, s)
 	}
@@ -184,10 +183,6 @@ func merge(left, right *table) (*table, error) {
 	return left, left.mergeRuns(math.MaxInt)
 }
 
-// functionCodes lists the names of the functions. Encoded tables contain the indices of functions
-// in this list.
-var functionCodes = []string{"count", "sum", "min", "max", "mean", "var", "stddev", "distinct", "quantile", "top"}
-
 // Split implements [dataset.Splitter]. The large slice contains the groups.
 func (t *table) Split() (rest *table, groups []byte, err error) {
 	if err := t.settle(); err != nil {
@@ -211,7 +206,7 @@ func (t *table) Join(groups []byte) {
 func (t *table) MarshalBinary() ([]byte, error) {
 	b := binary.AppendUvarint(nil, uint64(len(t.functions)))
 	for _, a := range t.functions {
-		b = append(b, byte(slices.Index(functionCodes, a.function)))
+		b = append(b, a.code)
 	}
 	b = binary.AppendUvarint(b, uint64(len(t.columns)))
 	for _, name := range t.columns {
@@ -229,10 +224,11 @@ func (t *table) UnmarshalBinary(data []byte) (err error) {
 	}
 	b := data[size:]
 	for _, code := range b[:count] {
-		if int(code) >= len(functionCodes) {
+		f := functionOf(code)
+		if f == nil {
 			return errStates
 		}
-		t.functions = append(t.functions, aggregate{function: functionCodes[code]})
+		t.functions = append(t.functions, aggregate{function: f})
 	}
 	b = b[count:]
 	columns, size := binary.Uvarint(b)

@@ -111,13 +111,13 @@ func (t *tops) read(b []byte) ([]byte, error) {
 func (t *tops) result(group int, a aggregate) (cell, error) {
 	at := &t.list[group]
 	if at.over {
-		return null, jobs.Permanent(fmt.Errorf("%s: a group has more than %d distinct values: use by=%s, aggregate=count, order=-count and limit=%d", a.text, maxTopValues, a.column, a.top))
+		return null, jobs.Permanent(fmt.Errorf("%s: a group has more than %d distinct values: use by=%s, aggregate=count, order=-count and limit=%d", a.text, maxTopValues, a.column, int(a.number)))
 	}
 	values := slices.SortedFunc(maps.Keys(at.counts), func(x, y string) int {
 		return cmp.Or(cmp.Compare(at.counts[y], at.counts[x]), strings.Compare(x, y))
 	})
 	pairs := [][2]any{}
-	for _, value := range values[:min(len(values), a.top)] {
+	for _, value := range values[:min(len(values), int(a.number))] {
 		pairs = append(pairs, [2]any{value, at.counts[value]})
 	}
 	var b bytes.Buffer

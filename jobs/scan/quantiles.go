@@ -4,24 +4,33 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/internal/sketch"
 )
 
-// approximate is an optional interface of states whose results are not always exact.
-type approximate interface {
-	exact(group int) bool // reports whether the result of a group is exact
-}
-
 const (
-	// exactNote is the note of a column whose results are all exact.
-	exactNote = "exact"
 	// quantileNote describes the largest error of a quantile. The width of a bin is 1/128 of its
 	// lower bound, and the result is the middle of a bin.
 	quantileNote = "exact up to 1024 values, above that within 0.4 % of a value"
 	// maxExactValues is the number of values of a group above which values are counted in bins.
 	maxExactValues = 1024
 )
+
+// quantile returns the number of a quantile such as p99.9, which is 0.999, or of the median.
+func quantile(word string) (q float64, ok bool) {
+	if word == "median" {
+		return 0.5, true
+	}
+	percent, ok := strings.CutPrefix(word, "p")
+	if !ok || strings.Trim(percent, "0123456789.") != "" {
+		return 0, false
+	}
+	// The division is a part of the text, because the quotient of floats may be another decimal.
+	q, err := strconv.ParseFloat(percent+"e-2", 64)
+	return q, err == nil && q <= 1
+}
 
 // histograms contains the states of an aggregate of quantiles.
 type histograms struct {
@@ -120,52 +129,11 @@ func (h *histograms) read(b []byte) ([]byte, error) {
 func (h *histograms) result(group int, a aggregate) (cell, error) {
 	at := &h.list[group]
 	if at.bins != nil {
-		return float(at.bins.Quantile(a.quantile)), nil
+		return float(at.bins.Quantile(a.number)), nil
 	}
 	if len(at.values) == 0 {
 		return null, nil
 	}
 	slices.Sort(at.values)
-	return float(at.values[sketch.Rank(a.quantile, uint64(len(at.values)))-1]), nil
-}
-
-// distinctNote describes the error of a distinct count. With 2^14 registers the relative standard
-// error of HyperLogLog is 1.04/2^7.
-const distinctNote = "exact up to 4096, above that with a standard error of 0.8 %"
-
-// distincts contains the states of an aggregate of distinct values.
-type distincts struct {
-	column int
-	list   []sketch.Distinct
-}
-
-func (d *distincts) bind(column int) { d.column = column }
-func (d *distincts) grow()           { d.list = append(d.list, sketch.Distinct{}) }
-func (d *distincts) reset()          { d.list = d.list[:0] }
-
-func (d *distincts) exact(group int) bool { return d.list[group].Exact() }
-
-func (d *distincts) add(group int, v *values) {
-	if field := v.field(d.column); len(field) > 0 {
-		d.list[group].Add(field)
-	}
-}
-
-func (d *distincts) merge(group int, from states, other int) {
-	d.list[group].Merge(&from.(*distincts).list[other])
-}
-
-func (d *distincts) append(b []byte, group int) []byte { return d.list[group].Append(b) }
-
-func (d *distincts) read(b []byte) ([]byte, error) {
-	one, rest, err := sketch.ReadDistinct(b)
-	if err != nil {
-		return nil, errStates
-	}
-	d.list = append(d.list, one)
-	return rest, nil
-}
-
-func (d *distincts) result(group int, _ aggregate) (cell, error) {
-	return integer(d.list[group].Count()), nil
+	return float(at.values[sketch.Rank(a.number, uint64(len(at.values)))-1]), nil
 }

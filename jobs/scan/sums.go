@@ -1,0 +1,77 @@
+package scan
+
+import (
+	"encoding/binary"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+)
+
+// sums contains exact sums of values. Its results are rounded at most once, because the sums are exact.
+type sums struct {
+	column int
+	list   []sum
+	mean   bool // true if the results are means
+}
+
+type sum struct {
+	count uint64
+	sum   exact.Sum
+}
+
+func (s *sums) bind(column int) { s.column = column }
+func (s *sums) grow()           { s.list = append(s.list, sum{}) }
+func (s *sums) reset()          { s.list = s.list[:0] }
+
+func (s *sums) add(group int, v *values) {
+	if n, ok := v.number(s.column); ok {
+		at := &s.list[group]
+		at.count++
+		at.sum.Add(n)
+	}
+}
+
+func (s *sums) addPlain(group int, p *plain) {
+	at := &s.list[group]
+	at.count += p.count
+	at.sum.Add(&exact.Number{Mantissa: p.sum, Scale: p.scale})
+}
+
+func (s *sums) merge(group int, from states, other int) {
+	s.list[group].merge(&from.(*sums).list[other])
+}
+
+func (s *sum) merge(with *sum) {
+	s.count += with.count
+	s.sum.AddSum(&with.sum)
+}
+
+func (s *sums) append(b []byte, group int) []byte { return s.list[group].append(b) }
+
+func (s *sum) append(b []byte) []byte { return s.sum.Append(binary.AppendUvarint(b, s.count)) }
+
+func (s *sums) read(b []byte) ([]byte, error) {
+	var one sum
+	b, err := one.read(b)
+	s.list = append(s.list, one)
+	return b, err
+}
+
+func (s *sum) read(b []byte) ([]byte, error) {
+	count, size := binary.Uvarint(b)
+	if size <= 0 {
+		return nil, errStates
+	}
+	s.count = count
+	return s.sum.Read(b[size:])
+}
+
+func (s *sums) result(group int, _ aggregate) (cell, error) {
+	switch at := &s.list[group]; {
+	case at.count == 0:
+		return null, nil
+	case s.mean:
+		return float(at.sum.Quotient(at.count)), nil
+	default:
+		return decimal(at.sum.Number()), nil
+	}
+}
