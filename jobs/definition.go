@@ -71,7 +71,7 @@ type Streamer[T any] interface {
 //   - min, max: inclusive bounds of a number or duration
 //   - oneof: the allowed strings, separated by spaces
 //   - required: "true" if a string has no default, so that each job must give one
-//   - help: a description of one line
+//   - help: a description of one line, unless P is a [Describer]
 //
 // P may also embed structs, whose fields are then parameters of P too, in the order of all fields. As
 // in encoding/json, a parameter of P hides a parameter of the same name in an embedded struct, whose

@@ -33,6 +33,8 @@ func (l Lots) Validate() error {
 	return nil
 }
 
+func (*Lots) Describe(parameter string) string { return "the " + parameter }
+
 type Word struct {
 	Text string `json:"word"`
 }
@@ -64,9 +66,9 @@ func TestEmbeddedParameters(t *testing.T) {
 	job := MustNew(definitionOf(sieve{Range: Range{High: 9}, Lots: Lots{Step: 1, Word: Word{Text: "w"}}}))
 	var list []string
 	for _, p := range job.Parameters() {
-		list = append(list, fmt.Sprintf("%s=%s %s", p.Name, p.Default, p.Takes))
+		list = append(list, fmt.Sprintf("%s=%s %s, %s", p.Name, p.Default, p.Takes, p.Help))
 	}
-	if got, want := strings.Join(list, "; "), "high=9 ; name= ; step=1 at least 1; word=w ; low=0 at least 0"; got != want {
+	if got, want := strings.Join(list, "; "), "high=9 , the last number; name= , the name; step=1 at least 1, the step; word=w , ; low=0 at least 0, the first number"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	params, err := job.Params([]byte(`{"low":3,"name":"n"}`), "step=2", "word=x")

@@ -35,11 +35,13 @@ var parameterForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 // describe returns the parameters that the fields of a parameter struct declare. The fields' tags
 // are described at [Definition].
 func describe(defaults any) ([]Parameter, error) {
-	v := reflect.ValueOf(defaults)
-	if v.Kind() != reflect.Struct {
+	t := reflect.TypeOf(defaults)
+	if t == nil || t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("parameters of type %T: want a struct", defaults)
 	}
-	fields, err := parameter.Fields(v.Type())
+	v := reflect.New(t).Elem()
+	v.Set(reflect.ValueOf(defaults))
+	fields, err := parameter.Fields(t)
 	if err != nil {
 		return nil, err
 	}
@@ -49,10 +51,28 @@ func describe(defaults any) ([]Parameter, error) {
 		if err != nil {
 			return nil, fmt.Errorf("parameter field %s: %w", f.Name, err)
 		}
+		if p.Help == "" {
+			p.Help = help(v.FieldByIndex(f.Index[:len(f.Index)-1]), p.Name)
+		}
 		p.Default = formatParameter(v.FieldByIndex(f.Index))
 		list = append(list, p)
 	}
 	return list, nil
+}
+
+// Describer is an optional interface of a parameter struct and of each struct that it embeds. Describe
+// returns the description of a parameter whose field has no tag help, for example because a table
+// determines it.
+type Describer interface {
+	Describe(parameter string) (help string)
+}
+
+// help returns the description of a parameter by the struct that declares it.
+func help(owner reflect.Value, name string) string {
+	if d, ok := owner.Addr().Interface().(Describer); ok {
+		return d.Describe(name)
+	}
+	return ""
 }
 
 func describeField(f parameter.Field) (Parameter, error) {

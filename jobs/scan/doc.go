@@ -25,20 +25,20 @@
 // fields, null and missing JSON members are missing values. Aggregates ignore missing values, and
 // a comparison of a missing value with a number gives false.
 //
-//	count          rows                             integer
-//	count(x)       values                           integer
-//	sum(x)         exact                            decimal, a string in JSON
-//	min(x) max(x)  of numbers, or of texts by bytes decimal or text
-//	mean(x)        of exact sums, rounded once      float
-//	var(x)         of a sample, of exact sums       float
-//	stddev(x)      square root of var(x)            float
-//	distinct(x)    HyperLogLog above 4096 values    integer; the column's note has the error
-//	top(x,n)       the n most frequent values,      text: JSON pairs of value and count
-//	               exact; at most 65536 distinct
-//	               values in a group
-//	p50(x) …       the value of rank ⌈qn⌉; above    float; the column's note has the error
-//	               1024 values from a histogram of
-//	               relative bins
+//	count, count(x)               rows, or values                               integer
+//	sum(x)                        exact                                         decimal
+//	min(x)                        of numbers, or of texts by bytes              decimal or text
+//	max(x)                        of numbers, or of texts by bytes              decimal or text
+//	mean(x)                       of exact sums, rounded once                   float
+//	var(x)                        of a sample, of exact sums                    float
+//	stddev(x)                     square root of var(x)                         float
+//	distinct(x)                   HyperLogLog above 4096 values                 integer
+//	p50(x) to p99.9(x), median(x) value of rank ⌈qn⌉; above 1024 values of bins float
+//	top(x,n)                      n most frequent values, with their counts     text
+//
+// A decimal is a string in JSON, and the result of top(x,n) is JSON too: pairs of value and count. A
+// group may have at most 65,536 distinct values for top. For distinct and the quantiles, the note of
+// the result's column has the largest error.
 //
 // A float of a Parquet object that is infinite or NaN is not a number. The aggregates count,
 // distinct and top, and the parameters by and columns, use its text: +Inf, -Inf or NaN. For the

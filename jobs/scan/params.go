@@ -15,13 +15,21 @@ type Params struct {
 
 	Where     string `json:"where" help:"which rows count, such as: status >= 500 and host != 'a'"`
 	By        string `json:"by" help:"columns whose values form the groups, separated by commas"`
-	Aggregate string `json:"aggregate" help:"what to compute for each group: count, count(x), sum(x), min(x), max(x), mean(x), var(x), stddev(x), distinct(x), top(x,n), p50(x) to p99.9(x)"`
+	Aggregate string `json:"aggregate"`
 	Columns   string `json:"columns" help:"without aggregate: the columns of the rows to return, separated by commas; empty: all"`
 	Order     string `json:"order" help:"columns of the result to sort by, separated by commas; - before a name: descending"`
 	Limit     uint64 `json:"limit" help:"the number of rows to return; 0: all"`
 	Output    string `json:"output" help:"the folder for the rows of the result, a path or an azblob:// or https:// URL; empty: the rows are the result"`
 
 	OutputFormat string `json:"output-format" oneof:"csv ndjson parquet" help:"the format of the objects of the output"`
+}
+
+// Describe implements jobs.Describer, for the parameter aggregate.
+func (Params) Describe(parameter string) string {
+	if parameter != "aggregate" {
+		return ""
+	}
+	return "what to compute for each group: " + forms()
 }
 
 // Validate returns an error if the parameters are invalid or contradict each other. Those of the Input
