@@ -10,13 +10,12 @@ import (
 type Action interface{ action() }
 
 // Reply contains the receipt for a worker's report. The caller fills in the operands of the
-// receipt's calls: Operands lists the refs of these operands, in order. The caller omits a call
-// from the receipt if the partials of the call's operands no longer exist, because then the call
-// has already returned.
+// receipt's calls. The caller omits a call from the receipt if the partials of the call's operands
+// no longer exist, because then the call has already returned.
 type Reply struct {
 	Worker   string
 	Receipt  wire.Receipt
-	Operands []Ref
+	Operands map[wire.SpanID][]Ref // refs of each call's operands, by assignment; NoRef for an operand that a worker holds
 }
 
 // Nudge asks a worker to report now. A lost nudge only delays the worker's next report.

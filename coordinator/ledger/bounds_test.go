@@ -54,16 +54,7 @@ func (h *hostile) report(r wire.Report) []Action {
 	if size := len(wire.Encode(r)); size > wire.MaxMessage {
 		h.t.Fatalf("the test's report has %d bytes, which is too many", size)
 	}
-	var refs []Ref
-	for _, j := range r.Jobs {
-		for _, item := range j.Items {
-			if item.Partial != nil || item.Output != nil {
-				h.lastRef++
-				refs = append(refs, h.lastRef)
-			}
-		}
-	}
-	return h.step(Reported{Report: r, Refs: refs})
+	return h.step(reported(r, func() Ref { h.lastRef++; return h.lastRef }))
 }
 
 // refusal returns the reason why a report was refused, or "".

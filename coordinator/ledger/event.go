@@ -78,12 +78,25 @@ type JobEnded struct{ Job string }
 type JobParked struct{ Job string }
 
 // Reported means that a worker's report has arrived. The caller has checked the report: the report
-// is valid, its nodes are in the job's tree, and its partials have correct checksums. Refs contains
-// one Ref for each partial in the report, in order. The ledger returns a [DropPartial] action for
-// each ref that it does not need.
+// is valid, its nodes are in the job's tree, and its partials have correct checksums. The ledger
+// returns a [DropPartial] action for each ref that it does not need.
 type Reported struct {
-	Report wire.Report
-	Refs   []Ref
+	Report wire.Report // the ledger does not use its field Jobs
+	Jobs   []JobReport
+}
+
+// JobReport has items First, First+1, … of one job, as a [wire.JobReport].
+type JobReport struct {
+	Job   string
+	First uint64
+	Items []Item
+}
+
+// Item is an item of a report. Ref refers to the item's partial, or to the data of its output. An
+// item without either has NoRef, and so has an item of a job that the caller does not know.
+type Item struct {
+	wire.Item
+	Ref Ref
 }
 
 // WorkerDied means that a worker's process has died: no process subscribes to the worker's NATS subject any

@@ -146,7 +146,6 @@ func (f *fleet) report(w *fleetWorker) {
 	}
 	w.reportedAt = f.now
 	done := map[string][]wire.Item{}
-	var refs []Ref
 	var order []string
 	slot := 0
 	for i := range w.spans {
@@ -188,13 +187,9 @@ func (f *fleet) report(w *fleetWorker) {
 	for _, id := range order {
 		r.Jobs = append(r.Jobs, wire.JobReport{Job: id, First: w.items[id] + 1, Items: done[id]})
 		w.items[id] += uint64(len(done[id]))
-		for range done[id] {
-			f.lastRef++
-			refs = append(refs, f.lastRef)
-		}
 	}
 	r.Spans = slices.Clone(w.spans)
-	f.step(Reported{r, refs})
+	f.step(reported(r, func() Ref { f.lastRef++; return f.lastRef }))
 }
 
 // round makes each worker report once, evenly distributed over the report interval.

@@ -168,15 +168,7 @@ func (s *liars) report(worker string) {
 	}
 	s.taken()
 	s.sequences[worker] = r.Sequence
-	var refs []Ref
-	for _, j := range r.Jobs {
-		for _, item := range j.Items {
-			if item.Partial != nil || item.Output != nil {
-				refs = append(refs, s.newRef())
-			}
-		}
-	}
-	s.step(Reported{r, refs})
+	s.step(reported(r, s.newRef))
 }
 
 func (s *liars) jobReport(id string, items []wire.Item) wire.JobReport {

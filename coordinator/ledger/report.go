@@ -20,7 +20,7 @@ func (l *Ledger) onReport(e Reported) {
 	sameConversation := w != nil && r.Conversation == w.conversation
 	switch {
 	case r.Epoch != l.cfg.Epoch: // the report is addressed to another leader
-		l.dropPartials(e.Refs...)
+		l.dropItems(e.Jobs)
 		return
 	case r.Hello != nil && !wire.SameStorage(r.Hello.Storage, l.cfg.Storage):
 		l.refuse(e, wire.CheckStorage("worker "+r.Worker, r.Hello.Storage, "leader "+l.cfg.Self, l.cfg.Storage).Error())
@@ -40,11 +40,11 @@ func (l *Ledger) onReport(e Reported) {
 		l.refuse(e, "the leader does not know this worker: begin again with sequence 1 and a hello")
 		return
 	case r.Sequence == w.sequence: // the worker repeats the report, because the receipt was lost
-		l.dropPartials(e.Refs...)
+		l.dropItems(e.Jobs)
 		l.do(Reply{w.id, w.receipt, w.operands})
 		return
 	case r.Sequence < w.sequence: // the worker already has the receipt
-		l.dropPartials(e.Refs...)
+		l.dropItems(e.Jobs)
 		return
 	}
 	w.sequence = r.Sequence
@@ -53,10 +53,9 @@ func (l *Ledger) onReport(e Reported) {
 	w.callSlots, w.strayCalls = max(0, w.hello.Slots-r.LostCalls), 0
 	w.reportedAt, w.nudged, w.usage, w.server = l.now, false, r.Usage, r.Server
 	w.lostAt = slices.DeleteFunc(r.LostAt, func(slot int) bool { return slot < 0 || slot >= wire.MaxRunning })
-	w.receipt, w.operands = wire.Receipt{Epoch: l.cfg.Epoch, Sequence: r.Sequence, Storage: l.cfg.Storage, Holds: true}, nil
-	refs := e.Refs
-	for _, jr := range r.Jobs {
-		refs = l.receiveItems(w, jr, refs)
+	w.receipt, w.operands = wire.Receipt{Epoch: l.cfg.Epoch, Sequence: r.Sequence, Storage: l.cfg.Storage, Holds: true}, map[wire.SpanID][]Ref{}
+	for _, jr := range e.Jobs {
+		l.receiveItems(w, jr)
 	}
 	if r.More { // the spans are in a later report
 		l.recovery.await(w.id)
@@ -73,22 +72,30 @@ func (l *Ledger) onReport(e Reported) {
 
 // refuse replies to a report with the reason why the ledger does not process it.
 func (l *Ledger) refuse(e Reported, reason string) {
-	l.dropPartials(e.Refs...)
+	l.dropItems(e.Jobs)
 	l.do(Reply{Worker: e.Report.Worker, Receipt: wire.Receipt{
 		Epoch: l.cfg.Epoch, Sequence: e.Report.Sequence, Refused: reason, Storage: l.cfg.Storage,
 	}})
 }
 
-// receiveItems processes the items of one job in a worker's report. receiveItems returns the refs
-// of the other jobs in the report.
-func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
+// dropItems drops the partials of a report that the ledger does not process.
+func (l *Ledger) dropItems(list []JobReport) {
+	for _, jr := range list {
+		for _, item := range jr.Items {
+			l.dropPartials(item.Ref)
+		}
+	}
+}
+
+// receiveItems processes the items of one job in a worker's report.
+func (l *Ledger) receiveItems(w *worker, jr JobReport) {
 	j := l.jobsByID[jr.Job]
 	var s *jobShare
 	var c *contributor
 	if j == nil {
 		l.onUnknownJob(w, jr.Job, jr.First+uint64(len(jr.Items))-1)
 	} else if s = w.share(j); len(jr.Items) > 0 {
-		s.opened = s.opened || slices.ContainsFunc(jr.Items, wire.Item.NeedsPlan)
+		s.opened = s.opened || slices.ContainsFunc(jr.Items, Item.NeedsPlan)
 		s.ackDue = true
 		c = j.contributor(w.id)
 		if !j.ending() {
@@ -98,13 +105,9 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 		}
 	}
 	for i, item := range jr.Items {
-		ref := NoRef
-		if item.Partial != nil || item.Output != nil {
-			ref, refs = refs[0], refs[1:]
-		}
 		number := jr.First + uint64(i)
 		if j == nil || j.ending() || number <= c.received {
-			l.dropPartials(ref)
+			l.dropPartials(item.Ref)
 			continue
 		}
 		c.received = number
@@ -113,18 +116,17 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 		case item.Failure != nil:
 			l.onFailure(j, w, item.Failure)
 		case !j.admits(w.build()): // a leader with an old version, which does not pin jobs to builds, assigned the work
-			l.dropPartials(ref)
+			l.dropPartials(item.Ref)
 		case item.Held != nil: // the item only counts executions; reconcileNodes handles the node
 			s.openFailures = 0
 			j.builds.add(w.build())
 			j.executed += j.tree.Span(*item.Held).Len()
 		case item.Output != nil:
-			l.onOutput(j, w, item.Output, ref)
+			l.onOutput(j, w, item.Output, item.Ref)
 		default:
-			l.onPartial(j, w, item.Partial, ref)
+			l.onPartial(j, w, item.Partial, item.Ref)
 		}
 	}
-	return refs
 }
 
 // onPartial handles a finished node in a worker's report. The result of a merge is dropped if it may lack
@@ -252,14 +254,15 @@ func (l *Ledger) wireCall(w *worker, a *assignment, operands []*treeNode) *wire.
 	case wire.Finish:
 		made.Lacking = a.job.lacking(a.job.tree.Span(a.job.tree.Root()))
 	}
+	refs := make([]Ref, len(operands))
 	for i, o := range operands {
 		if h := o.held; h != nil && !(a.call.fromStorage && o.ref != NoRef) {
 			made.Operands[i] = wire.Partial{Node: h.node, Size: h.size, Sum: h.sum, Holder: h.worker}
-			w.operands = append(w.operands, NoRef)
 		} else {
-			w.operands = append(w.operands, o.ref)
+			refs[i] = o.ref
 		}
 	}
+	w.operands[a.id] = refs
 	return made
 }
 

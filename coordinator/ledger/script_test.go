@@ -115,7 +115,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		r.Conversation = arg("conversation", s.conversations[subject])
 		s.conversations[subject] = r.Conversation
 		s.sequences[subject] = r.Sequence
-		return s.step(s.reported(d, r))
+		return s.step(reported(s.parseReport(d, r), func() Ref { s.lastRef++; return s.lastRef }))
 	case "tick":
 		out := ""
 		after, err := time.ParseDuration(subject)
@@ -318,8 +318,8 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 	return e
 }
 
-func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
-	e := Reported{}
+// parseReport adds the lines of a command "report" to the report.
+func (s *script) parseReport(d *datadriven.TestData, r wire.Report) wire.Report {
 	for line := range strings.Lines(d.Input) {
 		f := strings.Fields(line)
 		if f[0] == "holds" {
@@ -369,8 +369,6 @@ func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
 				}
 				output.Epoch, output.Lacking = epoch, lacking
 				item.Output = &output
-				s.lastRef++
-				e.Refs = append(e.Refs, s.lastRef)
 			case strings.HasSuffix(text, "!"):
 				function, node := s.call(strings.TrimRight(text, "!"))
 				item.Failure = &wire.Failure{Error: "no database", Function: function, Node: node, Permanent: strings.HasSuffix(text, "!!")}
@@ -383,8 +381,6 @@ func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
 				if stored {
 					item.Partial.Stored, item.Partial.Blob, item.Partial.Size = true, strings.Repeat("00", 32), 1000
 				}
-				s.lastRef++
-				e.Refs = append(e.Refs, s.lastRef)
 			}
 			jr.Items = append(jr.Items, item)
 		}
@@ -393,7 +389,21 @@ func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
 	if err := r.Validate(); err != nil {
 		d.Fatalf(s.t, "%v", err)
 	}
-	e.Report = r
+	return r
+}
+
+// reported returns the event of a report whose partials get new refs.
+func reported(r wire.Report, newRef func() Ref) Reported {
+	e := Reported{Report: r}
+	for _, jr := range r.Jobs {
+		items := make([]Item, len(jr.Items))
+		for i, item := range jr.Items {
+			if items[i].Item = item; item.Partial != nil || item.Output != nil {
+				items[i].Ref = newRef()
+			}
+		}
+		e.Jobs = append(e.Jobs, JobReport{jr.Job, jr.First, items})
+	}
 	return e
 }
 

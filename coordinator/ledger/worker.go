@@ -37,10 +37,10 @@ type worker struct {
 	server string     // ID of the NATS server in the last report
 	lostAt []int      // numbers of the lost slots in the last report, below wire.MaxRunning, for display
 
-	conversation uint64       // number of the worker's current conversation
-	sequence     uint64       // sequence number of the worker's last report
-	receipt      wire.Receipt // receipt for the worker's last report
-	operands     []Ref        // operands of the calls in the last receipt
+	conversation uint64                // number of the worker's current conversation
+	sequence     uint64                // sequence number of the worker's last report
+	receipt      wire.Receipt          // receipt for the worker's last report
+	operands     map[wire.SpanID][]Ref // operands of the calls in the last receipt: see Reply.Operands
 
 	drainsSince     time.Duration // time when the worker began to drain; valid only while it drains
 	reportedAt      time.Duration // time of the last report

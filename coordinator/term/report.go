@@ -24,10 +24,11 @@ func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 		t.backlog.addReport(queuedReport{report, size, reply})
 		return
 	}
-	refs := make([]ledger.Ref, 0, 16)
-	for i := range report.Jobs {
-		refs = t.storePartials(&report.Jobs[i], report.Worker, refs)
+	e, last := ledger.Reported{Report: report}, t.partials.last
+	for _, jr := range report.Jobs {
+		e.Jobs = append(e.Jobs, t.storeItems(jr, report.Worker))
 	}
+	hasResult := t.partials.last > last
 	for _, n := range report.Nodes {
 		if j := t.jobs.active[n.Job]; j != nil {
 			j.blobs.exist = true // the worker may write the held partial to storage at any time
@@ -38,60 +39,59 @@ func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 		defer t.unpark(report.Hello.Knows)
 	}
 	t.reply = reply
-	t.step(ledger.Reported{Report: report, Refs: refs})
-	if len(refs) > 0 && report.Hello == nil && t.ledger.Recovered() {
+	t.step(e)
+	if hasResult && report.Hello == nil && t.ledger.Recovered() {
 		t.mark(&t.timeline.firstResult)
 	}
 }
 
-// storePartials puts the partials of a job's report into the table and appends their refs to refs.
-// A damaged item is replaced with a failure, so that the item's partitions run again. If this
-// leader has no plan because an earlier leader planned the job later, storePartials removes the
-// items that need the plan. The worker later reports the removed items again.
-func (t *Term) storePartials(report *wire.JobReport, worker string, refs []ledger.Ref) []ledger.Ref {
+// storeItems puts the partials of a job's report into the table. If this leader has no plan because
+// an earlier leader planned the job later, storeItems omits the items that need the plan. The worker
+// later reports the omitted items again.
+func (t *Term) storeItems(report wire.JobReport, worker string) ledger.JobReport {
+	stored := ledger.JobReport{Job: report.Job, First: report.First, Items: make([]ledger.Item, 0, len(report.Items))}
 	j := t.jobs.active[report.Job]
-	for i := range report.Items {
-		item := &report.Items[i]
-		if j != nil && j.tree.Partitions() == 0 && item.NeedsPlan() {
-			report.Items = report.Items[:i]
-			return refs
-		}
+	for _, item := range report.Items {
 		switch {
-		case item.Failure != nil:
-			continue
-		case item.Held != nil:
-			if j != nil && !j.tree.Contains(*item.Held) {
-				*item = wire.Item{Failure: outsideTree(*item.Held, j.tree)}
-			}
-			continue
+		case j == nil:
+			stored.Items = append(stored.Items, ledger.Item{Item: item})
+		case j.tree.Partitions() == 0 && item.NeedsPlan():
+			return stored
+		default:
+			stored.Items = append(stored.Items, t.storeItem(j, item, worker))
 		}
-		if j == nil {
-			refs = append(refs, t.partials.add(partial{}))
-			continue
-		}
-		stored := partial{job: report.Job}
-		var failure *wire.Failure
-		if o := item.Output; o != nil {
-			stored.data, stored.blob = o.Data, o.Blob
-			failure = checkOutput(o)
-		} else {
-			stored.data, stored.blob, stored.size = item.Partial.Data, item.Partial.Blob, item.Partial.Size
-			failure = checkPartial(item.Partial, j.tree)
-		}
-		if failure != nil {
-			t.log.Warn("Item refused", "job", report.Job, "worker", worker, "error", failure.Error)
-			*item = wire.Item{Failure: failure}
-			continue
-		}
-		if stored.blob != "" {
-			j.blobs.exist = true
-		}
-		if item.Partial != nil {
-			j.noteSize(stored.bytes())
-		}
-		refs = append(refs, t.partials.add(stored))
 	}
-	return refs
+	return stored
+}
+
+// storeItem puts the partial or the output of an item into the table. A damaged item is replaced
+// with a failure, so that the item's partitions run again.
+func (t *Term) storeItem(j *activeJob, item wire.Item, worker string) ledger.Item {
+	stored := partial{job: j.spec.ID}
+	var failure *wire.Failure
+	switch {
+	case item.Held != nil:
+		if !j.tree.Contains(*item.Held) {
+			failure = outsideTree(*item.Held, j.tree)
+		}
+	case item.Output != nil:
+		stored.data, stored.blob = item.Output.Data, item.Output.Blob
+		failure = checkOutput(item.Output)
+	case item.Partial != nil:
+		stored.data, stored.blob, stored.size = item.Partial.Data, item.Partial.Blob, item.Partial.Size
+		failure = checkPartial(item.Partial, j.tree)
+	}
+	switch {
+	case failure != nil:
+		t.log.Warn("Item refused", "job", j.spec.ID, "worker", worker, "error", failure.Error)
+		return ledger.Item{Item: wire.Item{Failure: failure}}
+	case item.Output == nil && item.Partial == nil:
+		return ledger.Item{Item: item}
+	case item.Partial != nil:
+		j.noteSize(stored.bytes())
+	}
+	j.blobs.exist = j.blobs.exist || stored.blob != ""
+	return ledger.Item{Item: item, Ref: t.partials.add(stored)}
 }
 
 // checkOutput returns a failure if a call's output is damaged, or if the output of a call of Plan
@@ -128,35 +128,39 @@ func outsideTree(n jobs.Node, tree jobs.Tree) *wire.Failure {
 // withOperands returns a receipt in which the operands of calls are filled in. withOperands omits a
 // call whose operands no longer exist, because the call's node or the job is finished.
 func (t *Term) withOperands(r ledger.Reply) wire.Receipt {
-	receipt, refs := r.Receipt, r.Operands
-	receipt.Assigned = slices.Clone(receipt.Assigned)
-	for i := range receipt.Assigned {
-		a := &receipt.Assigned[i]
-		if a.Call == nil {
-			continue
-		}
-		call := *a.Call
-		call.Operands = make([]wire.Partial, len(a.Call.Operands))
-		for k := range call.Operands {
-			if refs[k] == ledger.NoRef { // a worker holds the operand
-				call.Operands[k] = a.Call.Operands[k]
+	receipt := r.Receipt
+	receipt.Assigned = make([]wire.Assignment, 0, len(r.Receipt.Assigned))
+	for _, a := range r.Receipt.Assigned {
+		if a.Call != nil {
+			operands, exist := t.operands(a.Call, r.Operands[a.ID])
+			if !exist {
 				continue
 			}
-			if _, known := t.partials.byRef[refs[k]]; !known {
-				call.Function = wire.Map // marks the call for omission from the receipt
-				break
-			}
-			p := t.partials.use(refs[k])
-			call.Operands[k] = wire.Partial{Node: call.Node, Blob: p.blob, Size: t.operandSize(p)}
-			if p.data != nil || p.blob == "" {
-				call.Operands[k] = wire.NewPartial(call.Node, p.data)
-			}
+			call := *a.Call // the ledger keeps its receipt, in case the report is repeated
+			call.Operands = operands
+			a.Call = &call
 		}
-		refs = refs[len(call.Operands):]
-		a.Call = &call
+		receipt.Assigned = append(receipt.Assigned, a)
 	}
-	receipt.Assigned = slices.DeleteFunc(receipt.Assigned, func(a wire.Assignment) bool {
-		return a.Call != nil && a.Call.Function == wire.Map
-	})
 	return receipt
+}
+
+// operands returns the operands of a call. operands returns false if one of them no longer exists.
+func (t *Term) operands(call *wire.Call, refs []ledger.Ref) (operands []wire.Partial, exist bool) {
+	operands = slices.Clone(call.Operands)
+	for i, ref := range refs {
+		if ref == ledger.NoRef { // a worker holds the operand
+			continue
+		}
+		if t.partials.byRef[ref] == nil {
+			return nil, false
+		}
+		p := t.partials.use(ref)
+		if p.stored() {
+			operands[i] = wire.Partial{Node: call.Node, Blob: p.blob, Size: t.operandSize(p)}
+		} else {
+			operands[i] = wire.NewPartial(call.Node, p.data)
+		}
+	}
+	return operands, true
 }

@@ -144,10 +144,6 @@ func (t *leadership) report(r wire.Report, respond func(wire.Receipt)) {
 	if r.Hello != nil && len(r.Nodes) > 0 {
 		s.cover("seen: new leader told of held nodes")
 	}
-	r.Jobs = slices.Clone(r.Jobs) // the term gets a copy, because it may change the slice
-	for i := range r.Jobs {
-		r.Jobs[i].Items = slices.Clone(r.Jobs[i].Items)
-	}
 	if r.More {
 		s.cover("seen: report split")
 	}
