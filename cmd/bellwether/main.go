@@ -3,7 +3,10 @@
 package main
 
 import (
+	"github.com/bellwether-compute/bellwether/cmd/bellwether/bench"
+	"github.com/bellwether-compute/bellwether/cmd/bellwether/demo"
 	"github.com/bellwether-compute/bellwether/cmd/cli"
+	"github.com/bellwether-compute/bellwether/cmd/cli/wasmhost"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/exec"
 	"github.com/bellwether-compute/bellwether/jobs/montecarlo"
@@ -15,8 +18,11 @@ import (
 
 func main() {
 	guard := cli.ExecGuard()
-	cli.Main(
-		jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition),
-		jobs.MustNew(scan.Definition), jobs.MustNew(exec.Define(guard)), jobs.MustNew(wasm.Define(guard, cli.WasmHost()...)),
-	)
+	cli.Program{
+		Jobs: []jobs.Job{
+			jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition),
+			jobs.MustNew(scan.Definition), jobs.MustNew(exec.Define(guard)), jobs.MustNew(wasm.Define(guard, wasmhost.CommandLine()...)),
+		},
+		Commands: []cli.Command{bench.Command, demo.Command, wasmhost.Command},
+	}.Main()
 }

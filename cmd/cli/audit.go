@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
@@ -25,7 +26,7 @@ func (f auditFlag) share() (uint32, error) {
 	digits, found := strings.CutSuffix(f.text, "%")
 	percent, err := strconv.ParseFloat(digits, 64)
 	if !found || err != nil || !(percent > 0 && percent <= 100) {
-		return 0, usagef("--audit %q: want a share of the partitions from 0.0001%% to 100%%, such as 1%%", f.text)
+		return 0, console.Usagef("--audit %q: want a share of the partitions from 0.0001%% to 100%%, such as 1%%", f.text)
 	}
 	return uint32(max(1, math.Round(percent*jobs.MaxAudit/100))), nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
@@ -16,8 +17,8 @@ func (a *app) cancelCommand() *cobra.Command {
 		Long: `Cancel a job. When the command returns, the cancellation is durable. It needs a
 leader. A job that has ended stays as it is; that is an error unless it was
 cancelled.`,
-		Args: wantArgs(1, 1),
-		RunE: a.onJob(func(ctx context.Context, c *client.Client, id string) error {
+		Args: console.WantArgs(1, 1),
+		RunE: a.OnJob(func(ctx context.Context, c *client.Client, id string) error {
 			if err := c.Cancel(ctx, id); err != nil {
 				return err
 			}
@@ -25,7 +26,7 @@ cancelled.`,
 				ID    string       `json:"id"`
 				State client.State `json:"state"`
 			}{id, client.Cancelled}
-			return a.show(answer, func(w io.Writer) { row(w, id, "cancelled") })
+			return a.Show(answer, func(w io.Writer) { console.Row(w, id, "cancelled") })
 		}),
 		ValidArgsFunction: a.completeID,
 	}

@@ -3,10 +3,10 @@ package cli
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
@@ -39,10 +39,10 @@ func (a *app) catalogCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "catalog [JOB]",
 		Short: "Show the jobs of this program, or the parameters of one",
-		Args:  wantArgs(0, 1),
+		Args:  console.WantArgs(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				job, err := a.job(args[0])
+				job, err := a.Job(args[0])
 				if err != nil {
 					return err
 				}
@@ -50,61 +50,38 @@ func (a *app) catalogCommand() *cobra.Command {
 			}
 			return a.showKinds()
 		},
-		ValidArgsFunction: a.completeJob,
+		ValidArgsFunction: a.CompleteJob,
 	}
 }
 
 func (a *app) showKinds() error {
 	kinds := []jobKind{}
-	for _, job := range a.jobs {
+	for _, job := range a.Jobs {
 		kinds = append(kinds, describe(job))
 	}
-	return a.show(kinds, func(w io.Writer) {
-		row(w, "JOB", "VERSION", "SUMMARY")
+	return a.Show(kinds, func(w io.Writer) {
+		console.Row(w, "JOB", "VERSION", "SUMMARY")
 		for _, k := range kinds {
-			row(w, k.Name, k.Version, k.Summary+k.restriction())
+			console.Row(w, k.Name, k.Version, k.Summary+k.restriction())
 		}
 	})
 }
 
 func (a *app) showKind(job jobs.Job) error {
 	kind := describe(job)
-	return a.show(kind, func(w io.Writer) {
+	return a.Show(kind, func(w io.Writer) {
 		fmt.Fprintf(w, "%s %s: %s%s\n", kind.Name, kind.Version, kind.Summary, kind.restriction())
 		if len(kind.Parameters) == 0 {
 			return
 		}
 		fmt.Fprintln(w)
-		row(w, "PARAMETER", "TYPE", "DEFAULT", "TAKES", "HELP")
+		console.Row(w, "PARAMETER", "TYPE", "DEFAULT", "TAKES", "HELP")
 		for _, p := range kind.Parameters {
 			value := p.Default
 			if value == "" {
 				value = `""`
 			}
-			row(w, p.Name, p.Type, value, p.Takes, p.Help)
+			console.Row(w, p.Name, p.Type, value, p.Takes, p.Help)
 		}
 	})
-}
-
-// job returns the program's job with the given name.
-func (a *app) job(name string) (jobs.Job, error) {
-	names := make([]string, len(a.jobs))
-	for i, job := range a.jobs {
-		if job.Name() == name {
-			return job, nil
-		}
-		names[i] = job.Name()
-	}
-	return jobs.Job{}, usagef("unknown job %q, this program knows: %s", name, strings.Join(names, ", "))
-}
-
-// completeJob completes the first argument of a command with names of jobs.
-func (a *app) completeJob(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var names []cobra.Completion
-	if len(args) == 0 {
-		for _, job := range a.jobs {
-			names = append(names, cobra.CompletionWithDesc(job.Name(), job.Summary()))
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,75 +12,86 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
-// Main runs the command line of this process with the known jobs, and exits. If several jobs have
-// the same name, with different versions, the commands submit and run use the first of them, and
-// workers run all of them.
-func Main(known ...jobs.Job) {
+// Program is a command line: jobs, and parts that are so large that a program has them only if it names them.
+type Program struct {
+	// Jobs are the jobs that the program knows. If several jobs have the same name, with different
+	// versions, the commands submit and run use the first of them, and workers run all of them.
+	Jobs []jobs.Job
+
+	// Commands are further commands, such as that of package wasmhost.
+	Commands []Command
+}
+
+// Command returns a command of a program.
+type Command func(a *console.App) *cobra.Command
+
+// Main runs the command line of this process with the known jobs, and exits.
+func Main(known ...jobs.Job) { Program{Jobs: known}.Main() }
+
+// Main runs the command line of this process and exits.
+func (p Program) Main() {
 	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	os.Exit(run(context.Background(), filepath.Base(os.Args[0]), os.Args[1:], streams, known))
+	os.Exit(p.run(context.Background(), filepath.Base(os.Args[0]), os.Args[1:], streams))
 }
 
 // Streams are the standard streams of a command.
-type Streams struct {
-	In  io.Reader
-	Out io.Writer // writer for results
-	Err io.Writer // writer for progress, notes, errors and logs
+type Streams = console.Streams
+
+// Run runs one command line of a program with the known jobs; see [Program.Run].
+func Run(ctx context.Context, args []string, streams Streams, known ...jobs.Job) int {
+	return Program{Jobs: known}.Run(ctx, args, streams)
 }
 
 // Run runs one command line and returns the program's exit status. A long-running command ends when
 // ctx is done or at an interrupt.
-func Run(ctx context.Context, args []string, streams Streams, known ...jobs.Job) int {
-	return run(ctx, defaultName, args, streams, known)
+func (p Program) Run(ctx context.Context, args []string, streams Streams) int {
+	return p.run(ctx, defaultName, args, streams)
 }
 
-// defaultName is the program's name in texts that [Run] prints.
+// defaultName is the program's name in texts that [Program.Run] prints.
 const defaultName = "bellwether"
 
-// run is like [Run], for a program with the given name, which appears in help, hints and completion
-// scripts.
-func run(ctx context.Context, name string, args []string, streams Streams, known []jobs.Job) int {
-	a := &app{Streams: streams, jobs: slices.Clone(known), name: name}
-	slices.SortStableFunc(a.jobs, func(x, y jobs.Job) int { return strings.Compare(x.Name(), y.Name()) })
+// run runs a command line of a program with the given name, which appears in help, hints and
+// completion scripts.
+func (p Program) run(ctx context.Context, name string, args []string, streams Streams) int {
+	a := &app{App: &console.App{Streams: streams, Jobs: slices.Clone(p.Jobs), Name: name}, commands: p.Commands}
+	slices.SortStableFunc(a.Jobs, func(x, y jobs.Job) int { return strings.Compare(x.Name(), y.Name()) })
 	root := a.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		return statusOK
+		return console.StatusOK
 	}
-	if status, ok := errors.AsType[commandStatus](err); ok {
+	if status, ok := errors.AsType[console.Status](err); ok {
 		return int(status)
 	}
 	if !a.started { // cobra has rejected the command line
-		err = usage(err)
+		err = console.Usage(err)
 	}
-	err = a.explain(err)
-	a.note("%v", err)
-	status := statusOf(err)
-	if status == statusUsage {
+	err = a.Explain(err)
+	a.Note("%v", err)
+	status := console.StatusOf(err)
+	if status == console.StatusUsage {
 		fmt.Fprintf(a.Err, "See '%s --help'.\n", cmd.CommandPath())
 	}
 	return status
 }
 
-// app is the state that all commands share.
+// app is a program while it runs one command line.
 type app struct {
-	Streams
-	name    string     // name of the program
-	jobs    []jobs.Job // jobs of the program, sorted by name
-	started bool       // cobra has accepted the command line
-
-	output  outputFormat
-	timeout time.Duration
-	target  targetFlags
+	*console.App
+	commands []Command // further commands
+	started  bool      // cobra has accepted the command line
 }
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:   a.name,
+		Use:   a.Name,
 		Short: "Run one big computation on many workers, with the same result whatever fails",
 		Long: `Bellwether runs one big computation on many identical worker processes, which
 elect a leader among themselves. Any process may die at any moment; the result is
@@ -94,8 +104,8 @@ A job on a cluster:           submit JOB --wait`,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			a.started = true
-			if a.output == outputCSV && !slices.Contains([]string{"run", "submit", "watch", "result"}, cmd.Name()) {
-				return errNoCSV
+			if a.Output == console.OutputCSV && !slices.Contains([]string{"run", "submit", "watch", "result"}, cmd.Name()) {
+				return console.ErrNoCSV
 			}
 			return nil
 		},
@@ -106,12 +116,12 @@ A job on a cluster:           submit JOB --wait`,
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 
 	flags := root.PersistentFlags()
-	flags.VarP(&a.output, "output", "o", "format of results: table, json, or csv for a result that is a table")
-	flags.DurationVar(&a.timeout, "reply-timeout", 5*time.Second, "how long to wait for answers of the cluster")
-	a.target.register(flags)
-	completeFiles(root, "azure-connection-file", "creds", "nkey", "tlscert", "tlskey", "tlsca")
-	completeWords(root, "output", "table", "json", "csv")
-	completeWords(root, "storage", string(cluster.JetStream), string(cluster.Azure))
+	flags.VarP(&a.Output, "output", "o", "format of results: table, json, or csv for a result that is a table")
+	flags.DurationVar(&a.Timeout, "reply-timeout", 5*time.Second, "how long to wait for answers of the cluster")
+	a.Target.Register(flags)
+	console.CompleteFiles(root, "azure-connection-file", "creds", "nkey", "tlscert", "tlskey", "tlsca")
+	console.CompleteWords(root, "output", "table", "json", "csv")
+	console.CompleteWords(root, "storage", string(cluster.JetStream), string(cluster.Azure))
 
 	const here, onCluster, local = "here", "cluster", "local"
 	root.AddGroup(
@@ -128,32 +138,9 @@ A job on a cluster:           submit JOB --wait`,
 	add(here, a.runCommand(), a.catalogCommand(), a.versionCommand())
 	add(onCluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.watchCommand(), a.resultCommand(), a.outputCommand(),
 		a.cancelCommand(), a.removeCommand(), a.requeueCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand(), a.uiCommand())
-	add(local, a.devCommand(), a.workerCommand(), a.healthCommand(), a.electCommand(), a.benchCommand(), a.electWatchdogCommand(), a.execGuardCommand(), a.wasmHostCommand())
-	if _, err := a.job(demoJob); err == nil {
-		add(local, a.demoCommand())
+	add(local, a.devCommand(), a.workerCommand(), a.healthCommand(), a.electCommand(), a.electWatchdogCommand(), a.execGuardCommand())
+	for _, command := range a.commands {
+		add(local, command(a.App))
 	}
 	return root
-}
-
-// completeWords makes the shell complete a flag's value from a list of words.
-func completeWords(cmd *cobra.Command, flag string, words ...string) {
-	completeFlag(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// completeFiles makes the shell complete the values of flags with file names.
-func completeFiles(cmd *cobra.Command, flags ...string) {
-	for _, flag := range flags {
-		completeFlag(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
-	}
-}
-
-// completeFolders makes the shell complete a flag's value with folder names.
-func completeFolders(cmd *cobra.Command, flag string) {
-	completeFlag(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
-}
-
-func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic(err) // an error means that the flag is not registered, or already has a completion function
-	}
 }

@@ -18,7 +18,7 @@ func (a *app) completeID(cmd *cobra.Command, args []string, prefix string) ([]co
 // completeIDs completes all arguments of a command with IDs of jobs.
 func (a *app) completeIDs(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp
-	c, err := a.connect(cmd.Context())
+	c, err := a.Connect(cmd.Context())
 	if err != nil {
 		return nil, directive
 	}
@@ -38,7 +38,7 @@ func (a *app) completePoisoned(cmd *cobra.Command, args []string, prefix string)
 	if len(args) > 0 {
 		return nil, directive
 	}
-	c, err := a.connect(cmd.Context())
+	c, err := a.Connect(cmd.Context())
 	if err != nil {
 		return nil, directive
 	}

@@ -7,17 +7,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"time"
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
-	"github.com/bellwether-compute/bellwether/deploy/local/procs"
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/cmd/internal/machine"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/exec"
-	"github.com/bellwether-compute/bellwether/worker"
 )
 
 // defaultPort is the port that NATS servers use by default.
@@ -29,9 +26,9 @@ type devFlags struct {
 	memory  string
 	data    string
 	port    int
-	http    httpFlags
+	http    machine.PageFlags
 	allow   allowFlag
-	log     logFlags
+	log     console.LogFlags
 }
 
 func (a *app) devCommand() *cobra.Command {
@@ -52,16 +49,16 @@ Node.js.
 Ctrl-C stops everything. Submitted jobs are kept under --data and continue when the
 cluster is started again. A second Ctrl-C does not wait for running partitions; they
 are computed again later.`,
-		Example: "  " + a.name + " dev --workers 4",
+		Example: "  " + a.Name + " dev --workers 4",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if flags.workers < 0 || flags.slots < 0 {
-				return usagef("--workers and --slots must not be negative")
+				return console.Usagef("--workers and --slots must not be negative")
 			}
 			if flags.port < 0 || flags.port > 65535 {
-				return usagef("--port must be 0 to 65535, got %d", flags.port)
+				return console.Usagef("--port must be 0 to 65535, got %d", flags.port)
 			}
-			if _, err := parseMemory(flags.memory); err != nil {
+			if _, err := machine.ParseMemory(flags.memory); err != nil {
 				return err
 			}
 			flags.allow.setDefault(a, cmd, exec.Name)
@@ -74,11 +71,11 @@ are computed again later.`,
 	cmd.Flags().StringVar(&flags.memory, "memory", "", "memory of each worker for large partials, such as 3GiB (default three quarters of the machine's memory, divided among the workers)")
 	cmd.Flags().StringVar(&flags.data, "data", "", "folder for the cluster's data (default \""+defaultData("~/.local/state")+"\", or under XDG_STATE_HOME)")
 	cmd.Flags().IntVar(&flags.port, "port", defaultPort, "port of the NATS server; 0 is any free port")
-	cmd.Flags().StringVar(&flags.http.address, "http", "", "address to serve a page that shows the cluster, such as 127.0.0.1:0 for any free port")
-	flags.http.register(cmd)
+	cmd.Flags().StringVar(&flags.http.Address, "http", "", "address to serve a page that shows the cluster, such as 127.0.0.1:0 for any free port")
+	flags.http.Register(cmd)
 	flags.allow.register(a, cmd)
-	flags.log.register(cmd)
-	completeFolders(cmd, "data")
+	flags.log.Register(cmd, "info")
+	console.CompleteFolders(cmd, "data")
 	return cmd
 }
 
@@ -97,64 +94,60 @@ func dataDir(given string) (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", usagef("find a folder for data: %w: give --data DIR", err)
+		return "", console.Usagef("find a folder for data: %w: give --data DIR", err)
 	}
 	return defaultData(filepath.Join(home, ".local", "state")), nil
 }
 
-// stopTimeout is how long worker processes may take to stop. stopTimeout is longer than the drain
-// timeout of the workers.
-const stopTimeout = 30 * time.Second
-
 func (a *app) dev(ctx context.Context, flags devFlags) error {
-	cfg, err := a.target.config()
+	cfg, err := a.Target.Config()
 	if err != nil {
 		return err
 	}
-	log, err := flags.log.logger(a)
+	log, err := flags.log.Logger(a.App)
 	if err != nil {
 		return err
 	}
-	if _, err := flags.allow.filter(a.jobs); err != nil { // an invalid flag must be reported before the servers start
+	if _, err := flags.allow.filter(a.Jobs); err != nil { // an invalid flag must be reported before the servers start
 		return err
 	}
 	data, err := dataDir(flags.data)
 	if err != nil {
 		return err
 	}
-	servers, err := a.startLocal(ctx, cfg, data, flags.port, cfg.Storage == cluster.Azure && !cfg.Azure.Configured(), log)
+	servers, err := machine.Start(ctx, a.App, cfg, data, flags.port, cfg.Storage == cluster.Azure && !cfg.Azure.Configured(), log)
 	if err != nil {
 		return err
 	}
-	defer servers.close(log)
-	if err := servers.check(ctx, a.timeout); err != nil {
-		return a.explain(err)
+	defer servers.Close(log)
+	if err := servers.Check(ctx, a.Timeout); err != nil {
+		return a.Explain(err)
 	}
 
-	signals, ignore := stopSignals()
+	signals, ignore := console.StopSignals()
 	defer ignore()
 
-	slots := cmp.Or(flags.slots, slotsEach(flags.workers))
-	memory := cmp.Or(flags.memory, memoryEach(flags.workers))
-	workers, err := a.newWorkers(servers, slots, memory, flags.log, flags.allow, true)
+	slots := cmp.Or(flags.slots, machine.SlotsEach(flags.workers))
+	memory := cmp.Or(flags.memory, machine.MemoryEach(flags.workers))
+	workers, err := machine.NewWorkers(a.App, servers, slots, memory, flags.log, true, flags.allow.args()...)
 	if err != nil {
 		return err
 	}
 	kill := make(chan struct{})
-	defer workers.Stop(stopTimeout, kill)
+	defer workers.Stop(machine.StopTimeout, kill)
 	for range flags.workers {
 		if _, err := workers.Start(); err != nil {
 			return err
 		}
 	}
 	url := ""
-	if flags.http.address != "" {
-		server, err := a.servePage(servers.cfg, flags.http, log)
+	if flags.http.Address != "" {
+		server, err := machine.ServePage(a.App, servers.Config, flags.http, log)
 		if err != nil {
 			return err
 		}
-		defer server.close()
-		url = server.url
+		defer server.Close()
+		url = server.URL
 	}
 	if err := a.greet(servers, data, url, flags.workers, slots); err != nil {
 		return err
@@ -162,15 +155,15 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 
 	select {
 	case <-ctx.Done():
-	case <-servers.failed():
-		return errAzuriteEnded
+	case <-servers.Failed():
+		return machine.ErrAzuriteEnded
 	case <-signals:
-		a.note("stopping; press Ctrl-C again to stop without waiting for running partitions")
+		a.Note("stopping; press Ctrl-C again to stop without waiting for running partitions")
 	}
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		workers.Stop(stopTimeout, kill)
+		workers.Stop(machine.StopTimeout, kill)
 	}()
 	select {
 	case <-stopped:
@@ -181,37 +174,8 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	return nil
 }
 
-// slotsEach divides the machine's cores among the workers, and returns the number of slots per worker.
-func slotsEach(workers int) int { return max(1, runtime.GOMAXPROCS(0)/max(1, workers)) }
-
-// memoryEach returns the value of the flag --memory for workers that share the machine's memory.
-func memoryEach(workers int) string {
-	return fmt.Sprint(max(minMemory, worker.DefaultMemory()/int64(max(1, workers))))
-}
-
-// newWorkers returns a supervisor for worker processes of this program. newWorkers does not start
-// any process.
-func (a *app) newWorkers(servers *localServers, slots int, memory string, log logFlags, allow allowFlag, restart bool) (*procs.Supervisor, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
-	}
-	logger, err := log.logger(a)
-	if err != nil {
-		return nil, err
-	}
-	return procs.New(procs.Config{
-		Program: program,
-		Args:    append([]string{"worker", "--slots", fmt.Sprint(slots), "--memory", memory, "--with-parent"}, slices.Concat(log.args(), allow.args())...),
-		Env:     servers.env(),
-		Output:  a.Err,
-		Restart: restart,
-		Logger:  logger,
-	}), nil
-}
-
 // greet prints how to use the cluster.
-func (a *app) greet(servers *localServers, data, page string, workers, slots int) error {
+func (a *app) greet(servers *machine.Servers, data, page string, workers, slots int) error {
 	answer := struct {
 		NATS    string `json:"nats"`
 		Cluster string `json:"cluster"`
@@ -221,18 +185,18 @@ func (a *app) greet(servers *localServers, data, page string, workers, slots int
 		Workers int    `json:"workers"`
 		Slots   int    `json:"slots"`
 		Page    string `json:"page,omitempty"` // URL of the page
-	}{NATS: servers.nats.URL(), Cluster: servers.cfg.Name, Storage: string(servers.cfg.Storage), Data: data, Workers: workers, Slots: slots, Page: page}
-	if servers.azurite != nil {
-		answer.Azurite = servers.azurite.ConnectionString()
+	}{NATS: servers.NATS.URL(), Cluster: servers.Config.Name, Storage: string(servers.Config.Storage), Data: data, Workers: workers, Slots: slots, Page: page}
+	if servers.Azurite != nil {
+		answer.Azurite = servers.Azurite.ConnectionString()
 	}
-	return a.show(answer, func(w io.Writer) {
-		row(w, "nats", answer.NATS)
-		row(w, "cluster", answer.Cluster)
-		row(w, "storage", answer.Storage)
-		row(w, "data", data)
-		row(w, "workers", fmt.Sprintf("%d, %s each", workers, english.Plural(slots, "slot", "")))
+	return a.Show(answer, func(w io.Writer) {
+		console.Row(w, "nats", answer.NATS)
+		console.Row(w, "cluster", answer.Cluster)
+		console.Row(w, "storage", answer.Storage)
+		console.Row(w, "data", data)
+		console.Row(w, "workers", fmt.Sprintf("%d, %s each", workers, english.Plural(slots, "slot", "")))
 		if page != "" {
-			row(w, "page", page)
+			console.Row(w, "page", page)
 		}
 		fmt.Fprintf(w, "\nIn another terminal:\n\n  export %s=%s", cluster.EnvNATSURL, answer.NATS)
 		if answer.Cluster != cluster.DefaultName {
@@ -244,14 +208,15 @@ func (a *app) greet(servers *localServers, data, page string, workers, slots int
 		if answer.Azurite != "" {
 			fmt.Fprintf(w, "\n  export %s='%s'", cluster.EnvAzureConnection, answer.Azurite)
 		}
-		fmt.Fprintf(w, "\n  %s submit %s --wait\n\nCtrl-C stops everything.\n", a.name, a.exampleJob())
+		fmt.Fprintf(w, "\n  %s submit %s --wait\n\nCtrl-C stops everything.\n", a.Name, a.exampleJob())
 	})
 }
 
 // exampleJob returns the name of a job of this program for examples.
 func (a *app) exampleJob() string {
-	if _, err := a.job(demoJob); err == nil || len(a.jobs) == 0 {
-		return demoJob
+	const primes = "primes"
+	if _, err := a.Job(primes); err == nil || len(a.Jobs) == 0 {
+		return primes
 	}
-	return a.jobs[0].Name()
+	return a.Jobs[0].Name()
 }

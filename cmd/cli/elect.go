@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/command"
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/leases"
 	"github.com/bellwether-compute/bellwether/election/natspeers"
@@ -35,7 +36,7 @@ type electFlags struct {
 	name  string
 	lease time.Duration
 	grace time.Duration
-	log   logFlags
+	log   console.LogFlags
 }
 
 func (a *app) electCommand() *cobra.Command {
@@ -74,9 +75,7 @@ same --lease. A holder that dies is replaced when its lease has expired.`,
 	cmd.Flags().StringVar(&flags.name, "name", "", "name of the lease: 1 to 40 lower-case letters, digits and dashes")
 	cmd.Flags().DurationVar(&flags.lease, "lease", defaultLease, "how long the lease lasts without a renewal; with storage "+string(cluster.Azure)+", whole seconds from 15s to 1m")
 	cmd.Flags().DurationVar(&flags.grace, "grace", 0, "time from SIGTERM to SIGKILL, at most half of --lease (default a third of --lease)")
-	flags.log.register(cmd)
-	level := cmd.Flags().Lookup("log-level")
-	flags.log.level, level.DefValue = "warn", "warn"
+	flags.log.Register(cmd, "warn")
 	return cmd
 }
 
@@ -94,12 +93,6 @@ func (a *app) electWatchdogCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&grace, "grace", 0, "")
 	return cmd
 }
-
-// commandStatus is the exit status of the user's command. The command elect exits with the status
-// of the user's command and prints no error.
-type commandStatus int
-
-func (s commandStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 // errLeaseAtRisk means that the user's command was stopped because the lease was about to expire.
 var errLeaseAtRisk = errors.New("the lease could not be renewed in time")
@@ -119,7 +112,7 @@ func (a *app) elect(ctx context.Context, flags electFlags, args []string) error 
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
+	ctx, stop := console.Interruptible(ctx)
 	defer stop()
 	nc, err := e.connect()
 	if err != nil {
@@ -144,9 +137,9 @@ func (a *app) elect(ctx context.Context, flags electFlags, args []string) error 
 	var failed *command.StartError
 	switch {
 	case err == nil, errors.Is(err, errLeaseAtRisk):
-		return commandStatus(e.status)
+		return console.Status(e.status)
 	case errors.As(err, &failed):
-		return &statusError{failed.Status, err}
+		return &console.StatusError{Status: failed.Status, Err: err}
 	case ctx.Err() != nil:
 		return fmt.Errorf("stopped while waiting for the lease %s", e.name)
 	}
@@ -159,16 +152,16 @@ func (a *app) newElector(flags electFlags, args []string) (*elector, wire.Subjec
 	fail := func(err error) (*elector, wire.Subjects, error) { return nil, wire.Subjects{}, err }
 	grace := cmp.Or(flags.grace, flags.lease/3)
 	if flags.lease < minElectLease {
-		return fail(usagef("--lease %v: want at least %v", flags.lease, minElectLease))
+		return fail(console.Usagef("--lease %v: want at least %v", flags.lease, minElectLease))
 	}
 	if grace <= 0 || grace > flags.lease/2 {
-		return fail(usagef("--grace %v: want more than 0 and at most half of --lease, %v", grace, flags.lease/2))
+		return fail(console.Usagef("--grace %v: want more than 0 and at most half of --lease, %v", grace, flags.lease/2))
 	}
-	log, err := flags.log.logger(a)
+	log, err := flags.log.Logger(a.App)
 	if err != nil {
 		return fail(err)
 	}
-	target, err := a.target.config()
+	target, err := a.Target.Config()
 	if err != nil {
 		return fail(err)
 	}
@@ -179,12 +172,12 @@ func (a *app) newElector(flags electFlags, args []string) (*elector, wire.Subjec
 	}
 	subjects, err := all.Election(flags.name)
 	if err != nil {
-		return fail(usagef("--name: %w", err))
+		return fail(console.Usagef("--name: %w", err))
 	}
 	if err := command.Find(args[0]); err != nil {
 		var failed *command.StartError
 		errors.As(err, &failed)
-		return fail(&statusError{failed.Status, err})
+		return fail(&console.StatusError{Status: failed.Status, Err: err})
 	}
 	program, err := os.Executable()
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 )
 
-// Commands returns every command of a program with the given jobs, including hidden commands,
-// without the program's name.
-func Commands(known ...jobs.Job) (list []string) {
-	a := &app{name: defaultName, jobs: known}
+// AllCommands returns every command of the program, including hidden commands, without the
+// program's name.
+func (p Program) AllCommands() (list []string) {
+	a := &app{App: &console.App{Name: defaultName, Jobs: p.Jobs}, commands: p.Commands}
 	var add func(c *cobra.Command)
 	add = func(c *cobra.Command) {
 		if c.Runnable() {

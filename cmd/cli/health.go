@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/spf13/cobra"
 )
 
@@ -40,20 +41,20 @@ Exit status: 0 if the worker is healthy, 1 if it is not, 3 if it does not answer
 within --reply-timeout.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := context.WithTimeout(cmd.Context(), a.timeout)
+			ctx, cancel := context.WithTimeout(cmd.Context(), a.Timeout)
 			defer cancel()
 			answer, err := askHealth(ctx, address)
 			if err != nil {
-				return absentf("no worker answers on %s: %w", address, err)
+				return console.Absentf("no worker answers on %s: %w", address, err)
 			}
 			if !answer.OK {
 				return fmt.Errorf("the worker on %s is not healthy: %s", address, strings.Join(answer.Reasons, ", "))
 			}
-			return a.show(answer, func(w io.Writer) {
-				row(w, "healthy", answer.OK)
-				row(w, "leads", answer.Leads)
+			return a.Show(answer, func(w io.Writer) {
+				console.Row(w, "healthy", answer.OK)
+				console.Row(w, "leads", answer.Leads)
 				if len(answer.Reasons) > 0 {
-					row(w, "not ready", strings.Join(answer.Reasons, ", "))
+					console.Row(w, "not ready", strings.Join(answer.Reasons, ", "))
 				}
 			})
 		},

@@ -12,7 +12,7 @@ import (
 func TestMessagesNameTheProgram(t *testing.T) {
 	say := func(args ...string) string {
 		var out, errs bytes.Buffer
-		run(context.Background(), "mine", args, Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, nil)
+		Program{}.run(context.Background(), "mine", args, Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 		return out.String() + errs.String()
 	}
 	for _, tt := range []struct {

@@ -4,47 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/answer"
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
-
-// change is the JSON that the command history prints for one change of leader. change.Detect is 0
-// if the duration is unknown. Before its step has ended, Resume is 0, and FirstAssignment or
-// FirstResult is null.
-type change struct {
-	Epoch           uint64    `json:"epoch"`
-	Worker          string    `json:"worker"`
-	Cause           string    `json:"cause"`
-	At              time.Time `json:"at"`                  // time at which the lease was acquired
-	Detect          float64   `json:"detect_ms"`           // time from the predecessor's last sign of life to the decision to replace it
-	Elect           float64   `json:"elect_ms"`            // time from the decision to replace the predecessor to the acquisition of the lease
-	Fence           float64   `json:"fence_ms"`            // time from the acquisition of the lease until earlier leaders could no longer write
-	Resume          float64   `json:"resume_ms"`           // time from the end of fencing until work could be assigned
-	FirstAssignment *float64  `json:"first_assignment_ms"` // time from the end of resuming until work was assigned to a worker
-	FirstResult     *float64  `json:"first_result_ms"`     // time from the first assignment until a worker reported a new result
-}
-
-func newChange(t client.Term) change {
-	return change{
-		Epoch: t.Epoch, Worker: t.Worker, Cause: t.Cause, At: t.At,
-		Detect: millis(t.Detect), Elect: millis(t.Elect), Fence: millis(t.Fence), Resume: millis(t.Resume),
-		FirstAssignment: optionalMillis(t.FirstAssignment), FirstResult: optionalMillis(t.FirstResult),
-	}
-}
-
-// optionalMillis converts a duration to milliseconds, or returns nil if d is nil.
-func optionalMillis(d *time.Duration) *float64 {
-	if d == nil {
-		return nil
-	}
-	return new(millis(*d))
-}
-
-// millis returns a duration in milliseconds, with microsecond precision.
-func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func (a *app) historyCommand() *cobra.Command {
 	return &cobra.Command{
@@ -69,25 +36,25 @@ The causes:
   expired   its lease expired
   free      no worker held the lease`,
 		Args: cobra.NoArgs,
-		RunE: a.onCluster(func(ctx context.Context, c *client.Client) error {
+		RunE: a.OnCluster(func(ctx context.Context, c *client.Client) error {
 			terms, err := c.History(ctx)
 			if err != nil {
 				return err
 			}
-			changes := []change{}
+			changes := []answer.Change{}
 			for _, t := range terms {
-				changes = append(changes, newChange(t))
+				changes = append(changes, answer.NewChange(t))
 			}
-			return a.show(changes, func(w io.Writer) { showChanges(w, changes) })
+			return a.Show(changes, func(w io.Writer) { showChanges(w, changes) })
 		}),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 }
 
-func showChanges(w io.Writer, changes []change) {
-	row(w, "EPOCH", "AT", "CAUSE", "DETECT", "ELECT", "FENCE", "RESUME", "FIRST WORK", "FIRST RESULT", "WORKER")
+func showChanges(w io.Writer, changes []answer.Change) {
+	console.Row(w, "EPOCH", "AT", "CAUSE", "DETECT", "ELECT", "FENCE", "RESUME", "FIRST WORK", "FIRST RESULT", "WORKER")
 	for _, c := range changes {
-		row(w, c.Epoch, clock(c.At), c.Cause, step(c.Detect), step(c.Elect), step(c.Fence), step(c.Resume), optionalStep(c.FirstAssignment), optionalStep(c.FirstResult), c.Worker)
+		console.Row(w, c.Epoch, human.Time(c.At), c.Cause, step(c.Detect), step(c.Elect), step(c.Fence), step(c.Resume), optionalStep(c.FirstAssignment), optionalStep(c.FirstResult), c.Worker)
 	}
 }
 

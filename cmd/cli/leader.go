@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
@@ -16,7 +18,7 @@ func (a *app) leaderCommand() *cobra.Command {
 		Use:   "leader",
 		Short: "Show who leads, or let another worker lead",
 		Args:  cobra.NoArgs,
-		RunE: a.onCluster(func(ctx context.Context, c *client.Client) error {
+		RunE: a.OnCluster(func(ctx context.Context, c *client.Client) error {
 			leader, err := c.Leader(ctx)
 			if err != nil {
 				return err
@@ -29,7 +31,7 @@ func (a *app) leaderCommand() *cobra.Command {
 		Use:   "step-down",
 		Short: "Ask the leader to hand over to another worker, and show who leads then",
 		Args:  cobra.NoArgs,
-		RunE: a.onCluster(func(ctx context.Context, c *client.Client) error {
+		RunE: a.OnCluster(func(ctx context.Context, c *client.Client) error {
 			old, err := c.StepDown(ctx)
 			if err != nil {
 				return err
@@ -46,12 +48,12 @@ func (a *app) leaderCommand() *cobra.Command {
 }
 
 func (a *app) showLeader(leader client.Leader) error {
-	return a.show(leader, func(w io.Writer) {
-		row(w, "epoch", leader.Epoch)
-		row(w, "worker", leader.Worker)
-		row(w, "host", leader.Host)
-		row(w, "pid", leader.PID)
-		row(w, "storage", leader.Storage)
-		row(w, "since", fmt.Sprintf("%s (%s)", clock(leader.Since), duration(time.Since(leader.Since).Round(time.Second))))
+	return a.Show(leader, func(w io.Writer) {
+		console.Row(w, "epoch", leader.Epoch)
+		console.Row(w, "worker", leader.Worker)
+		console.Row(w, "host", leader.Host)
+		console.Row(w, "pid", leader.PID)
+		console.Row(w, "storage", leader.Storage)
+		console.Row(w, "since", fmt.Sprintf("%s (%s)", human.Time(leader.Since), human.Duration(time.Since(leader.Since).Round(time.Second))))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
@@ -20,9 +21,9 @@ func (a *app) listCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if poisoned {
-				return a.onCluster(a.listPoisoned)(cmd, args)
+				return a.OnCluster(a.listPoisoned)(cmd, args)
 			}
-			return a.onCluster(a.list)(cmd, args)
+			return a.OnCluster(a.list)(cmd, args)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -37,16 +38,16 @@ func (a *app) list(ctx context.Context, c *client.Client) error {
 		outdated = outdated || isOutdated(job)
 		done := "-"
 		if job.Partitions > 0 && job.DoneKnown() {
-			done = fmt.Sprintf("%d%%", percent(job.Done, job.Partitions))
+			done = fmt.Sprintf("%d%%", human.Percent(job.Done, job.Partitions))
 		}
-		return list.add(newJobStatus(job), job.ID, job.Job, job.State, done, humanize.Comma(int64(job.Partitions)), clock(job.Submitted))
+		return list.add(newJobStatus(job), job.ID, job.Job, job.State, done, humanize.Comma(int64(job.Partitions)), human.Time(job.Submitted))
 	})
 	if err != nil {
 		return err
 	}
 	a.noteDamaged(damaged)
 	if outdated {
-		a.note("%s: this is what the last checkpoints say", noLeader)
+		a.Note("%s: this is what the last checkpoints say", noLeader)
 	}
 	return list.end()
 }
@@ -55,9 +56,9 @@ func (a *app) list(ctx context.Context, c *client.Client) error {
 func (a *app) noteDamaged(damaged []client.DamagedJob) {
 	for _, d := range damaged {
 		if errors.Is(d.Err, client.ErrNewer) {
-			a.note("%v", d.Err)
+			a.Note("%v", d.Err)
 		} else {
-			a.note("%v: '%s remove' takes its ID", d.Err, a.name)
+			a.Note("%v: '%s remove' takes its ID", d.Err, a.Name)
 		}
 	}
 }

@@ -16,7 +16,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
+	"github.com/bellwether-compute/bellwether/cmd/bellwether/bench"
+	"github.com/bellwether-compute/bellwether/cmd/bellwether/demo"
 	"github.com/bellwether-compute/bellwether/cmd/cli"
+	"github.com/bellwether-compute/bellwether/cmd/cli/wasmhost"
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/exec"
@@ -32,10 +35,13 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){
 		"bellwether": func() {
 			guard := cli.ExecGuard()
-			cli.Main(
-				jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition), jobs.MustNew(scan.Definition),
-				jobs.MustNew(exec.Define(guard)), jobs.MustNew(wasm.Define(guard, cli.WasmHost()...)),
-			)
+			cli.Program{
+				Jobs: []jobs.Job{
+					jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition), jobs.MustNew(scan.Definition),
+					jobs.MustNew(exec.Define(guard)), jobs.MustNew(wasm.Define(guard, wasmhost.CommandLine()...)),
+				},
+				Commands: []cli.Command{bench.Command, demo.Command, wasmhost.Command},
+			}.Main()
 		},
 		"hold-exclusively":  holdExclusively,
 		"bellwether-next":   func() { cli.Main(jobs.MustNew(squares), nextSquares) },

@@ -16,6 +16,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
@@ -36,14 +37,14 @@ a worker died do not count. This process reads the objects itself, with its own 
 
 In place of the ID of a job, the name of its folder does too: a path with a slash, or an
 azblob:// or https:// URL.`,
-		Args: wantArgs(1, 1),
+		Args: console.WantArgs(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to != "" && print {
-				return usagef("--copy and --print exclude each other")
+				return console.Usagef("--copy and --print exclude each other")
 			}
-			ctx, stop := interruptible(cmd.Context())
+			ctx, stop := console.Interruptible(cmd.Context())
 			defer stop()
-			cfg, err := a.target.config()
+			cfg, err := a.Target.Config()
 			if err != nil {
 				return err
 			}
@@ -64,10 +65,10 @@ azblob:// or https:// URL.`,
 			case print:
 				return a.printOutput(ctx, from, m)
 			}
-			return a.show(m, func(w io.Writer) {
-				row(w, "NAME", "ROWS", "BYTES", "SHA256")
+			return a.Show(m, func(w io.Writer) {
+				console.Row(w, "NAME", "ROWS", "BYTES", "SHA256")
 				for _, p := range m.Objects {
-					row(w, p.Name, p.Rows, p.Bytes, p.SHA256)
+					console.Row(w, p.Name, p.Rows, p.Bytes, p.SHA256)
 				}
 			})
 		},
@@ -75,13 +76,13 @@ azblob:// or https:// URL.`,
 	}
 	cmd.Flags().StringVar(&to, "copy", "", "copy the objects to this folder")
 	cmd.Flags().BoolVar(&print, "print", false, "print the rows; of CSV the header only once")
-	completeFolders(cmd, "copy")
+	console.CompleteFolders(cmd, "copy")
 	return cmd
 }
 
 // outputFolder returns the folder in storage that contains a job's output.
 func (a *app) outputFolder(ctx context.Context, cfg cluster.Config, id string) (string, error) {
-	c, err := a.connectTo(ctx, cfg, a.timeout)
+	c, err := a.ConnectTo(ctx, cfg, a.Timeout)
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +99,7 @@ func (a *app) outputFolder(ctx context.Context, cfg cluster.Config, id string) (
 	}
 	manifest, ok := output.Of(o.Result)
 	if !ok {
-		return "", fmt.Errorf("job %s has no output: '%s result %[1]s' shows its result", id, a.name)
+		return "", fmt.Errorf("job %s has no output: '%s result %[1]s' shows its result", id, a.Name)
 	}
 	return manifest, nil
 }
@@ -118,7 +119,7 @@ func (a *app) copyOutput(ctx context.Context, from source.Driver, m output.Manif
 			return err
 		}
 	}
-	a.note("copied %s objects with %s rows, %s, to %s", humanize.Comma(int64(len(m.Objects))), humanize.Comma(int64(m.Rows)), humanize.Bytes(uint64(m.Bytes)), folder)
+	a.Note("copied %s objects with %s rows, %s, to %s", humanize.Comma(int64(len(m.Objects))), humanize.Comma(int64(m.Rows)), humanize.Bytes(uint64(m.Bytes)), folder)
 	return nil
 }
 
@@ -147,7 +148,7 @@ func createFile(name string, content []byte) error {
 // printOutput prints the objects of a job's output one after the other.
 func (a *app) printOutput(ctx context.Context, from source.Driver, m output.Manifest) error {
 	if !m.Format.Text() {
-		return usagef("--print: the output is %s: want --copy", m.Format)
+		return console.Usagef("--print: the output is %s: want --copy", m.Format)
 	}
 	header := []byte(nil)
 	for i, p := range m.Objects {

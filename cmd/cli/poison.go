@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
@@ -18,10 +20,10 @@ func (a *app) listPoisoned(ctx context.Context, c *client.Client) error {
 	if err != nil {
 		return err
 	}
-	return a.show(list, func(w io.Writer) {
-		row(w, "NAME", "DELIVERIES", "POISONED", "REASON")
+	return a.Show(list, func(w io.Writer) {
+		console.Row(w, "NAME", "DELIVERIES", "POISONED", "REASON")
 		for _, p := range list {
-			row(w, p.Name, p.Deliveries, clock(p.At), firstLine(p.Reason))
+			console.Row(w, p.Name, p.Deliveries, human.Time(p.At), human.FirstLine(p.Reason))
 		}
 	})
 }
@@ -33,9 +35,9 @@ func (a *app) requeueCommand() *cobra.Command {
 		Long: fmt.Sprintf(`Put a submission that 'list --poison' shows back into the queue. Its deliveries
 count from 1 again. A submission is poisoned if %d leaders died before they had
 begun its job, or if it cannot be decoded.`, store.MaxDeliveries),
-		Args: wantArgs(1, 1),
+		Args: console.WantArgs(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onCluster(func(ctx context.Context, c *client.Client) error { return a.requeue(ctx, c, args[0]) })(cmd, args)
+			return a.OnCluster(func(ctx context.Context, c *client.Client) error { return a.requeue(ctx, c, args[0]) })(cmd, args)
 		},
 		ValidArgsFunction: a.completePoisoned,
 	}
@@ -44,7 +46,7 @@ begun its job, or if it cannot be decoded.`, store.MaxDeliveries),
 func (a *app) requeue(ctx context.Context, c *client.Client, name string) error {
 	err := c.Requeue(ctx, name)
 	if errors.Is(err, client.ErrNotFound) {
-		return usagef("%w: '%s list --poison' shows it", err, a.name)
+		return console.Usagef("%w: '%s list --poison' shows it", err, a.Name)
 	}
 	if err != nil {
 		return err
@@ -52,5 +54,5 @@ func (a *app) requeue(ctx context.Context, c *client.Client, name string) error 
 	answer := struct {
 		Name string `json:"name"`
 	}{name}
-	return a.show(answer, func(w io.Writer) { row(w, name) })
+	return a.Show(answer, func(w io.Writer) { console.Row(w, name) })
 }

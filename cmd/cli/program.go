@@ -11,9 +11,9 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/exec"
-	"github.com/bellwether-compute/bellwether/jobs/wasm"
 )
 
 const guardCommand = "exec-guard"
@@ -37,24 +37,8 @@ func (a *app) execGuardCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    guardCommand,
 		Hidden: true,
-		Args:   wantArgs(0, 0),
+		Args:   console.WantArgs(0, 0),
 		Run:    func(*cobra.Command, []string) { exec.GuardMain(a.In) },
-	}
-}
-
-const wasmHostCommand = "wasm-host"
-
-// WasmHost returns the command line of the processes in which the job wasm runs modules. A program
-// that calls [Main] passes it to [wasm.Define].
-func WasmHost() []string { return []string{thisProgram(), wasmHostCommand} }
-
-// wasmHostCommand returns the hidden command that the processes of WasmHost run.
-func (a *app) wasmHostCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:                wasmHostCommand,
-		Hidden:             true,
-		DisableFlagParsing: true, // cobra must not parse the arguments of the module
-		RunE:               func(_ *cobra.Command, args []string) error { return wasm.HostMain(args, a.In, a.Out) },
 	}
 }
 
@@ -69,7 +53,7 @@ func wantJob(cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		args = args[:dash]
 	}
-	return wantArgs(1, 1)(cmd, args)
+	return console.WantArgs(1, 1)(cmd, args)
 }
 
 // programFlags are the flags for jobs that run a program.
@@ -77,7 +61,7 @@ type programFlags struct{ send []string }
 
 func (f *programFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.send, "send", nil, "a file that the calls of job exec find in their working folder, or the module of job wasm; may be repeated")
-	completeFiles(cmd, "send")
+	console.CompleteFiles(cmd, "send")
 }
 
 // read returns the parameters that the arguments after "--" and the flags set, in the form
@@ -85,7 +69,7 @@ func (f *programFlags) register(cmd *cobra.Command) {
 func (f *programFlags) read(job jobs.Job, command []string) (pairs []string, files []jobs.File, err error) {
 	if len(command) > 0 {
 		if !takes(job, commandParameter) {
-			return nil, nil, usagef("job %s takes no arguments behind --: it has no parameter %q", job.Name(), commandParameter)
+			return nil, nil, console.Usagef("job %s takes no arguments behind --: it has no parameter %q", job.Name(), commandParameter)
 		}
 		pairs = append(pairs, pair(commandParameter, command))
 	}
@@ -93,13 +77,13 @@ func (f *programFlags) read(job jobs.Job, command []string) (pairs []string, fil
 		return pairs, nil, nil
 	}
 	if !takes(job, filesParameter) {
-		return nil, nil, usagef("--send: job %s takes no files: it has no parameter %q", job.Name(), filesParameter)
+		return nil, nil, console.Usagef("--send: job %s takes no files: it has no parameter %q", job.Name(), filesParameter)
 	}
 	var list []exec.FileInfo
 	for _, path := range f.send {
 		data, err := readFile(path)
 		if err != nil {
-			return nil, nil, usagef("--send: %w", err)
+			return nil, nil, console.Usagef("--send: %w", err)
 		}
 		files = append(files, data)
 		list = append(list, exec.FileInfo{Name: filepath.Base(path), SHA256: data.SHA256(), Size: int64(len(data))})

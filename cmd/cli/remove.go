@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
@@ -24,20 +25,20 @@ with the given IDs, which must be complete, or with --ended-before all that ende
 longer ago. A cluster keeps every job until it is removed. If a given job has not
 ended, nothing is removed. A damaged job can be removed by its ID. No leader is
 needed.`,
-		Example: "  " + a.name + " remove --ended-before 168h",
-		Args:    wantArgs(0, math.MaxInt),
+		Example: "  " + a.Name + " remove --ended-before 168h",
+		Args:    console.WantArgs(0, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			byAge := cmd.Flags().Changed("ended-before")
 			switch {
 			case byAge && len(args) > 0:
-				return usagef("IDs and --ended-before exclude each other")
+				return console.Usagef("IDs and --ended-before exclude each other")
 			case !byAge && len(args) == 0:
-				return usagef("which jobs? Give IDs, or --ended-before with an age")
+				return console.Usagef("which jobs? Give IDs, or --ended-before with an age")
 			case age < 0:
-				return usagef("--ended-before must be 0 or more, got %v", age)
+				return console.Usagef("--ended-before must be 0 or more, got %v", age)
 			}
-			return a.onCluster(func(ctx context.Context, c *client.Client) error {
-				ctx, stop := interruptible(ctx)
+			return a.OnCluster(func(ctx context.Context, c *client.Client) error {
+				ctx, stop := console.Interruptible(ctx)
 				defer stop()
 				if byAge {
 					removed, damaged, err := c.RemoveEndedBefore(ctx, time.Now().Add(-age))
@@ -58,11 +59,11 @@ func (a *app) showRemoved(ids []string, err error) error {
 	notEnded, ok := errors.AsType[*client.JobError](err)
 	switch {
 	case ok:
-		return &statusError{statusFailed, fmt.Errorf("%w: '%s cancel %s' ends it", err, a.name, notEnded.ID)}
+		return &console.StatusError{Status: console.StatusFailed, Err: fmt.Errorf("%w: '%s cancel %s' ends it", err, a.Name, notEnded.ID)}
 	case errors.Is(err, client.ErrNotFound):
-		return usagef("%w: '%s list' shows the jobs, and 'remove' takes complete IDs", err, a.name)
+		return console.Usagef("%w: '%s list' shows the jobs, and 'remove' takes complete IDs", err, a.Name)
 	case errors.Is(err, client.ErrNewer):
-		return &statusError{statusFailed, fmt.Errorf("%w: remove it with that", err)}
+		return &console.StatusError{Status: console.StatusFailed, Err: fmt.Errorf("%w: remove it with that", err)}
 	case err != nil && len(ids) == 0:
 		return err
 	case errors.Is(err, context.Canceled):
@@ -75,9 +76,9 @@ func (a *app) showRemoved(ids []string, err error) error {
 	for _, id := range ids {
 		removed = append(removed, removal{id})
 	}
-	return errors.Join(err, a.show(removed, func(w io.Writer) {
+	return errors.Join(err, a.Show(removed, func(w io.Writer) {
 		for _, r := range removed {
-			row(w, r.ID, "removed")
+			console.Row(w, r.ID, "removed")
 		}
 	}))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
@@ -20,13 +21,13 @@ type allowFlag struct{ names []string }
 
 func (f *allowFlag) register(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.names, allowFlagName, nil, "names of restricted jobs to run, separated by commas (env "+envAllow+")")
-	completeWords(cmd, allowFlagName, restricted(a.jobs)...)
+	console.CompleteWords(cmd, allowFlagName, restricted(a.Jobs)...)
 }
 
 // setDefault allows the job name, if the program has this job, unless the command line or the
 // environment names the restricted jobs to run.
 func (f *allowFlag) setDefault(a *app, cmd *cobra.Command, name string) {
-	if !cmd.Flags().Changed(allowFlagName) && os.Getenv(envAllow) == "" && slices.Contains(restricted(a.jobs), name) {
+	if !cmd.Flags().Changed(allowFlagName) && os.Getenv(envAllow) == "" && slices.Contains(restricted(a.Jobs), name) {
 		f.names = []string{name}
 	}
 }
@@ -49,7 +50,7 @@ func (f allowFlag) filter(known []jobs.Job) ([]jobs.Job, error) {
 	have := restricted(known)
 	for _, name := range names {
 		if !slices.Contains(have, name) {
-			return nil, usagef("%s %q: want restricted jobs of this program, which has %s", source, name, list(have))
+			return nil, console.Usagef("%s %q: want restricted jobs of this program, which has %s", source, name, list(have))
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(known), func(j jobs.Job) bool {

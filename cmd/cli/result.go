@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/answer"
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
@@ -21,23 +23,23 @@ if it failed or was cancelled, 3 if it has not ended.
 
 Some jobs attach bytes that are too large for the result, which then shows their name,
 size and SHA-256. With --save, they are written to a file.`,
-		Args: wantArgs(1, 1),
-		RunE: a.onJob(func(ctx context.Context, c *client.Client, id string) error {
+		Args: console.WantArgs(1, 1),
+		RunE: a.OnJob(func(ctx context.Context, c *client.Client, id string) error {
 			o, err := c.Outcome(ctx, id)
 			if errors.Is(err, client.ErrNotEnded) {
-				return absentf("%w: '%s watch %s' waits for it", err, a.name, id)
+				return console.Absentf("%w: '%s watch %s' waits for it", err, a.Name, id)
 			}
 			if err != nil {
 				return err
 			}
-			if err := a.showOutcome(newOutcome(o)); err != nil || save == "" {
+			if err := answer.NewOutcome(o).Show(a.App); err != nil || save == "" {
 				return err
 			}
 			attachment, ok := o.Attachment()
 			if !ok {
 				return fmt.Errorf("the result of job %s has no attachment, so nothing was saved", o.ID)
 			}
-			ctx, stop := interruptible(ctx)
+			ctx, stop := console.Interruptible(ctx)
 			defer stop()
 			return a.saveAttachment(save, attachment, func(w io.Writer) error { return c.WriteAttachment(ctx, o.ID, attachment, w) })
 		}),

@@ -37,6 +37,6 @@ func (a *app) saveAttachment(file string, attachment jobs.Attachment, write func
 	if err := os.Rename(f.Name(), file); err != nil {
 		return err
 	}
-	a.note("saved the attachment %s, %s, as %s", attachment.Name(), humanize.Bytes(uint64(attachment.Size())), file)
+	a.Note("saved the attachment %s, %s, as %s", attachment.Name(), humanize.Bytes(uint64(attachment.Size())), file)
 	return nil
 }

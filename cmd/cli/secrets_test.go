@@ -15,7 +15,10 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/bellwether-compute/bellwether/cmd/bellwether/bench"
+	"github.com/bellwether-compute/bellwether/cmd/bellwether/demo"
 	"github.com/bellwether-compute/bellwether/cmd/cli"
+	"github.com/bellwether-compute/bellwether/cmd/cli/wasmhost"
 	"github.com/bellwether-compute/bellwether/deploy/local/secrettest"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
@@ -24,6 +27,12 @@ import (
 
 // someID is the ID of a job that does not exist.
 const someID = "0123456789abcdev"
+
+// secretProgram is the program of the search for secrets.
+var secretProgram = cli.Program{
+	Jobs:     []jobs.Job{jobs.MustNew(squares), jobs.MustNew(primes.Definition)},
+	Commands: []cli.Command{bench.Command, demo.Command, wasmhost.Command},
+}
 
 // secretCommand describes how to run a command in the search for secrets.
 type secretCommand struct {
@@ -135,7 +144,7 @@ func runSearched(ctx context.Context, args []string, stays bool) string {
 			stop()
 		}()
 	}
-	cli.Run(ctx, args, cli.Streams{In: strings.NewReader(""), Out: output, Err: output}, jobs.MustNew(squares), jobs.MustNew(primes.Definition))
+	secretProgram.Run(ctx, args, cli.Streams{In: strings.NewReader(""), Out: output, Err: output})
 	output.mu.Lock()
 	defer output.mu.Unlock()
 	return output.text.String()
@@ -153,7 +162,7 @@ func clearAccount(t *testing.T) {
 
 // TestSecretCommands checks that secretCommands contains every command.
 func TestSecretCommands(t *testing.T) {
-	all := cli.Commands(jobs.MustNew(squares), jobs.MustNew(primes.Definition))
+	all := secretProgram.AllCommands()
 	slices.Sort(all)
 	if want := slices.Sorted(maps.Keys(secretCommands)); !slices.Equal(all, want) {
 		t.Errorf("the commands are\n%q, the search for secrets has\n%q", all, want)

@@ -8,9 +8,12 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/answer"
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/cmd/internal/human"
+	"github.com/bellwether-compute/bellwether/cmd/internal/progress"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
@@ -76,9 +79,9 @@ func newJobStatus(s client.Status) jobStatus {
 		Timeout: s.Timeout.Seconds(), Partition: s.PartitionTimeout.Seconds(),
 		State: s.State, Partitions: s.Partitions, Done: s.Done, Executed: s.Executed,
 		Stage: s.Stage(), MergesLeft: s.MergesLeft,
-		Skipped: listed(s.Skipped), Epochs: listed(s.Epochs), Epoch: s.Epoch, Error: s.Error, SHA256: s.SHA256, SecondsLeft: -1,
+		Skipped: answer.Listed(s.Skipped), Epochs: answer.Listed(s.Epochs), Epoch: s.Epoch, Error: s.Error, SHA256: s.SHA256, SecondsLeft: -1,
 		Merges: []merge{}, Errors: []errorText{}, OtherErrors: s.OtherErrors, Builds: append([]string{}, s.Builds...),
-		Submitted: timestamp(s.Submitted), Started: timestamp(s.Started), Finished: timestamp(s.Finished),
+		Submitted: answer.Timestamp(s.Submitted), Started: answer.Timestamp(s.Started), Finished: answer.Timestamp(s.Finished),
 	}
 	for _, e := range s.Errors {
 		j.Errors = append(j.Errors, errorText{e.Text, e.Count, e.Partition})
@@ -102,111 +105,82 @@ func (a *app) statusCommand() *cobra.Command {
 		Short: "Show the state of a job",
 		Long: `Show the state of a job: live figures if a leader answers, and otherwise those of
 the last checkpoint.`,
-		Args: wantArgs(1, 1),
-		RunE: a.onJob(func(ctx context.Context, c *client.Client, id string) error {
+		Args: console.WantArgs(1, 1),
+		RunE: a.OnJob(func(ctx context.Context, c *client.Client, id string) error {
 			s, err := c.Status(ctx, id)
 			if err != nil {
 				return err
 			}
 			if isOutdated(s) {
-				a.note("%s: this is what the last checkpoint says", noLeader)
+				a.Note("%s: this is what the last checkpoint says", noLeader)
 			}
-			return a.show(newJobStatus(s), func(w io.Writer) { statusTable(w, s) })
+			return a.Show(newJobStatus(s), func(w io.Writer) { statusTable(w, s) })
 		}),
 		ValidArgsFunction: a.completeID,
 	}
 }
 
-// stageWords describes the stage of a running job. stageWords returns "" for the stage mapping,
-// because the number of finished partitions is shown instead.
-func stageWords(s client.Status) string {
-	switch s.Stage() {
-	case client.Mapping:
-		return mergeWords(s)
-	case client.Merging:
-		if words := mergeWords(s); words != "" {
-			return fmt.Sprintf("%s, %s left: %s", client.Merging, english.Plural(int(s.MergesLeft), "merge", ""), words)
-		}
-		return fmt.Sprintf("%s, %s left", client.Merging, english.Plural(int(s.MergesLeft), "merge", ""))
-	case client.Planning, client.Finishing:
-		return string(s.Stage())
-	}
-	return ""
-}
-
-// mergeWords describes the running merges of a job with large partial results.
-func mergeWords(s client.Status) string {
-	if s.Live == nil || s.Live.HeldBytes == 0 {
-		return ""
-	}
-	words := fmt.Sprintf("%s merged, %s held", humanize.Bytes(s.Live.MergedBytes), humanize.Bytes(s.Live.HeldBytes))
-	if s.Live.MergeRate >= 1 {
-		words += fmt.Sprintf(", merging %s/s", humanize.Bytes(uint64(s.Live.MergeRate)))
-	}
-	return words
-}
-
 func statusTable(w io.Writer, s client.Status) {
-	row(w, "id", s.ID)
-	row(w, "job", s.Job+" "+s.Version)
-	row(w, "params", string(s.Params))
-	row(w, "state", s.State)
-	if stage := stageWords(s); stage != "" {
-		row(w, "stage", stage)
+	console.Row(w, "id", s.ID)
+	console.Row(w, "job", s.Job+" "+s.Version)
+	console.Row(w, "params", string(s.Params))
+	console.Row(w, "state", s.State)
+	if stage := progress.StageWords(s); stage != "" {
+		console.Row(w, "stage", stage)
 	}
 	if s.Partitions > 0 {
 		partitions := humanize.Comma(int64(s.Partitions))
 		if s.DoneKnown() {
-			partitions += fmt.Sprintf(", %s done (%d%%)", humanize.Comma(int64(s.Done)), percent(s.Done, s.Partitions))
+			partitions += fmt.Sprintf(", %s done (%d%%)", humanize.Comma(int64(s.Done)), human.Percent(s.Done, s.Partitions))
 		}
-		row(w, "partitions", partitions)
-		row(w, "executed", humanize.Comma(int64(s.Executed)))
+		console.Row(w, "partitions", partitions)
+		console.Row(w, "executed", humanize.Comma(int64(s.Executed)))
 	}
 	if s.Live != nil {
-		row(w, "workers", s.Live.Workers)
+		console.Row(w, "workers", s.Live.Workers)
 		if s.Stage() == client.Mapping {
-			row(w, "rate", rate(s.Live.Rate)+"/s")
+			console.Row(w, "rate", human.Rate(s.Live.Rate)+"/s")
 		}
 		for _, m := range s.Live.Merges {
-			row(w, "merge", fmt.Sprintf("node %s on worker %s, %s, for %v", m.Node, m.Worker, humanize.Bytes(m.Bytes), m.For.Truncate(100*time.Millisecond)))
+			console.Row(w, "merge", fmt.Sprintf("node %s on worker %s, %s, for %v", m.Node, m.Worker, humanize.Bytes(m.Bytes), m.For.Truncate(100*time.Millisecond)))
 		}
 	}
 	if left, ok := s.Remaining(); ok {
-		row(w, "time left", left.Truncate(time.Second).String())
+		console.Row(w, "time left", left.Truncate(time.Second).String())
 	}
 	if len(s.Epochs) > 0 {
-		row(w, "epochs", numbers(s.Epochs))
+		console.Row(w, "epochs", answer.Numbers(s.Epochs))
 	}
 	switch {
 	case s.StrictBuilds && len(s.Builds) > 0:
-		row(w, "only build", s.Builds[0])
+		console.Row(w, "only build", s.Builds[0])
 	case s.MixedBuilds():
-		row(w, "builds", mixed(s.Builds))
+		console.Row(w, "builds", answer.Mixed(s.Builds))
 	}
 	if len(s.Skipped) > 0 {
-		row(w, "skipped", numbers(s.Skipped))
+		console.Row(w, "skipped", answer.Numbers(s.Skipped))
 	}
 	if s.Live != nil && s.Live.Trouble != "" {
-		row(w, "trouble", firstLine(s.Live.Trouble))
+		console.Row(w, "trouble", human.FirstLine(s.Live.Trouble))
 	}
 	if s.Error != "" {
-		row(w, "error", firstLine(s.Error))
+		console.Row(w, "error", human.FirstLine(s.Error))
 	}
 	for _, e := range s.Errors {
-		row(w, "failures", fmt.Sprintf("%s, such as partition %d: %s", humanize.Comma(int64(e.Count)), e.Partition, firstLine(e.Text)))
+		console.Row(w, "failures", fmt.Sprintf("%s, such as partition %d: %s", humanize.Comma(int64(e.Count)), e.Partition, human.FirstLine(e.Text)))
 	}
 	if s.OtherErrors > 0 {
-		row(w, "failures", humanize.Comma(int64(s.OtherErrors))+" with other errors")
+		console.Row(w, "failures", humanize.Comma(int64(s.OtherErrors))+" with other errors")
 	}
 	for _, t := range []struct {
 		name string
 		at   time.Time
 	}{{"submitted", s.Submitted}, {"started", s.Started}, {"finished", s.Finished}} {
 		if !t.at.IsZero() {
-			row(w, t.name, clock(t.at))
+			console.Row(w, t.name, human.Time(t.at))
 		}
 	}
 	if s.SHA256 != "" {
-		row(w, "sha256", s.SHA256)
+		console.Row(w, "sha256", s.SHA256)
 	}
 }

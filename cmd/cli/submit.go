@@ -11,12 +11,14 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
 type submitFlags struct {
-	params   paramFlags
+	params   console.ParamFlags
 	program  programFlags
 	wait     bool
 	dryRun   bool
@@ -34,17 +36,17 @@ type submitFlags struct {
 func (f submitFlags) check() error {
 	switch {
 	case f.attempts < 1:
-		return usagef("--max-attempts must be at least 1, got %d", f.attempts)
+		return console.Usagef("--max-attempts must be at least 1, got %d", f.attempts)
 	case f.priority < -client.MaxPriority || f.priority > client.MaxPriority:
-		return usagef("--priority must be %d to %d, got %d", -client.MaxPriority, client.MaxPriority, f.priority)
+		return console.Usagef("--priority must be %d to %d, got %d", -client.MaxPriority, client.MaxPriority, f.priority)
 	case f.skipped > client.MaxSkipped:
-		return usagef("--max-skipped must be at most %s, got %s", humanize.Comma(int64(client.MaxSkipped)), humanize.Comma(int64(f.skipped)))
+		return console.Usagef("--max-skipped must be at most %s, got %s", humanize.Comma(int64(client.MaxSkipped)), humanize.Comma(int64(f.skipped)))
 	case f.timeout < 0:
-		return usagef("--timeout must be 0 or more, got %v", f.timeout)
+		return console.Usagef("--timeout must be 0 or more, got %v", f.timeout)
 	case f.partitionTimeout < 0:
-		return usagef("--partition-timeout must be 0 or more, got %v", f.partitionTimeout)
+		return console.Usagef("--partition-timeout must be 0 or more, got %v", f.partitionTimeout)
 	case f.wait && f.dryRun:
-		return usagef("--wait and --dry-run exclude each other")
+		return console.Usagef("--wait and --dry-run exclude each other")
 	}
 	return nil
 }
@@ -59,10 +61,10 @@ durable: workers run it as soon as there are any.
 
 If this process can read the input of a job such as scan, it refuses columns that the input
 does not have. --dry-run shows the columns, the partitions and the bytes of the input.`,
-		Example: "  " + a.name + " submit " + a.exampleJob() + " --wait",
+		Example: "  " + a.Name + " submit " + a.exampleJob() + " --wait",
 		Args:    wantJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			job, err := a.job(args[0])
+			job, err := a.Job(args[0])
 			if err != nil {
 				return err
 			}
@@ -77,7 +79,7 @@ does not have. --dry-run shows the columns, the partitions and the bytes of the 
 			if err != nil {
 				return err
 			}
-			params, err := flags.params.read(a, job, pairs...)
+			params, err := flags.params.Read(a.App, job, pairs...)
 			if err != nil {
 				return err
 			}
@@ -88,12 +90,12 @@ does not have. --dry-run shows the columns, the partitions and the bytes of the 
 				Params: params, Files: files, Priority: flags.priority, MaxAttempts: flags.attempts, MaxSkipped: flags.skipped,
 				StrictBuilds: flags.strict,
 				Timeout:      flags.timeout, PartitionTimeout: flags.partitionTimeout, Audit: audit, NoCheck: flags.noCheck,
-				Unchecked: func(reason error) { a.note("the input was not checked: %v", firstLine(reason.Error())) },
+				Unchecked: func(reason error) { a.Note("the input was not checked: %v", human.FirstLine(reason.Error())) },
 			}, flags.wait)
 		},
-		ValidArgsFunction: a.completeJob,
+		ValidArgsFunction: a.CompleteJob,
 	}
-	flags.params.register(a, cmd)
+	flags.params.Register(a.App, cmd)
 	flags.program.register(cmd)
 	flags.audit.register(cmd)
 	cmd.Flags().BoolVar(&flags.wait, "wait", false, "show progress until the job ends, then its result; exit with the status of 'result'")
@@ -110,21 +112,21 @@ does not have. --dry-run shows the columns, the partitions and the bytes of the 
 
 // submit submits the job; if wait is true, it then shows progress until the job has ended.
 func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, wait bool) error {
-	a.useTarget()
-	c, err := a.connect(ctx)
+	a.UseTarget()
+	c, err := a.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	id, err := c.Submit(ctx, job, o)
 	if errors.Is(err, client.ErrInvalid) {
-		return usage(err)
+		return console.Usage(err)
 	}
 	if err != nil {
 		return err
 	}
 	if wait {
-		a.note("submitted %s", id)
+		a.Note("submitted %s", id)
 	}
 	if job.Restricted() {
 		a.warnOfRestriction(ctx, c, job)
@@ -135,7 +137,7 @@ func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, 
 	answer := struct {
 		ID string `json:"id"`
 	}{id}
-	return a.show(answer, func(w io.Writer) { row(w, id) })
+	return a.Show(answer, func(w io.Writer) { console.Row(w, id) })
 }
 
 // submission is the output of a command with the flag --dry-run.
@@ -165,16 +167,16 @@ func (a *app) warnOfRestriction(ctx context.Context, c *client.Client, job jobs.
 	switch {
 	case err == nil && slices.ContainsFunc(answer.Kinds, runs):
 	case err == nil && len(answer.Kinds) > 0:
-		a.note("warning: no worker runs %s version %s, which is restricted: the job waits for workers that are started with --allow %[1]s", job.Name(), job.Version())
+		a.Note("warning: no worker runs %s version %s, which is restricted: the job waits for workers that are started with --allow %[1]s", job.Name(), job.Version())
 	default:
-		a.note("%s is restricted: it waits for workers that are started with --allow %[1]s", job.Name())
+		a.Note("%s is restricted: it waits for workers that are started with --allow %[1]s", job.Name())
 	}
 }
 
 // dryRun plans the job in this process and prints what would be run. The parameter flags contains
 // the flags of the command submit, or is nil.
 func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flags *submitFlags) error {
-	a.useTarget()
+	a.UseTarget()
 	plan, err := job.Plan(ctx, params)
 	if err != nil {
 		return err
@@ -190,23 +192,23 @@ func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flag
 		}
 		answer.Input = &input
 	}
-	return a.show(answer, func(w io.Writer) {
-		row(w, "job", answer.Job+" "+answer.Version)
-		row(w, "params", string(params))
-		row(w, "partitions", humanize.Comma(int64(plan.Partitions)))
+	return a.Show(answer, func(w io.Writer) {
+		console.Row(w, "job", answer.Job+" "+answer.Version)
+		console.Row(w, "params", string(params))
+		console.Row(w, "partitions", humanize.Comma(int64(plan.Partitions)))
 		if flags != nil {
-			row(w, "priority", flags.priority)
-			row(w, "max attempts", flags.attempts)
-			row(w, "max skipped", flags.skipped)
+			console.Row(w, "priority", flags.priority)
+			console.Row(w, "max attempts", flags.attempts)
+			console.Row(w, "max skipped", flags.skipped)
 		}
 		if answer.Strict {
-			row(w, "strict builds", "yes")
+			console.Row(w, "strict builds", "yes")
 		}
 		if in := answer.Input; in != nil {
-			row(w, "objects", humanize.Comma(int64(in.Objects)))
-			row(w, "bytes", humanize.Comma(in.Bytes))
+			console.Row(w, "objects", humanize.Comma(int64(in.Objects)))
+			console.Row(w, "bytes", humanize.Comma(in.Bytes))
 			for _, c := range in.Columns {
-				row(w, "column", c.Name, c.Type)
+				console.Row(w, "column", c.Name, c.Type)
 			}
 		}
 	})

@@ -1,24 +1,17 @@
 package cli
 
 import (
-	"fmt"
 	"io"
-	"log/slog"
-	"net"
-	"net/http"
-	"sync"
-	"time"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/cmd/internal/machine"
 	"github.com/spf13/cobra"
-
-	"github.com/bellwether-compute/bellwether/jobs/cluster"
-	"github.com/bellwether-compute/bellwether/worker/page"
 )
 
 func (a *app) uiCommand() *cobra.Command {
 	var (
-		flags httpFlags
-		log   logFlags
+		flags machine.PageFlags
+		log   console.LogFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "ui",
@@ -30,29 +23,29 @@ same page. The data of the page are under /api/v1/, as JSON.
 Everybody who can reach the address can read the page, so it is on 127.0.0.1 by default.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := a.target.config()
+			cfg, err := a.Target.Config()
 			if err != nil {
 				return err
 			}
-			logger, err := log.logger(a)
+			logger, err := log.Logger(a.App)
 			if err != nil {
 				return err
 			}
-			c, err := a.connectTo(cmd.Context(), cfg, a.timeout) // connect once, to report a wrong configuration at the start
+			c, err := a.ConnectTo(cmd.Context(), cfg, a.Timeout) // connect once, to report a wrong configuration at the start
 			if err != nil {
 				return err
 			}
 			c.Close()
-			ctx, stop := interruptible(cmd.Context())
+			ctx, stop := console.Interruptible(cmd.Context())
 			defer stop()
-			server, err := a.servePage(cfg, flags, logger)
+			server, err := machine.ServePage(a.App, cfg, flags, logger)
 			if err != nil {
 				return err
 			}
-			defer server.close()
-			err = a.show(struct {
+			defer server.Close()
+			err = a.Show(struct {
 				Page string `json:"page"`
-			}{server.url}, func(w io.Writer) { row(w, "page", server.url) })
+			}{server.URL}, func(w io.Writer) { console.Row(w, "page", server.URL) })
 			if err != nil {
 				return err
 			}
@@ -61,45 +54,8 @@ Everybody who can reach the address can read the page, so it is on 127.0.0.1 by 
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().StringVar(&flags.address, "http", "127.0.0.1:0", "address to serve the page on; port 0 is any free port")
-	flags.register(cmd)
-	log.register(cmd)
+	cmd.Flags().StringVar(&flags.Address, "http", "127.0.0.1:0", "address to serve the page on; port 0 is any free port")
+	flags.Register(cmd)
+	log.Register(cmd, "info")
 	return cmd
-}
-
-// pageServer serves a page until close is called.
-type pageServer struct {
-	url     string
-	page    *page.Page
-	server  *http.Server
-	serving sync.WaitGroup
-}
-
-// servePage serves the page of a cluster.
-func (a *app) servePage(cfg cluster.Config, flags httpFlags, log *slog.Logger) (*pageServer, error) {
-	token, err := flags.token()
-	if err != nil {
-		return nil, err
-	}
-	view, err := page.New(page.Config{Cluster: cfg, Program: a.name, Hosts: flags.hosts, Token: token, Logger: log})
-	if err != nil {
-		return nil, err
-	}
-	listener, err := net.Listen("tcp", flags.address)
-	if err != nil {
-		view.Close()
-		return nil, usagef("serve the page: %w: give another --http", err)
-	}
-	s := &pageServer{
-		url: fmt.Sprintf("http://%s/", listener.Addr()), page: view,
-		server: &http.Server{Handler: view.Handler(), ReadHeaderTimeout: 5 * time.Second},
-	}
-	s.serving.Go(func() { _ = s.server.Serve(listener) }) // Serve returns when close is called
-	return s, nil
-}
-
-func (s *pageServer) close() {
-	_ = s.server.Close() // Close drops requests in flight
-	s.serving.Wait()
-	s.page.Close()
 }

@@ -55,8 +55,8 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Show what this program was built from",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			b := readBuild(a.name)
-			return a.show(b, func(w io.Writer) {
+			b := readBuild(a.Name)
+			return a.Show(b, func(w io.Writer) {
 				name := b.Program + " " + b.Version
 				if b.Program != defaultName {
 					name += ", " + defaultName + " " + b.Library

@@ -6,6 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/answer"
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/cmd/internal/progress"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
@@ -15,22 +18,22 @@ func (a *app) watchCommand() *cobra.Command {
 		Short: "Show a job's progress until it ends, then its result",
 		Long: `Show a job's progress until it ends, then its result as 'result' does. Watching does
 not affect the job: interrupt it at any time.`,
-		Args:              wantArgs(1, 1),
-		RunE:              a.onJob(a.watch),
+		Args:              console.WantArgs(1, 1),
+		RunE:              a.OnJob(a.watch),
 		ValidArgsFunction: a.completeID,
 	}
 }
 
 // watch shows progress until the job has ended, and then shows the job's outcome.
 func (a *app) watch(ctx context.Context, c *client.Client, id string) error {
-	ctx, stop := interruptible(ctx)
+	ctx, stop := console.Interruptible(ctx)
 	defer stop()
-	p := newProgress(a.Err)
-	_, err := watchUntil(ctx, c, id, p, a.noteAbsence(c, p))
-	p.clear()
+	p := progress.New(a.Err)
+	_, err := progress.WatchUntil(ctx, c, id, p, a.noteAbsence(c, p))
+	p.Clear()
 	if err != nil {
 		if ctx.Err() != nil {
-			return absentf("stopped watching; job %s continues: '%s watch %s' shows it again", id, a.name, id)
+			return console.Absentf("stopped watching; job %s continues: '%s watch %s' shows it again", id, a.Name, id)
 		}
 		return err
 	}
@@ -38,7 +41,7 @@ func (a *app) watch(ctx context.Context, c *client.Client, id string) error {
 	if err != nil {
 		return err
 	}
-	return a.showOutcome(newOutcome(o))
+	return answer.NewOutcome(o).Show(a.App)
 }
 
 // absenceNoted is the time without a leader after which watch prints a note that no worker answers.
@@ -47,7 +50,7 @@ const absenceNoted = 3 * time.Second
 
 // noteAbsence returns a function for watchUntil that prints a note once if no worker answers. The
 // returned function always returns false, so that watchUntil continues.
-func (a *app) noteAbsence(c *client.Client, p *progress) func(client.Status) bool {
+func (a *app) noteAbsence(c *client.Client, p *progress.Progress) func(client.Status) bool {
 	led, noted := time.Now(), false
 	return func(s client.Status) bool {
 		switch cluster := c.Cluster(); {
@@ -55,49 +58,10 @@ func (a *app) noteAbsence(c *client.Client, p *progress) func(client.Status) boo
 			led = time.Now()
 		case !noted && !s.State.Final() && time.Since(led) > absenceNoted:
 			noted = true
-			p.clear()
-			a.note("no worker of cluster %s answers: the job waits until there is one on the same NATS servers, with storage %s; start one with '%s worker', or see --cluster and --nats",
-				cluster.Name, cluster.Storage, a.name)
+			p.Clear()
+			a.Note("no worker of cluster %s answers: the job waits until there is one on the same NATS servers, with storage %s; start one with '%s worker', or see --cluster and --nats",
+				cluster.Name, cluster.Storage, a.Name)
 		}
 		return false
 	}
-}
-
-// watchUntil shows progress until the job has ended or the function enough returns true, and then
-// returns the job's status. If enough is nil, watchUntil waits until the job has ended.
-func watchUntil(ctx context.Context, c *client.Client, id string, p *progress, enough func(client.Status) bool) (client.Status, error) {
-	var last client.Status
-	for s, err := range c.Watch(ctx, id) {
-		if err != nil {
-			return s, err
-		}
-		if last = s; enough != nil && enough(s) {
-			break
-		}
-		p.show(clusterSnapshot(s))
-	}
-	return last, nil
-}
-
-// clusterSnapshot returns the progress of a job on a cluster.
-func clusterSnapshot(s client.Status) snapshot {
-	shown := snapshot{State: s.State, Done: s.Done + unreported(s), All: s.Partitions, Stage: stageWords(s), Cluster: true, Epoch: s.Epoch}
-	if s.Live != nil {
-		shown.Workers, shown.Trouble = s.Live.Workers, s.Live.Trouble
-		if s.Stage() == client.Mapping {
-			shown.Rate = s.Live.Rate
-		}
-	}
-	if left, ok := s.Remaining(); ok {
-		shown.Left = left
-	}
-	return shown
-}
-
-// unreported returns the number of partitions that have run but do not count as finished yet.
-func unreported(s client.Status) uint64 {
-	if s.Live == nil {
-		return 0
-	}
-	return s.Live.Unreported
 }

@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"runtime"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/cmd/internal/machine"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/local"
 	"github.com/bellwether-compute/bellwether/jobs/exec"
@@ -27,14 +27,13 @@ const (
 	defaultDrain = 20 * time.Second
 	minDrain     = time.Second // a checkpoint takes less than this time
 
-	minMemory   = 64 << 20
 	defaultMTBF = 6 * time.Hour // mean time between failures of spot machines
 	minMTBF     = time.Minute
 )
 
 type workerFlags struct {
 	slots       int
-	http        httpFlags
+	http        machine.PageFlags
 	lease       time.Duration
 	drain       time.Duration
 	memory      string
@@ -48,7 +47,7 @@ type workerFlags struct {
 	allow       allowFlag
 	programs    string
 	user        string
-	log         logFlags
+	log         console.LogFlags
 }
 
 func (a *app) workerCommand() *cobra.Command {
@@ -93,20 +92,20 @@ limits which programs the job exec may start, and --exec-user runs them as anoth
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if flags.slots < 1 || flags.slots > wire.MaxSlots {
-				return usagef("--slots must be 1 to %d, got %d", wire.MaxSlots, flags.slots)
+				return console.Usagef("--slots must be 1 to %d, got %d", wire.MaxSlots, flags.slots)
 			}
 			if flags.lease < minLease {
-				return usagef("--lease must be at least %v, got %v", minLease, flags.lease)
+				return console.Usagef("--lease must be at least %v, got %v", minLease, flags.lease)
 			}
 			if flags.drain < minDrain {
-				return usagef("--drain-timeout must be at least %v, got %v", minDrain, flags.drain)
+				return console.Usagef("--drain-timeout must be at least %v, got %v", minDrain, flags.drain)
 			}
-			memory, err := parseMemory(flags.memory)
+			memory, err := machine.ParseMemory(flags.memory)
 			if err != nil {
 				return err
 			}
 			if info, err := os.Stat(flags.spillDir); flags.spillDir != "" && (err != nil || !info.IsDir()) {
-				return usagef("--spill-dir must be an existing folder, got %q", flags.spillDir)
+				return console.Usagef("--spill-dir must be an existing folder, got %q", flags.spillDir)
 			}
 			if err := flags.limitFiles(); err != nil {
 				return err
@@ -115,15 +114,15 @@ limits which programs the job exec may start, and --exec-user runs them as anoth
 				return err
 			}
 			if flags.mtbf < minMTBF {
-				return usagef("--mtbf must be at least %v, got %v", minMTBF, flags.mtbf)
+				return console.Usagef("--mtbf must be at least %v, got %v", minMTBF, flags.mtbf)
 			}
 			return a.worker(cmd.Context(), flags, memory)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().IntVar(&flags.slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
-	cmd.Flags().StringVar(&flags.http.address, "http", "", "address to serve the page, /healthz, /readyz and /metrics on, such as :9464")
-	flags.http.register(cmd)
+	cmd.Flags().StringVar(&flags.http.Address, "http", "", "address to serve the page, /healthz, /readyz and /metrics on, such as :9464")
+	flags.http.Register(cmd)
 	cmd.Flags().DurationVar(&flags.lease, "lease", defaultLease, "how long the lease lasts, the same for all workers of a cluster; with storage "+string(cluster.Azure)+", whole seconds from 15s to 1m")
 	cmd.Flags().DurationVar(&flags.drain, "drain-timeout", defaultDrain, "how long running partitions may take to end when the worker is told to stop")
 	cmd.Flags().StringVar(&flags.memory, "memory", "", "memory for large partials, such as 3GiB (default three quarters of the cgroup's limit, or of the machine's memory)")
@@ -142,7 +141,7 @@ limits which programs the job exec may start, and --exec-user runs them as anoth
 	flags.allow.register(a, cmd)
 	cmd.Flags().StringVar(&flags.programs, "exec-programs", "", "programs that the job exec may start, separated by commas, as they begin its command (env "+exec.EnvPrograms+"; default all)")
 	cmd.Flags().StringVar(&flags.user, "exec-user", "", "user as whom the job exec runs programs, as a name or UID:GID, which needs root (env "+exec.EnvUser+"; default the worker's)")
-	flags.log.register(cmd)
+	flags.log.Register(cmd, "info")
 	return cmd
 }
 
@@ -170,44 +169,32 @@ func (f workerFlags) limitPrograms() error {
 		}
 	}
 	if err := exec.CheckEnvironment(); err != nil {
-		return usagef("%v", err)
+		return console.Usagef("%v", err)
 	}
 	return nil
-}
-
-// parseMemory parses the value of --memory. parseMemory returns 0 for the default.
-func parseMemory(text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	n, err := humanize.ParseBytes(text)
-	if err != nil || n < minMemory || n > math.MaxInt64 {
-		return 0, usagef("--memory must be a size of at least %s, such as 3GiB, got %q", humanize.IBytes(minMemory), text)
-	}
-	return int64(n), nil
 }
 
 // worker runs a worker until ctx ends or a signal stops it gracefully. worker returns at once after
 // a second signal, or when the parent process ends. The process must then exit, because goroutines
 // of the worker may still run.
 func (a *app) worker(ctx context.Context, flags workerFlags, memory int64) error {
-	log, err := flags.log.logger(a)
+	log, err := flags.log.Logger(a.App)
 	if err != nil {
 		return err
 	}
-	target, err := a.target.config()
+	target, err := a.Target.Config()
 	if err != nil {
 		return err
 	}
-	allowed, err := flags.allow.filter(a.jobs)
+	allowed, err := flags.allow.filter(a.Jobs)
 	if err != nil {
 		return err
 	}
-	token, err := flags.http.token()
+	token, err := flags.http.Token()
 	if err != nil {
 		return err
 	}
-	signals, ignore := stopSignals()
+	signals, ignore := console.StopSignals()
 	defer ignore()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -225,14 +212,14 @@ func (a *app) worker(ctx context.Context, flags workerFlags, memory int64) error
 			Cluster: target, Jobs: allowed, Slots: flags.slots, SetGOMAXPROCS: true,
 			Lease: flags.lease, DrainTimeout: flags.drain,
 			Memory: memory, LimitMemory: true, SpillDir: flags.spillDir, MeanTimeBetweenFailures: flags.mtbf,
-			HTTP: flags.http.address, HTTPHosts: flags.http.hosts, HTTPToken: token, Name: a.name, Version: readBuild(a.name).Version,
+			HTTP: flags.http.Address, HTTPHosts: flags.http.Hosts, HTTPToken: token, Name: a.Name, Version: readBuild(a.Name).Version,
 			WatchEvictions: flags.evictions, PodDeletionCost: flags.podCost, MetadataURL: flags.metadataURL, Logger: log,
 		})
 	}()
 	for stopping := false; ; stopping = true {
 		select {
 		case err := <-ended:
-			return a.explain(err)
+			return a.Explain(err)
 		case <-orphaned:
 			return errors.New("the process that started this worker has ended")
 		case s := <-signals:

@@ -12,6 +12,8 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
@@ -22,37 +24,37 @@ func (a *app) workersCommand() *cobra.Command {
 		Long: `List the cluster's workers, and how many of them run each kind of job. HELD is the
 size of the large partials that a worker holds, in memory and in its spill folder.`,
 		Args: cobra.NoArgs,
-		RunE: a.onCluster(func(ctx context.Context, c *client.Client) error {
+		RunE: a.OnCluster(func(ctx context.Context, c *client.Client) error {
 			answer, err := c.Workers(ctx)
 			if err != nil {
 				return err
 			}
 			workers := append([]client.Worker{}, answer.Workers...) // JSON prints an empty list as [], but nil as null
 			a.warnOfBuilds(workers)
-			return a.show(workers, func(w io.Writer) { workersTable(w, answer) })
+			return a.Show(workers, func(w io.Writer) { workersTable(w, answer) })
 		}),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 }
 
 func workersTable(w io.Writer, answer client.Workers) {
-	row(w, "ID", "HOST", "PID", "SLOTS", "LOST", "LEADER", "STATE", "HELD", "UP", "BUILD", "VERSION")
+	console.Row(w, "ID", "HOST", "PID", "SLOTS", "LOST", "LEADER", "STATE", "HELD", "UP", "BUILD", "VERSION")
 	for _, k := range answer.Workers {
 		leads := ""
 		if k.Leader {
 			leads = "leads"
 		}
-		row(w, k.ID, k.Host, k.PID, k.Slots, k.Lost, leads, k.State, humanize.Bytes(k.Usage.NodeBytes), duration(time.Since(k.Since).Round(time.Second)), k.Build, k.Version)
+		console.Row(w, k.ID, k.Host, k.PID, k.Slots, k.Lost, leads, k.State, humanize.Bytes(k.Usage.NodeBytes), human.Duration(time.Since(k.Since).Round(time.Second)), k.Build, k.Version)
 	}
 	if answer.More > 0 {
-		row(w, fmt.Sprintf("and %d more", answer.More))
+		console.Row(w, fmt.Sprintf("and %d more", answer.More))
 	}
 	if len(answer.Kinds) > 0 {
-		row(w)
-		row(w, "JOB", "VERSION", "WORKERS")
+		console.Row(w)
+		console.Row(w, "JOB", "VERSION", "WORKERS")
 	}
 	for _, k := range answer.Kinds {
-		row(w, k.Name, k.Version, k.Workers)
+		console.Row(w, k.Name, k.Version, k.Workers)
 	}
 }
 
@@ -69,5 +71,5 @@ func (a *app) warnOfBuilds(workers []client.Worker) {
 	for _, b := range slices.Sorted(maps.Keys(count)) {
 		parts = append(parts, fmt.Sprintf("%d of %s", count[b], b))
 	}
-	a.note("warning: workers of different builds may round floats differently: %s", strings.Join(parts, ", "))
+	a.Note("warning: workers of different builds may round floats differently: %s", strings.Join(parts, ", "))
 }

@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/bench"
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+func scaleCommand(a *console.App) *cobra.Command {
+	var (
+		b            benchmark
+		workers      = numberList{list: []uint64{1, 10, 100, 1000, 2000}, least: 1, most: 10_000}
+		partitions   = numberList{list: []uint64{1e3, 1e5, 1e7, 1e9}, least: 1, most: jobs.MaxPartitions}
+		atWorkers    = numberList{list: []uint64{1000}, least: 1, most: 10_000}
+		atPartitions = numberList{list: []uint64{1e6}, least: 1, most: jobs.MaxPartitions}
+		cfg          bench.ScaleConfig
+	)
+	cmd := &cobra.Command{
+		Use:   "scale",
+		Short: "Measure the cost of leading, by workers and by partitions",
+		Long: `Lead clusters of more and more workers, and jobs of more and more partitions, in a
+separate process, and measure that process: cores, memory, messages, storage. The
+workers are simulated: they talk to the leader over NATS like real ones, and wait
+instead of computing. All workers together report at most 500 times a second. Set
+--lasts to about eight times the interval between two reports of a worker: 32s for
+2,000 workers.`,
+		Example: "  " + a.Name + " bench scale --workers 1,1000 --partitions 1e3,1e9",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case len(atWorkers.list) != 1 || len(atPartitions.list) != 1:
+				return console.Usagef("--at-workers and --at-partitions: want one number each")
+			case a.Target.Storage != "" && a.Target.Storage != string(cluster.JetStream):
+				return console.Usagef("--storage must be %s here, got %q: the cost of storage is given as a number of calls, which does not depend on the storage", cluster.JetStream, a.Target.Storage)
+			}
+			a.Target.Storage = string(cluster.JetStream) // a benchmark ignores the storage in environment variables
+			err := cmp.Or(
+				between("viewers", cfg.Viewers, 0, 32),
+				between("slots", cfg.Slots, 1, wire.MaxSlots),
+				between("lasts", cfg.Lasts, time.Second, longest),
+				b.check(),
+			)
+			if err != nil {
+				return err
+			}
+			for _, n := range workers.list {
+				cfg.Workers = append(cfg.Workers, int(n))
+			}
+			cfg.Partitions = partitions.list
+			cfg.FixedWorkers, cfg.FixedPartitions = int(atWorkers.list[0]), atPartitions.list[0]
+			_, err = measure(cmd.Context(), a, &b, func(ctx context.Context, tell tell) (r bench.ScaleReport, err error) {
+				g, err := startGround(ctx, a, &b)
+				if err != nil {
+					return r, err
+				}
+				defer g.close()
+				cfg.URL, cfg.Progress, cfg.StartLeader = g.NATS.URL(), tell, g.startLeader
+				return bench.Scale(ctx, cfg)
+			})
+			return err
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	b.register(cmd)
+	cmd.Flags().Var(&workers, "workers", "numbers of workers, each with a job of --at-partitions")
+	cmd.Flags().Var(&partitions, "partitions", "numbers of partitions, each with --at-workers")
+	cmd.Flags().Var(&atWorkers, "at-workers", "number of workers for all --partitions (one NUMBER)")
+	cmd.Flags().Var(&atPartitions, "at-partitions", "number of partitions for all --workers (one NUMBER)")
+	cmd.Flags().IntVar(&cfg.Slots, "slots", 8, "slots of each worker")
+	cmd.Flags().IntVar(&cfg.Viewers, "viewers", 0, "browsers that look at each job; measures what they add to the cost of leading")
+	cmd.Flags().DurationVar(&cfg.Lasts, "lasts", 10*time.Second, "approximate time of each job, 1s to 1h")
+	return cmd
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+)
+
+// stream prints a list as a table, or as one line with a JSON array. stream gets the items one at a
+// time, so that a long list takes little memory.
+type stream struct {
+	json  bool
+	out   io.Writer
+	table *tabwriter.Writer
+	begun bool // the JSON array already has an item
+}
+
+func (a *app) newStream(header ...any) *stream {
+	s := &stream{json: a.Output == console.OutputJSON, out: a.Out, table: tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)}
+	console.Row(s.table, header...)
+	return s
+}
+
+// add adds an item to the list: v in JSON output, or cells as a row of the table.
+func (s *stream) add(v any, cells ...any) error {
+	if !s.json {
+		console.Row(s.table, cells...)
+		return nil
+	}
+	var item bytes.Buffer
+	item.WriteByte('[')
+	if s.begun {
+		item.Reset()
+		item.WriteByte(',')
+	}
+	s.begun = true
+	enc := json.NewEncoder(&item)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	if _, err := s.out.Write(bytes.TrimSuffix(item.Bytes(), []byte("\n"))); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+// end prints the end of the list. The caller must call end, because it prints the table or
+// completes the JSON.
+func (s *stream) end() (err error) {
+	switch {
+	case !s.json:
+		err = s.table.Flush()
+	case s.begun:
+		_, err = fmt.Fprintln(s.out, "]")
+	default:
+		_, err = fmt.Fprintln(s.out, "[]")
+	}
+	if err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+// Package answer has the answers that several commands print, as JSON and as tables.
+package answer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/cmd/internal/human"
+	"github.com/bellwether-compute/bellwether/jobs/client"
+)
+
+// Outcome is the output of the commands "run", "submit --wait" and "result" for a job.
+type Outcome struct {
+	ID         string          `json:"id"`
+	Job        string          `json:"job"`
+	Version    string          `json:"version"`
+	State      client.State    `json:"state"`
+	Partitions uint64          `json:"partitions"`
+	Result     json.RawMessage `json:"result"`   // result of the job; null unless the job has completed
+	SHA256     string          `json:"sha256"`   // SHA-256 of the printed result
+	Builds     []string        `json:"builds"`   // builds of the workers that computed parts of the result
+	Epochs     []uint64        `json:"epochs"`   // epochs of the job's leaders
+	Executed   uint64          `json:"executed"` // number of reported executions of partitions, including repeated executions
+	Repeated   uint64          `json:"repeated"` // number of repeated executions of partitions
+	Skipped    []uint64        `json:"skipped"`  // partitions that are not in the result, because they were skipped
+	Error      string          `json:"error"`
+	Submitted  *time.Time      `json:"submitted"`
+	Started    *time.Time      `json:"started"`
+	Finished   *time.Time      `json:"finished"`
+}
+
+func NewOutcome(o client.Outcome) Outcome {
+	return Outcome{
+		ID: o.ID, Job: o.Job, Version: o.Version,
+		State: o.State, Partitions: o.Partitions, Result: o.Result, SHA256: o.SHA256, Epochs: Listed(o.Epochs),
+		Executed: o.Executed, Repeated: o.Repeated, Skipped: Listed(o.Skipped), Builds: append([]string{}, o.Builds...), Error: o.Error,
+		Submitted: Timestamp(o.Submitted), Started: Timestamp(o.Started), Finished: Timestamp(o.Finished),
+	}
+}
+
+// Listed returns a copy of numbers that is never nil, so that JSON prints an empty list as [].
+func Listed(numbers []uint64) []uint64 { return append([]uint64{}, numbers...) }
+
+// Show prints the outcome of a job that has ended, and returns an error unless the
+// job completed.
+func (o Outcome) Show(a *console.App) error {
+	if err := o.print(a); err != nil {
+		return err
+	}
+	return client.Outcome{Status: client.Status{Spec: client.Spec{ID: o.ID}, State: o.State, Error: o.Error}}.Err()
+}
+
+func (o Outcome) print(a *console.App) error {
+	if a.Output != console.OutputCSV {
+		return a.Show(o, o.Table)
+	}
+	if len(o.Result) == 0 {
+		return nil // only failed jobs have an error text
+	}
+	t, ok := tableOf(o.Result)
+	if !ok {
+		return console.Usagef("-o csv: the result of job %s is no table: want -o table or -o json", o.Job)
+	}
+	return t.writeCSV(a.Out)
+}
+
+func (o Outcome) Table(w io.Writer) {
+	console.Row(w, "id", o.ID)
+	console.Row(w, "job", o.Job+" "+o.Version)
+	console.Row(w, "state", o.State)
+	console.Row(w, "partitions", humanize.Comma(int64(o.Partitions)))
+	console.Row(w, "executed", fmt.Sprintf("%s, %s of them repeated", humanize.Comma(int64(o.Executed)), humanize.Comma(int64(o.Repeated))))
+	if len(o.Skipped) > 0 {
+		console.Row(w, "skipped", Numbers(o.Skipped))
+	}
+	if len(o.Epochs) > 0 {
+		console.Row(w, "epochs", Numbers(o.Epochs))
+	}
+	if len(o.Builds) > 1 {
+		console.Row(w, "builds", Mixed(o.Builds))
+	}
+	if o.Started != nil && o.Finished != nil {
+		console.Row(w, "took", human.Duration(o.Finished.Sub(*o.Started)))
+	}
+	if o.Error != "" {
+		console.Row(w, "error", human.FirstLine(o.Error))
+	}
+	if o.SHA256 != "" {
+		console.Row(w, "sha256", o.SHA256)
+	}
+	if len(o.Result) == 0 {
+		return
+	}
+	t, isTable := tableOf(o.Result)
+	if isTable {
+		for _, f := range fields(o.Result) {
+			if f.name != "columns" && f.name != "rows" {
+				console.Row(w, strings.ReplaceAll(f.name, "_", " "), f.value)
+			}
+		}
+		fmt.Fprintln(w)
+		t.write(w)
+		return
+	}
+	fmt.Fprintln(w)
+	for _, f := range fields(o.Result) {
+		console.Row(w, f.name, f.value)
+	}
+}
+
+type field struct{ name, value string }
+
+// fields returns the members of a JSON object in the order of the text. fields returns a single
+// field if the result is not an object.
+func fields(result json.RawMessage) []field {
+	dec := json.NewDecoder(bytes.NewReader(result))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return []field{{"result", string(result)}}
+	}
+	var list []field
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return []field{{"result", string(result)}}
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return []field{{"result", string(result)}}
+		}
+		list = append(list, field{fmt.Sprint(name), strings.Trim(string(value), `"`)})
+	}
+	return list
+}
+
+// Mixed returns a warning if workers of several builds computed the job.
+func Mixed(builds []string) string {
+	return strings.Join(builds, "; ") + ": floats may differ in their last bits from those of another run"
+}
+
+// Numbers formats a list of Numbers; it shortens a long list.
+func Numbers(list []uint64) string {
+	const most = 20
+	var words []string
+	for i, n := range list {
+		if i == most {
+			words = append(words, fmt.Sprintf("… %d in all", len(list)))
+			break
+		}
+		words = append(words, fmt.Sprint(n))
+	}
+	return strings.Join(words, " ")
+}
+
+// Timestamp returns a pointer to t for JSON, or nil if t is the zero time.
+func Timestamp(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}

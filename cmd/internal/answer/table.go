@@ -1,0 +1,102 @@
+package answer
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// resultTable is a result in the form of a table, such as that of the job scan: a JSON object with
+// the members columns and rows.
+type resultTable struct {
+	Columns []struct {
+		Name *string `json:"name"`
+		Note string  `json:"note"`
+	} `json:"columns"`
+	Rows [][]json.RawMessage `json:"rows"`
+}
+
+// tableOf returns the table of a result. tableOf returns false if the result is not a table.
+func tableOf(result json.RawMessage) (t resultTable, ok bool) {
+	if json.Unmarshal(result, &t) != nil || t.Columns == nil || t.Rows == nil {
+		return t, false
+	}
+	for _, c := range t.Columns {
+		if c.Name == nil {
+			return t, false
+		}
+	}
+	for _, r := range t.Rows {
+		if len(r) != len(t.Columns) {
+			return t, false
+		}
+	}
+	return t, true
+}
+
+// header returns the names of the columns.
+func (t resultTable) header() (names []string) {
+	for _, c := range t.Columns {
+		names = append(names, *c.Name)
+	}
+	return names
+}
+
+// cells returns the values of a row. A null value becomes an empty cell.
+func (t resultTable) cells(row []json.RawMessage) (cells []string) {
+	for _, value := range row {
+		var text string
+		if json.Unmarshal(value, &text) != nil { // the value is a number, a boolean or nested JSON
+			text = string(value)
+		}
+		cells = append(cells, text)
+	}
+	return cells
+}
+
+// writeCSV writes the table as CSV (RFC 4180).
+func (t resultTable) writeCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(t.header()); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	for _, r := range t.Rows {
+		if err := out.Write(t.cells(r)); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+// write writes the table for a terminal. Cells with control characters are quoted.
+func (t resultTable) write(w io.Writer) {
+	line := func(cells []string) {
+		for i, c := range cells {
+			if strings.ContainsFunc(c, unicode.IsControl) {
+				c = strconv.Quote(c)
+			}
+			if i > 0 {
+				fmt.Fprint(w, "\t")
+			}
+			fmt.Fprint(w, c)
+		}
+		fmt.Fprintln(w)
+	}
+	line(t.header())
+	for _, r := range t.Rows {
+		line(t.cells(r))
+	}
+	for _, c := range t.Columns {
+		if c.Note != "" {
+			fmt.Fprintf(w, "\n%s: %s\n", *c.Name, c.Note)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// OutputFormat is the value of --output.
+type OutputFormat string
+
+const (
+	OutputTable OutputFormat = "table"
+	OutputJSON  OutputFormat = "json"
+	OutputCSV   OutputFormat = "csv" // format for results that are tables
+)
+
+func (f *OutputFormat) String() string {
+	if *f == "" {
+		return string(OutputTable)
+	}
+	return string(*f)
+}
+
+func (f *OutputFormat) Set(s string) error {
+	switch OutputFormat(s) {
+	case OutputTable, OutputJSON, OutputCSV:
+		*f = OutputFormat(s)
+		return nil
+	}
+	return fmt.Errorf("want %s, %s or %s", OutputTable, OutputJSON, OutputCSV)
+}
+
+// ErrNoCSV is the error for --output csv if a command does not print a result.
+var ErrNoCSV = Usagef("-o csv is for results that are tables: want -o table or -o json")
+
+func (f *OutputFormat) Type() string { return "FORMAT" }
+
+// Show prints v as one line of JSON, or as the table that table writes.
+func (a *App) Show(v any, table func(w io.Writer)) error {
+	if a.Output == OutputJSON {
+		enc := json.NewEncoder(a.Out)
+		enc.SetEscapeHTML(false) // the bytes of a result must be printed unchanged
+		if err := enc.Encode(v); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+		return nil
+	}
+	if a.Output == OutputCSV {
+		return ErrNoCSV
+	}
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	table(w)
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+// Note prints a line to standard error.
+func (a *App) Note(format string, args ...any) {
+	fmt.Fprintf(a.Err, "%s: %s\n", a.Name, fmt.Sprintf(format, args...))
+}
+
+// Row writes one line of a table.
+func Row(w io.Writer, cells ...any) {
+	for i, c := range cells {
+		if i > 0 {
+			fmt.Fprint(w, "\t")
+		}
+		fmt.Fprint(w, c)
+	}
+	fmt.Fprintln(w)
+}

@@ -1,0 +1,78 @@
+package console
+
+import (
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// maxParamsFile is the maximum size in bytes of a file for --params.
+const maxParamsFile = 1 << 20
+
+// ParamFlags are the flags that set a job's parameters.
+type ParamFlags struct {
+	pairs []string
+	file  string
+}
+
+// Register adds the flags to a command.
+func (p *ParamFlags) Register(a *App, cmd *cobra.Command) {
+	cmd.Flags().StringArrayVarP(&p.pairs, "param", "p", nil, "a parameter as name=value; may be repeated")
+	cmd.Flags().StringVar(&p.file, "params", "", "file with parameters as one JSON object, or - for standard input; -p overrides it")
+	CompleteFiles(cmd, "params")
+	CompleteFlag(cmd, "param", a.CompleteParam)
+}
+
+// Read returns the parameters in the form in which they are stored. The parameter more contains
+// further parameters in the form NAME=VALUE.
+func (p *ParamFlags) Read(a *App, job jobs.Job, more ...string) (jobs.Params, error) {
+	base, err := p.readFile(a.In)
+	if err != nil {
+		return nil, Usagef("read parameters: %w", err)
+	}
+	if len(base) > maxParamsFile {
+		return nil, Usagef("read parameters: %s has more than %d bytes", p.file, maxParamsFile)
+	}
+	if p.file != "" && len(base) == 0 {
+		return nil, Usagef("read parameters: %s is empty, want one JSON object", p.file)
+	}
+	params, err := job.Params(base, slices.Concat(p.pairs, more)...)
+	return params, Usage(err)
+}
+
+func (p *ParamFlags) readFile(stdin io.Reader) ([]byte, error) {
+	if p.file == "" {
+		return nil, nil
+	}
+	from := stdin
+	if p.file != "-" {
+		f, err := os.Open(p.file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		from = f
+	}
+	return io.ReadAll(io.LimitReader(from, maxParamsFile+1))
+}
+
+// CompleteParam completes names of parameters of the job that the command's first argument names.
+func (a *App) CompleteParam(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	if len(args) == 0 {
+		return nil, directive
+	}
+	job, err := a.Job(args[0])
+	if err != nil {
+		return nil, directive
+	}
+	var names []cobra.Completion
+	for _, p := range job.Parameters() {
+		names = append(names, cobra.CompletionWithDesc(p.Name+"=", p.Help))
+	}
+	return names, directive
+}

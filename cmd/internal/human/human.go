@@ -1,0 +1,51 @@
+// Package human formats durations, times and counts for people.
+package human
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+// Duration formats a duration with few digits, such as 1.234s, 2m5s or 3h20m0s.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < 10*time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+// Time formats a time for a table, as local time without fractions of a second.
+func Time(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+// FirstLine returns the first line of s. The first line of a panic's error omits the stack trace.
+func FirstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// Percent returns the percentage of all that is done, rounded down, so that it is 100 only at the end.
+func Percent(done, all uint64) int {
+	return int(100 * float64(done) / float64(all))
+}
+
+// Rate formats a rate with at most three digits.
+func Rate(perSecond float64) string {
+	if perSecond < 1000 {
+		return fmt.Sprintf("%.3g", perSecond)
+	}
+	value, prefix := humanize.ComputeSI(perSecond)
+	return fmt.Sprintf("%.3g%s", value, prefix)
+}

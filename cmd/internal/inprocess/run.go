@@ -1,0 +1,73 @@
+// Package inprocess runs a job in this process and shows its progress.
+package inprocess
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/cmd/internal/answer"
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/cmd/internal/progress"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// localID is shown as the job ID of a job that ran only in this process.
+const localID = "local"
+
+// Run runs a job in this process and shows progress. If check is true, Run runs the job
+// several times and compares the runs. The second result of Run is the attachment of the job's
+// result.
+func Run(ctx context.Context, a *console.App, job jobs.Job, params jobs.Params, local jobs.Local, check bool) (answer.Outcome, jobs.Attachment) {
+	var done, all atomic.Uint64
+	local.Progress = func(d, n uint64) {
+		all.Store(n)
+		for old := done.Load(); d > old && !done.CompareAndSwap(old, d); old = done.Load() {
+		}
+	}
+	started := time.Now()
+	o := answer.Outcome{
+		ID: localID, Job: job.Name(), Version: job.Version(), Epochs: answer.Listed(nil), Skipped: answer.Listed(nil), Builds: []string{wire.ThisBuild()},
+		Submitted: answer.Timestamp(started), Started: answer.Timestamp(started),
+	}
+
+	var speed progress.Speedometer
+	stop := progress.Follow(a.Err, func() progress.Snapshot {
+		s := progress.Snapshot{State: client.Running, Done: done.Load(), All: all.Load()}
+		s.Rate = speed.Observe(time.Now(), s.Done)
+		return s
+	})
+	result, runs, err := runOrCheck(ctx, job, params, local, check)
+	stop()
+
+	o.Finished = answer.Timestamp(time.Now())
+	switch {
+	case err == nil:
+		o.State, o.Partitions, o.Executed = client.Completed, result.Partitions, done.Load()
+		o.Repeated = o.Executed - o.Partitions
+		o.Result, o.SHA256 = result.Result, client.Fingerprint(result.Result)
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		o.State, o.Partitions, o.Executed = client.Cancelled, all.Load(), done.Load()
+	default:
+		o.State, o.Partitions, o.Executed, o.Error = client.Failed, all.Load(), done.Load(), err.Error()
+	}
+	if check && err == nil {
+		a.Note("the bytes are the same in %d runs: %s", len(runs), strings.Join(runs, "; "))
+	}
+	return o, result.Attachment
+}
+
+// runOrCheck runs a job once, or checks the job if check is true. If check is true, runOrCheck also returns
+// descriptions of the runs.
+func runOrCheck(ctx context.Context, job jobs.Job, params jobs.Params, local jobs.Local, check bool) (jobs.LocalResult, []string, error) {
+	if !check {
+		result, err := local.Run(ctx, job, params)
+		return result, nil, err
+	}
+	checked, err := jobs.Check{Slots: local.Slots, Attempts: local.Attempts, Progress: local.Progress}.Run(ctx, job, params)
+	return checked.LocalResult, checked.Runs, err
+}

@@ -1,0 +1,85 @@
+package machine
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/worker/page"
+	"github.com/spf13/cobra"
+)
+
+// PageFlags are the flags of a page: its address, its host names and the file that permits actions.
+type PageFlags struct {
+	Address string
+	Hosts   []string
+	actions string // name of the file with the token that permits actions
+}
+
+// Register adds all flags of the page except --http, whose help text differs between commands.
+func (f *PageFlags) Register(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.Hosts, "http-host", nil, "further name under which browsers may reach the page; may be repeated")
+	cmd.Flags().StringVar(&f.actions, "http-actions", "", "file with a token of at least 16 bytes; whoever has the token may cancel jobs, requeue poisoned submissions and make the leader step down through the page")
+	console.CompleteFiles(cmd, "http-actions")
+}
+
+// Token returns the token in the file, or "" if the flags name no file.
+func (f PageFlags) Token() (string, error) {
+	if f.actions == "" {
+		return "", nil
+	}
+	data, err := os.ReadFile(f.actions)
+	if err != nil {
+		return "", console.Usagef("read the token of --http-actions: %w", err)
+	}
+	data = bytes.TrimSpace(data)
+	if len(data) < 16 {
+		return "", console.Usagef("--http-actions: the token in %s has %d bytes, want at least 16", f.actions, len(data))
+	}
+	return string(data), nil
+}
+
+// PageServer serves a page until Close is called.
+type PageServer struct {
+	URL     string
+	page    *page.Page
+	server  *http.Server
+	serving sync.WaitGroup
+}
+
+// ServePage serves the page of a cluster.
+func ServePage(a *console.App, cfg cluster.Config, flags PageFlags, log *slog.Logger) (*PageServer, error) {
+	token, err := flags.Token()
+	if err != nil {
+		return nil, err
+	}
+	view, err := page.New(page.Config{Cluster: cfg, Program: a.Name, Hosts: flags.Hosts, Token: token, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", flags.Address)
+	if err != nil {
+		view.Close()
+		return nil, console.Usagef("serve the page: %w: give another --http", err)
+	}
+	s := &PageServer{
+		URL: fmt.Sprintf("http://%s/", listener.Addr()), page: view,
+		server: &http.Server{Handler: view.Handler(), ReadHeaderTimeout: 5 * time.Second},
+	}
+	s.serving.Go(func() { _ = s.server.Serve(listener) }) // Serve returns when Close is called
+	return s, nil
+}
+
+// Close stops the server.
+func (s *PageServer) Close() {
+	_ = s.server.Close() // Close drops requests in flight
+	s.serving.Wait()
+	s.page.Close()
+}
