@@ -199,8 +199,7 @@ func (a *aggregation) loopPairwise(ctx context.Context, params VectorParams, wan
 	return seconds, nil
 }
 
-// runCluster runs the job in the cluster, and compares its result with want. If a victim is given,
-// runCluster kills the victim when half of the partitions are done, and starts another process.
+// runCluster runs the job and compares its result with want. A victim is killed and replaced when half is done.
 func (a *aggregation) runCluster(ctx context.Context, params jobs.Params, want []byte, victim Victim) (r clusterRun, err error) {
 	if _, err := awaitWorkers(ctx, a.Cluster, a.Workers); err != nil {
 		return r, err

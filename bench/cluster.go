@@ -19,8 +19,7 @@ const (
 	look   = 50 * time.Millisecond
 )
 
-// until calls the function holds at an interval until the function returns true. If holds does not
-// return true within patience, until returns an error that contains the last error of holds.
+// until polls holds until it returns true. After the time patience, the error contains the last error of holds.
 func until(ctx context.Context, what string, interval time.Duration, holds func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -91,8 +90,7 @@ func slots(workers []client.Worker) int {
 	return n
 }
 
-// finish waits until a job has completed, and calls the function tell with the progress of the job.
-// Storage outages that are shorter than the client's Timeout cause no error.
+// finish waits until a job has completed. Outages that are shorter than the client's Timeout cause no error.
 func finish(ctx context.Context, c *client.Client, id string, tell func(done, all uint64)) (last client.Status, err error) {
 	for s, err := range c.Watch(ctx, id) {
 		if err != nil {

@@ -204,8 +204,7 @@ func (f *failover) begin(ctx context.Context) error {
 	return errors.Join(err, ended)
 }
 
-// stillRuns returns an error if the job has ended. If storage is unavailable, stillRuns returns
-// nil.
+// stillRuns returns an error if the job has ended, and nil if storage is unavailable.
 func (f *failover) stillRuns(ctx context.Context) error {
 	s, err := f.Cluster.Status(ctx, f.id)
 	switch {
@@ -320,8 +319,7 @@ func (f *failover) removeLeader(ctx context.Context, leader client.Leader, o *ta
 	}, nil
 }
 
-// verify waits for the end of the job and compares the job's result with the result of the same
-// job in this process.
+// verify waits for the job's end and compares the result with that of a run in this process.
 func (f *failover) verify(ctx context.Context, report *FailoverReport) error {
 	m, err := finish(ctx, f.Cluster, f.id, func(done, all uint64) { f.Progress("waiting for the job's end", done, all) })
 	if err != nil {
@@ -371,8 +369,7 @@ func (f *failover) figures(done completed) []Outage {
 	return all
 }
 
-// fineEnough reports whether the leader receives results at least once per window on average, so that the
-// throughput of each window can be computed.
+// fineEnough reports whether the leader receives results at least once per window on average.
 func (f *failover) fineEnough(o takeover) bool {
 	settled := o.at.Add(f.Watch)
 	news := f.samples.news(o.at.Add(-f.calm()), o.at) + f.samples.news(settled, settled.Add(f.steady()))

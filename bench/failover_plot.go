@@ -27,8 +27,7 @@ func (r FailoverReport) overview() plot.Panel {
 	return p
 }
 
-// closeUp draws the throughput from just before the loss of the leader until all steps of the
-// failover are over. A mark shows the median end of each step.
+// closeUp draws the throughput until all steps are over, with a mark at the median end of each step.
 func (r FailoverReport) closeUp() plot.Panel {
 	const before = 0.2
 	p := r.throughput("the same, closer")
@@ -72,8 +71,7 @@ var plotSteps = []struct {
 	{"first_result", "first result", plot.Sky},
 }
 
-// endOf returns the time from the loss of the leader to the end of a step, in milliseconds, and
-// reports whether this time is known.
+// endOf returns the milliseconds from the loss of the leader to the end of a step, if they are known.
 func (o Outage) endOf(step string) (ms float64, known bool) {
 	switch step {
 	case "detect":
@@ -156,8 +154,7 @@ func samplePoints(samples []float64) []plot.Point {
 	return points
 }
 
-// medians returns the median of the first values of all lists, then the median of the second
-// values, and so on.
+// medians returns the median of the first values of all lists, of the second values, and so on.
 func medians(lists [][]float64) []float64 {
 	var all []float64
 	for i := 0; ; i++ {

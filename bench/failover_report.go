@@ -198,8 +198,7 @@ func (r FailoverReport) tableRepeated(w io.Writer) {
 	}
 }
 
-// known returns a note with the number of failovers for which a value is known, or "" if the value
-// is known for all failovers.
+// known returns a note if a value is not known for all failovers.
 func (r FailoverReport) known(v Summary) string {
 	if v.Of == len(r.Failovers) {
 		return ""

@@ -22,9 +22,8 @@ const (
 	calibrateFor = 300 * time.Millisecond
 )
 
-// primesFor returns parameters of a search for primes that keeps the given number of slots busy for
-// about the time busy, if each slot is as fast as one core of this machine. The time per partition
-// grows with the limit, so primesFor tries several limits.
+// primesFor returns a search for primes that keeps slots, each as fast as a core of this machine, busy for about
+// the given time. It tries several limits, because the time per partition grows with the limit.
 func primesFor(ctx context.Context, slots int, busy time.Duration) (primes.Params, error) {
 	p := primes.Definition.Defaults
 	p.Limit, p.Width = firstLimit, loadWidth
@@ -41,8 +40,7 @@ func primesFor(ctx context.Context, slots int, busy time.Duration) (primes.Param
 	return p, nil
 }
 
-// timePartition returns the shortest time in which one core computes a partition in the middle
-// of the search. Taking the shortest time excludes the effect of other load on the machine.
+// timePartition returns the shortest time of a partition, which excludes other load on the machine.
 func timePartition(ctx context.Context, p primes.Params) (time.Duration, error) {
 	plan, err := primes.Definition.Plan(ctx, p)
 	if err != nil {
@@ -68,8 +66,7 @@ func timePartition(ctx context.Context, p primes.Params) (time.Duration, error) 
 	return best, nil
 }
 
-// inOneProcess runs a job in this process on all cores, and returns the result for comparison
-// with the cluster's result.
+// inOneProcess runs a job in this process on all cores, for comparison with the cluster's result.
 func inOneProcess(ctx context.Context, job jobs.Job, params jobs.Params, tell func(done, all uint64)) ([]byte, error) {
 	local := jobs.Local{Slots: runtime.GOMAXPROCS(0), Attempts: client.DefaultMaxAttempts, Progress: tell}
 	result, err := local.Run(ctx, job, params)

@@ -78,9 +78,8 @@ type Repeats struct {
 // completed is the type of functions that return how many partitions were completed between two moments.
 type completed func(from, to time.Time) float64
 
-// newOutage computes the figures of a failover. The parameter calm is the length of the interval
-// before the failover, watch the length of the interval after the failover, and steady the length
-// of the interval after watch. No other failover affects calm, watch and steady.
+// newOutage computes the figures of a failover from the time calm before it, watch after it, and steady after
+// watch. No other failover affects these times.
 func newOutage(f takeover, done completed, calm, watch, steady time.Duration) Outage {
 	t := f.term
 	ready := t.At.Add(t.Fence + t.Resume)
@@ -128,8 +127,7 @@ func (done completed) rate(from time.Time, d time.Duration) float64 {
 	return done(from, from.Add(d)) / d.Seconds()
 }
 
-// shares divides an interval into pieces and returns each piece's rate as a share of a reference rate. If the
-// reference rate is 0, all shares are 0.
+// shares returns the rate of each piece of an interval as a share of a reference rate, or 0 if that is 0.
 func (done completed) shares(from time.Time, d, piece time.Duration, of float64) []float64 {
 	shares := make([]float64, d/piece)
 	for i := range shares {
@@ -143,8 +141,7 @@ func (done completed) shares(from time.Time, d, piece time.Duration, of float64)
 // millis returns d in milliseconds, with a precision of a microsecond.
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// countOf returns a function that counts the executions between two moments. The executions must be
-// sorted by time.
+// countOf counts executions, which must be sorted by time.
 func countOf(executions []execution) completed {
 	return func(from, to time.Time) float64 { return float64(len(between(executions, from, to))) }
 }
@@ -183,8 +180,7 @@ func countRepeats(takeovers []takeover, executions []execution, over time.Durati
 	return counts
 }
 
-// lastTakeover returns the index of the last takeover before the given moment for which match
-// returns true, or -1 if no takeover matches.
+// lastTakeover returns the index of the last matching takeover before a moment, or -1.
 func lastTakeover(takeovers []takeover, before time.Time, match func(takeover) bool) int {
 	for i, f := range slices.Backward(takeovers) {
 		if match(f) && !before.Before(f.at) {

@@ -64,8 +64,7 @@ func (o *observer) sample() {
 	}
 }
 
-// stop ends the observation and computes the totals. The number of bytes that a killed process has moved is
-// unknown and counts as 0.
+// stop ends the observation. The bytes moved by a killed process are unknown and count as 0.
 func (o *observer) stop() error {
 	o.end()
 	<-o.ended

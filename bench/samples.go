@@ -28,9 +28,8 @@ func (s *samples) take(ctx context.Context, c *client.Client, job string) {
 	}
 }
 
-// add appends a sample. add ignores a sample with fewer completed partitions than the last sample:
-// a new leader does not know of all completed partitions until workers have reported the partials
-// that they hold.
+// add ignores a sample with fewer partitions than the last one: a new leader does not know of all completed
+// partitions until workers have reported the partials that they hold.
 func (s *samples) add(at time.Time, done float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,16 +38,14 @@ func (s *samples) add(at time.Time, done float64) {
 	}
 }
 
-// between estimates, by linear interpolation of the samples, how many partitions were completed
-// between two moments.
+// between interpolates how many partitions were completed between two moments.
 func (s *samples) between(from, to time.Time) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.doneBy(to) - s.doneBy(from)
 }
 
-// news returns the number of samples between two moments in which the number of completed
-// partitions has grown.
+// news returns the number of samples between two moments in which the completed partitions have grown.
 func (s *samples) news(from, to time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

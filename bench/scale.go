@@ -65,8 +65,7 @@ func (c ScaleConfig) validate() error {
 	return errors.Join(errs...)
 }
 
-// points returns the points to measure, without duplicates. The points for Workers precede the
-// points for Partitions.
+// points returns the points to measure without duplicates, those for Workers first.
 func (c ScaleConfig) points() []ScalePoint {
 	var list []ScalePoint
 	add := func(workers int, partitions uint64) {
@@ -246,8 +245,7 @@ func (c ScaleConfig) watch(ctx context.Context, asker *client.Client, subjects w
 	return sameResult(ctx, asker, id, fmt.Appendf(nil, `{"counted":%d}`, p.Partitions))
 }
 
-// usageAt requests the resource usage of the measured leader. usageAt also returns the time of the
-// leader's reply.
+// usageAt requests the leader's resource usage, and returns it with the time of the reply.
 func usageAt(ctx context.Context, nc *nats.Conn, subjects wire.Subjects) (u usage, at time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

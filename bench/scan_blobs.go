@@ -41,8 +41,7 @@ type BlobTime struct {
 // scanContainer is the container of the blobs.
 const scanContainer = "bench"
 
-// scanBlobs uploads blobs, and then downloads and scans them in turns. Both use one goroutine for
-// each slot.
+// scanBlobs uploads blobs, and downloads and scans them in turns, with one goroutine for each slot.
 func (c ScanConfig) scanBlobs(ctx context.Context) (*ScanBlobsReport, error) {
 	client, err := c.Blobs.Account.Container(scanContainer, account.Retry{Within: time.Minute})
 	if err != nil {

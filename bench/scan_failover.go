@@ -29,8 +29,7 @@ type ScanFailoverReport struct {
 	Repeated uint64  `json:"repeated"` // executions of partitions that were repeated, in all rounds
 }
 
-// scanFailover runs the job without a fault and with the leader killed half-way, in turns. All results must
-// have the same bytes.
+// scanFailover runs the job without a fault and with the leader killed half-way, in turns, for the same bytes.
 func (c ScanConfig) scanFailover(ctx context.Context) (*ScanFailoverReport, error) {
 	job, params, err := scanJob(c.File)
 	if err != nil {

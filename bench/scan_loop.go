@@ -104,8 +104,7 @@ func (t *handTable) read(name string, from, to int64, between int) error {
 	return nil
 }
 
-// lines adds the complete lines that begin before the offset limit of text. lines returns the
-// offset of the next line.
+// lines adds the complete lines that begin before limit, and returns the offset of the next line.
 func (t *handTable) lines(text []byte, limit int64, between int) (used int) {
 	for int64(used) < limit {
 		line := text[used:]

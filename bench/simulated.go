@@ -16,9 +16,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// simulatedWorker is a worker that does not run the code of a job, but finishes partitions of the
-// job counting at a fixed speed. A simulated worker uses the same session and the same messages as
-// a real worker.
+// simulatedWorker finishes partitions of the job counting at a fixed speed, without running its code. The
+// session and the messages are those of a real worker.
 type simulatedWorker struct {
 	id       string
 	speed    float64 // speed of each slot in partitions per second
@@ -121,8 +120,7 @@ func (w *simulatedWorker) loop(ctx context.Context) error {
 
 func (w *simulatedWorker) now() time.Duration { return time.Since(w.started) }
 
-// due returns the earlier of two times: the time at which the session needs a tick, and the time at
-// which a slot finishes its span.
+// due returns the time at which the session needs a tick or a slot finishes its span.
 func (w *simulatedWorker) due() time.Duration {
 	due := w.session.Due()
 	for _, s := range w.busy {
@@ -173,8 +171,7 @@ func (w *simulatedWorker) perform(action session.Action) error {
 	return nil
 }
 
-// call makes the calls of Plan and Finish that the leader has assigned. The leader's program knows
-// the job counting and merges partials itself, so the leader assigns no merges.
+// call makes calls of Plan and Finish. The leader knows the job and merges itself, so it assigns no merges.
 func (w *simulatedWorker) call() error {
 	for held := w.session.TakeCall(); held != nil; held = w.session.TakeCall() {
 		var operands [][]byte
@@ -253,8 +250,7 @@ func (w *simulatedWorker) deliver() error {
 	return nil
 }
 
-// deliver delivers the finished partitions before hi to the session, as partials of the fewest
-// tree nodes that cover these partitions.
+// deliver delivers the partitions before hi as partials of the fewest nodes that cover them.
 func (s *busySlot) deliver(session *session.Session, hi uint64) error {
 	var items []wire.Item
 	if s.done.Empty() {

@@ -71,8 +71,7 @@ func (m vectorMapper) Fill(_ context.Context, partition uint64, spare []float64)
 	return spare, nil
 }
 
-// vectorLoop computes the result of the job Vectors in a plain loop, with one goroutine for each
-// adder.
+// vectorLoop computes the result in a plain loop, with one goroutine for each adder.
 func vectorLoop(ctx context.Context, p VectorParams, adders []adder) (json.RawMessage, error) {
 	sums := make([][]float64, min(uint64(len(adders)), p.Partitions))
 	var loops sync.WaitGroup

@@ -29,9 +29,8 @@ type viewers struct {
 	err   chan error // channel for the first error of a viewer; buffered
 }
 
-// view starts n viewers of a job with the given number of partitions. Each viewer requests maps of
-// different windows. Different windows are the most expensive case, because viewers with the same
-// windows share one answer.
+// view starts n viewers of a job. Their maps have different windows, which is the most expensive case, because
+// viewers with the same windows share one answer.
 func view(where cluster.Config, n int, job string, partitions uint64) (*viewers, error) {
 	p, err := page.New(page.Config{Cluster: where, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -80,8 +79,7 @@ type viewer struct {
 	bytes             *atomic.Uint64
 }
 
-// look reads the event stream of the web page. After each event with the job's figures, look
-// requests the maps.
+// look reads the event stream, and requests the maps after each event with the job's figures.
 func (v viewer) look(ctx context.Context) error {
 	return v.get(ctx, "events?job="+v.job, func(body io.Reader) error {
 		lines := bufio.NewScanner(body)
@@ -136,8 +134,7 @@ func (c countingReader) Read(p []byte) (int, error) {
 // job's progress affect both equally.
 const viewerRounds = 4
 
-// measureViewers measures by how much viewers of a job increase the leader's cost. The parameter lasts is the
-// duration of the measurement.
+// measureViewers measures for the given time how much viewers increase the leader's cost.
 func (c ScaleConfig) measureViewers(ctx context.Context, asker *client.Client, subjects wire.Subjects, id string, lasts time.Duration, p *ScalePoint) error {
 	each := lasts / (2 * viewerRounds)
 	cores := func() (float64, error) {

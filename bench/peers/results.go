@@ -51,8 +51,7 @@ func commandLine() string {
 	return line
 }
 
-// print writes the results as tables, as a section of a Markdown file, or as JSON with every
-// measurement.
+// print writes tables, a section of a Markdown file, or JSON with every measurement.
 func (r results) print(w io.Writer, format string) error {
 	switch format {
 	case "json":

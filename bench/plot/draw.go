@@ -197,8 +197,7 @@ func clip(a, b Point) (from, to Point, some bool) {
 	return from, to, first <= last
 }
 
-// drawHighest writes the largest value that exceeds the axis at the top of the plot area, and
-// reports whether a value exceeds the axis.
+// drawHighest writes the largest value that exceeds the axis at the top, and reports whether there is one.
 func (p Panel) drawHighest(c canvas, x, y scale) bool {
 	var highest Point
 	some := false

@@ -132,12 +132,10 @@ func (a Axis) shows(v float64) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
 }
 
-// place returns the position of a value in pixels. If the value is beyond the bounds of the axis,
-// place returns the position of the nearest bound.
+// place returns the position of a value in pixels. A value beyond a bound is at the bound.
 func (s scale) place(v float64) float64 { return s.pixel(min(1, max(0, s.share(v)))) }
 
-// share returns the position of a value on the axis, which is 0 to 1 between the bounds of the
-// axis.
+// share returns the position of a value on the axis, which is 0 to 1 between the bounds.
 func (s scale) share(v float64) float64 {
 	if s.axis.Log {
 		return math.Log(v/s.axis.Min) / math.Log(s.axis.Max/s.axis.Min)
@@ -147,8 +145,7 @@ func (s scale) share(v float64) float64 {
 
 func (s scale) pixel(share float64) float64 { return s.from + share*(s.to-s.from) }
 
-// ticks returns the values that are written beside the axis. The parameter most is the approximate
-// maximum number of values.
+// ticks returns at most about most values to write beside the axis.
 func (s scale) ticks(most int) []float64 {
 	var list []float64
 	if s.axis.Log {
@@ -167,8 +164,7 @@ func (s scale) ticks(most int) []float64 {
 	return list
 }
 
-// roundStep returns the smallest number that is at least as large as its argument and is 1, 2 or 5 times a
-// power of ten.
+// roundStep rounds up to 1, 2 or 5 times a power of ten.
 func roundStep(least float64) float64 {
 	base := decade(math.Floor, least)
 	for _, factor := range []float64{1, 2, 5} {

@@ -46,9 +46,8 @@ func (c *Client) WriteAttachment(ctx context.Context, id string, a jobs.Attachme
 	return nil
 }
 
-// attachmentPiece reads a piece of an attachment. If storage is unavailable, attachmentPiece
-// retries for Config.Timeout, because one failed read must not end the transfer of a large
-// attachment.
+// attachmentPiece retries for Config.Timeout while storage is unavailable, because one failed read must not end
+// the transfer of a large attachment.
 func (c *Client) attachmentPiece(ctx context.Context, s *store.Store, id string, a jobs.Attachment, offset int64) ([]byte, error) {
 	for began := time.Now(); ; {
 		piece, err := s.AttachmentPiece(ctx, id, a.SHA256(), offset)

@@ -131,8 +131,7 @@ func (c *Client) open(ctx context.Context) (*store.Store, error) {
 	return c.store, nil
 }
 
-// explain adds the cluster's name to an error from storage. If err is nil, explain
-// returns nil.
+// explain adds the cluster's name to an error from storage, and returns nil for nil.
 func (c *Client) explain(err error) error { return c.storage.Explain(err) }
 
 const (

@@ -32,8 +32,7 @@ func (c *Client) ended(id string) (ended <-chan *nats.Msg, stop func()) {
 	return one, func() { _ = sub.Unsubscribe() }
 }
 
-// await returns true as soon as a job's end is announced, false after d, or an error as soon as ctx
-// is done.
+// await returns true when a job's end is announced, false after d, or an error when ctx is done.
 func await(ctx context.Context, ended <-chan *nats.Msg, d time.Duration) (announced bool, err error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

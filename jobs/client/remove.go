@@ -102,8 +102,7 @@ func (c *Client) halfRemoved(ctx context.Context, s *store.Store) ([]string, err
 	return ids, nil
 }
 
-// checkRemovable returns an error if a job has not ended, unless the job is damaged and
-// cannot run.
+// checkRemovable returns an error for a job that has not ended, unless it is damaged and cannot run.
 func (c *Client) checkRemovable(ctx context.Context, s *store.Store, ids []string) error {
 	half, err := c.halfRemoved(ctx, s)
 	if err != nil {

@@ -166,8 +166,7 @@ func Remaining(done, partitions uint64, rate float64) (time.Duration, bool) {
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// newStatus combines the stored records of a job with the leader's answer, which is nil
-// if no leader answered.
+// newStatus combines a job's records with the leader's answer, which is nil if no leader answered.
 func newStatus(r record, live *wire.Jobs) Status {
 	m := r.manifest
 	s := Status{
@@ -229,8 +228,7 @@ func (r record) done() uint64 {
 	return n
 }
 
-// mergesLeft returns the number of merges that remain after all partitions are done, according to the job's
-// checkpoint.
+// mergesLeft returns the merges that remain after all partitions are done, according to the checkpoint.
 func (r record) mergesLeft() (n uint64) {
 	for _, stored := range r.manifest.Nodes {
 		if !stored.Empty {
@@ -273,8 +271,7 @@ func (c *Client) Status(ctx context.Context, id string) (Status, error) {
 	return newStatus(r, live), nil
 }
 
-// live asks the leader for the progress of the active job with the given ID. If id is empty, live
-// asks for all active jobs. The result is nil if no leader answers.
+// live asks the leader for an active job, or for all if id is empty. It returns nil if no leader answers.
 func (c *Client) live(ctx context.Context, id string) (*wire.Jobs, error) {
 	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id}), liveTimeout)
 	switch {

@@ -86,9 +86,8 @@ func (c *Client) checkLeader(ctx context.Context) error {
 	}
 }
 
-// askOthers repeats a request that a leader on another storage has answered, and returns the first
-// answer of a leader on the client's storage. If no leader on the client's storage answers before
-// ctx is done, askOthers returns the error mismatch.
+// askOthers repeats a request that a leader on another storage has answered, until one on the client's storage
+// answers. When ctx is done, it returns the error mismatch.
 func askOthers[A wire.Message](ctx context.Context, c *Client, what string, question []byte, mismatch error) (A, error) {
 	var none A
 	inbox := c.nc.NewRespInbox()

@@ -263,8 +263,7 @@ func (c *Client) summary(ctx context.Context, s *store.Store, id string, live *w
 
 func shorten(text string) string { return text[:min(len(text), maxTrouble)] }
 
-// knownJobs caches data that cannot change: the summaries of ended jobs, and the specs
-// of other jobs.
+// knownJobs caches data that cannot change: the summaries of ended jobs, and the specs of other jobs.
 type knownJobs struct {
 	mu   sync.Mutex
 	jobs map[string]Summary

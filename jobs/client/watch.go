@@ -116,8 +116,7 @@ func (c *Client) Wait(ctx context.Context, id string) (Status, error) {
 // firstLook is the time after which Wait first reads storage if the leader does not list the job.
 const firstLook = 50 * time.Millisecond
 
-// activeJobs is the leader's latest list of its active jobs, shared by all calls of
-// Wait.
+// activeJobs is the leader's latest list of active jobs, shared by all calls of Wait.
 type activeJobs struct {
 	turn chan struct{} // time of the latest request to the leader
 	at   time.Time     // time of the latest request

@@ -206,8 +206,7 @@ func (s *Store) DropPartials(ctx context.Context, id string) error {
 	return s.dropAll(ctx, partials, id)
 }
 
-// dropAll removes all values of a kind whose keys begin with the job's ID, followed by the segments
-// in more.
+// dropAll removes all values of a kind below the job's ID and the segments in more.
 func (s *Store) dropAll(ctx context.Context, kind, id string, more ...string) error {
 	key, err := jobKey(kind, id, more...)
 	if err != nil {
@@ -368,8 +367,7 @@ func (s *Store) remove(ctx context.Context, kind, id string) error {
 	return nil
 }
 
-// listIDs returns the IDs of the jobs that have a key of a kind, oldest first. Keys without a valid job ID are
-// ignored.
+// listIDs returns the valid IDs of the jobs that have a key of a kind, oldest first.
 func (s *Store) listIDs(ctx context.Context, kind string) ([]string, error) {
 	keys, err := s.blobs.List(ctx, kind)
 	if err != nil {

@@ -138,8 +138,7 @@ func (s *Store) Receive(ctx context.Context) (*Submission, error) {
 	}
 }
 
-// judge returns the reason why a message must be moved to the poison list, or an empty reason if
-// the message is a valid submission.
+// judge returns why a message must be moved to the poison list, or "" for a valid submission.
 func (s *Store) judge(ctx context.Context, message Message) (submission *Submission, reason string, err error) {
 	submission = &Submission{Deliveries: message.Deliveries(), message: message}
 	record, err := decodeSubmission(message.Body())

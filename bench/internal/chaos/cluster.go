@@ -74,8 +74,7 @@ type cluster struct {
 	busy  map[target]bool // targets that have an active fault
 }
 
-// target identifies the part of the cluster that a fault affects. A target consists of a scope and,
-// if the scope belongs to a node, the node's number.
+// target is the part of the cluster that a fault affects. The node is 0 unless the scope belongs to a node.
 type target struct {
 	scope scope
 	node  int
@@ -171,8 +170,7 @@ func (c *cluster) begin() (err error) {
 	})
 }
 
-// at returns the command-line flags that name NATS and storage. If connectionString is not empty,
-// at writes the connection string to a file called name.
+// at returns the flags that name NATS and storage. It writes a connection string to a file called name.
 func (c *cluster) at(nats, name, connectionString string) ([]string, error) {
 	flags := []string{"--nats", nats, "--cluster", clusterName, "--storage", string(c.on)}
 	if connectionString == "" {

@@ -59,8 +59,7 @@ func (b *history) violation(format string, args ...any) {
 	b.print("VIOLATION  %v", err)
 }
 
-// injectedFault records a fault on a target. The parameter target is empty if the fault does not
-// affect a node.
+// injectedFault records a fault on a target, which is empty if the fault does not affect a node.
 func (b *history) injectedFault(e event, target string, leader bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

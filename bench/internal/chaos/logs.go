@@ -15,8 +15,7 @@ const (
 	stored  = "Wrote a held partial to storage"
 )
 
-// checkLogs records a violation for each data race and each panic in the logs of processes. checkLogs
-// also counts the partials that workers moved to files or wrote to storage.
+// checkLogs records data races and panics in the logs as violations, and counts spilled and stored partials.
 func (c *cluster) checkLogs() {
 	files, err := filepath.Glob(filepath.Join(c.dir.logs, "*"))
 	if err != nil {

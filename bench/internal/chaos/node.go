@@ -214,9 +214,8 @@ func (m *node) runningLocked() *instance {
 	}
 }
 
-// terminate sends the signal s to the running process to end it, and returns the process without
-// waiting for its end. terminate returns nil if no process is running, or if s is SIGTERM and an
-// earlier call has already sent a signal.
+// terminate sends s to the running process without waiting for its end, and returns the process. It returns nil
+// if no process is running, or if s is SIGTERM and an earlier call has sent a signal.
 func (m *node) terminate(s syscall.Signal) *instance {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -230,8 +229,7 @@ func (m *node) terminate(s syscall.Signal) *instance {
 	return l
 }
 
-// awaitEnd waits until a process has ended after SIGTERM. awaitEnd kills the process after
-// endsWithin, or when m.abort is closed.
+// awaitEnd waits until a process has ended after SIGTERM, and kills it after endsWithin or if m.abort is closed.
 func (m *node) awaitEnd(l *instance) {
 	select {
 	case <-l.Done():
@@ -247,8 +245,7 @@ func (m *node) awaitEnd(l *instance) {
 	<-l.Done()
 }
 
-// shutdown ends the node's process with the signal s, waits until the process has ended, and
-// prevents further starts.
+// shutdown ends the node's process with s, waits for its end, and prevents further starts.
 func (m *node) shutdown(s syscall.Signal) {
 	m.mu.Lock()
 	m.closed = true

@@ -20,8 +20,7 @@ const minPlanned = 3
 // file, and at least one held partial written to storage.
 const spillsFrom = 5 * time.Minute
 
-// report prints the number of injections of each fault, and the outcomes of jobs. The parameter
-// duration is the time during which faults were injected.
+// report prints the injections of each fault during the given time, and the outcomes of jobs.
 func (c *cluster) report(duration time.Duration) {
 	b := c.history
 	b.mu.Lock()

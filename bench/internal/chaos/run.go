@@ -43,8 +43,7 @@ func (c *cluster) runWorkload(duration time.Duration) {
 	c.history.note("all clients are done")
 }
 
-// inject injects a fault, and ends the fault after the fault's duration. If another fault is active
-// on the target, inject injects nothing.
+// inject injects a fault for its duration, unless another fault is active on the target.
 func (c *cluster) inject(e event, f fault) {
 	c.history.plan(e)
 	m, leads := c.pickNode(e, f)
@@ -69,9 +68,8 @@ func (c *cluster) inject(e event, f fault) {
 	end()
 }
 
-// pickNode returns the node on which to inject a fault, and reports whether the leader runs on this
-// node. If the fault does not affect a node, or the node has left the cluster, the returned node is
-// nil.
+// pickNode returns the node of a fault, and reports whether the leader runs on it. The node is nil if the fault
+// affects no node, or if the node has left the cluster.
 func (c *cluster) pickNode(e event, f fault) (m *node, leads bool) {
 	if f.on == joining {
 		m, err := c.add(e.node)

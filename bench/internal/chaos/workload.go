@@ -110,8 +110,7 @@ func probeOp(name string, partitions int, faults ...string) op {
 	}
 }
 
-// vectorsOp returns an operation that adds up vectors of some megabytes each. The vectors are merged
-// in place, and their memory is reused.
+// vectorsOp adds up vectors of some megabytes each, which are merged in place in reused memory.
 func vectorsOp(megabytes, vectors int) op {
 	return op{
 		name: fmt.Sprintf("sums of vectors of %d MB", megabytes), job: "vectors", want: store.Completed, large: true,
@@ -126,8 +125,7 @@ func workloadOn(on Storage) []func(*rand.Rand) op {
 	return workload
 }
 
-// generator generates the endless sequence of a client's operations. Each cycle of the sequence
-// contains each kind of operation once, in random order.
+// generator generates operations without end: each kind once, in random order, and then again.
 type generator struct {
 	kinds []func(*rand.Rand) op
 	rng   *rand.Rand

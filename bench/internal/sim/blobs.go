@@ -123,8 +123,7 @@ func (st *storage) leftover() string {
 	return ""
 }
 
-// remainder returns the key of a blob that belongs to a removed job and should have been removed
-// with the job, or "" if storage contains no such blob.
+// remainder returns the key of a blob that should have been removed with a job, or "" if there is none.
 func (st *storage) remainder(id string) string {
 	for _, key := range st.keys("") {
 		if strings.Contains(key, id) && !st.origins[key].orphaned(key) && !st.cancelledAgain(key, id) {

@@ -11,8 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// call is a running call of a job's Plan, Merge or Finish. The type call replaces the calls of
-// package worker/executor in the simulation.
+// call is a running call of Plan, Merge or Finish, in place of the calls of package worker/executor.
 type call struct {
 	worker *worker
 	call   *session.HeldCall
@@ -75,8 +74,7 @@ func (c *call) make() (item wire.Item, err error) {
 	return c.store(item)
 }
 
-// hang simulates a call that does not return. After callLimit, hang tells the session that the call
-// has failed; the call ends much later.
+// hang lets a call fail after callLimit, and end much later.
 func (c *call) hang() {
 	w := c.worker
 	p := w.process
@@ -132,9 +130,8 @@ func (c *call) operands() (list [][]byte, err error) {
 	return list, nil
 }
 
-// store writes the data of an item to storage if the data are too large for a report, and returns
-// the item with the blob's name instead of the data. If the worker may hold partials, store keeps a
-// large partial in the worker's memory instead.
+// store writes data that are too large for a report to storage, and names the blob in the item. A worker that
+// may hold partials keeps a large partial in memory instead.
 func (c *call) store(item wire.Item) (wire.Item, error) {
 	switch {
 	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline && c.worker.session.MayHold(0):

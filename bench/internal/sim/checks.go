@@ -58,8 +58,7 @@ type observedTerm struct {
 	assigns bool          // true if the leader has assigned work, so that its recovery is over
 }
 
-// keptItems contains the items of a job that a worker's slots and calls have delivered to the
-// worker's session. The first item has number 1.
+// keptItems contains the items of a job that a worker has delivered to its session. The first has number 1.
 type keptItems struct {
 	items   []keptItem
 	durable uint64

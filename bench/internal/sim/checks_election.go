@@ -6,8 +6,7 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// acquired is called when storage grants or renews the lease. acquired checks that each new holder
-// gets the epoch that follows the last holder's epoch.
+// acquired is called when storage grants or renews the lease. Each new holder must get the next epoch.
 func (c *checks) acquired(r election.Record, expires time.Duration) {
 	t := c.terms[r.Epoch]
 	if t == nil {
@@ -46,8 +45,7 @@ func (c *checks) leads(p *process, epoch uint64) {
 	t.leads, t.since = p, c.sim.now
 }
 
-// acts is called when a process acts as the leader. acts checks that the process's lease has not
-// expired.
+// acts is called when a process acts as the leader. Its lease must not have expired.
 func (c *checks) acts(p *process, epoch uint64) {
 	t := c.terms[epoch]
 	if !t.changed && c.sim.now > t.expires {

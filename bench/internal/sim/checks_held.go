@@ -40,8 +40,7 @@ type observedFetch struct {
 	ignored  int // number of receipts to the holder, after the first failed fetch, without an order to store the operand
 }
 
-// replied is called when a leader replies to a worker's report. replied checks the leader's orders
-// about held partials.
+// replied is called when a leader replies to a report. It checks the orders about held partials.
 func (c *checks) replied(leader *leadership, worker *process, r wire.Report, receipt wire.Receipt) {
 	if leader.process.storage != c.sim.storage || receipt.Refused != "" {
 		return
@@ -140,8 +139,7 @@ func (j *job) mayEndEarly(c *checks) bool {
 	return j.cancelAt >= 0 || j.rogue.function != wire.Map || c.mayFail(j) || c.manifests[j.spec.ID].State.Final()
 }
 
-// exposed returns how many partitions of a held node only its holder has had in memory. Partials that
-// were written to storage do not count.
+// exposed returns how many partitions of a held node only its holder has had, without those in storage.
 func (c *checks) exposed(holder *process, n nodeOf) (partitions uint64) {
 	tree := c.sim.jobs[n.job].tree
 	for span := tree.Span(n.node); !span.Empty(); span.Lo++ {
@@ -156,9 +154,8 @@ func (c *checks) exposed(holder *process, n nodeOf) (partitions uint64) {
 	return partitions
 }
 
-// assignsFetches records the operands that a call's worker must fetch from their holders. assignsFetches
-// checks that a leader does not repeat a fetch that has failed twice without ordering the holder to
-// store the operand.
+// assignsFetches records the operands that a worker must fetch. A leader must not repeat a fetch that has failed
+// twice without ordering the holder to store the operand.
 func (c *checks) assignsFetches(epoch uint64, to *process, a wire.Assignment) {
 	for _, o := range a.Call.Operands {
 		if o.Holder == "" || o.Holder == to.name {

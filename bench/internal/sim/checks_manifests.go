@@ -12,9 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// written is called when a blob is stored. If the blob is a manifest, written checks that the
-// manifest's epoch is not lower than the epoch of the job's last manifest, that durable partitions
-// stay durable, and that a job that has ended does not change.
+// written is called when a blob is stored. A manifest must not lower its job's epoch, lose durable partitions,
+// or change a job that has ended.
 func (c *checks) written(by, key string) {
 	id, isManifest := strings.CutPrefix(key, "manifest/")
 	if !isManifest {
@@ -74,9 +73,8 @@ func (c *checks) keepsPartitionTime(by string, j *job, old, m store.Manifest) {
 	}
 }
 
-// read is called when a process has read a blob. read checks that the read has returned the last
-// write that had returned when the read began, or a later write. The parameter writes is the number
-// of writes of this blob that had returned when the read began.
+// read is called when a process has read a blob. It must have got the last of the writes that had returned when
+// the read began, or a later write. The parameter writes is the number of the former.
 func (c *checks) read(p *process, st *storage, key string, version store.Version, writes int) {
 	history := st.history[key]
 	if writes > 0 && !slices.Contains(history[writes-1:], version) {
@@ -84,8 +82,7 @@ func (c *checks) read(p *process, st *storage, key string, version store.Version
 	}
 }
 
-// sound checks that a manifest's nodes are disjoint and in order, and that each node's partial has
-// the bytes that a single process would compute.
+// sound checks that a manifest's nodes are disjoint, in order, and have the bytes of a single process.
 func (c *checks) sound(by string, j *job, m store.Manifest) {
 	var at uint64
 	for _, n := range m.Nodes {

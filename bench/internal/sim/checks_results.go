@@ -8,9 +8,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// mayBeBlamed reports whether the leader may skip a partition or fail its job because of the
-// partition. The leader may do so if the scenario makes the partition fail or kill its process. The
-// leader may also do so if many workers died while the partition was assigned to them.
+// mayBeBlamed reports whether the leader may skip a partition or fail the job for it: the scenario makes the
+// partition fail or kill its process, or many workers died while it was assigned to them.
 func (c *checks) mayBeBlamed(j *job, partition uint64) bool {
 	return partition == j.broken || partition == j.permanent || partition == j.sours || partition == j.killer ||
 		c.deaths[partitionOf{j.spec.ID, partition}] >= min(j.spec.MaxAttempts, 3)
@@ -26,9 +25,8 @@ func (c *checks) mayFail(j *job) bool {
 	return false
 }
 
-// callMayFail reports whether the leader may end a job as failed because of a call. The leader may
-// end the job if the function that the error names misbehaves in this scenario, or if workers died
-// while a call of this function was assigned to them.
+// callMayFail reports whether the leader may fail a job because of a call: the function that the error names
+// misbehaves, or workers died while a call of it was assigned to them.
 func (c *checks) callMayFail(j *job, reason string) bool {
 	for _, f := range []wire.Function{wire.Plan, wire.Merge, wire.Finish} {
 		if strings.HasPrefix(reason, f.String()+" ") {
@@ -38,16 +36,14 @@ func (c *checks) callMayFail(j *job, reason string) bool {
 	return false
 }
 
-// announced is called when a leader announces that a job has ended. announced checks that storage
-// contains the end.
+// announced is called when a leader announces that a job has ended. Storage must contain the end.
 func (c *checks) announced(by *process, id string) {
 	if by.storage == c.sim.storage && !c.sim.jobs[id].removing && !c.manifests[id].State.Final() {
 		c.sim.fail("%s announced the end of job %s, which is not in storage", by.name, id)
 	}
 }
 
-// ended is called at the end of the simulation. ended checks that every submitted job has ended as
-// expected.
+// ended is called at the end of the simulation. Every submitted job must have ended as expected.
 func (c *checks) ended() {
 	for _, j := range c.sim.list {
 		if !j.removing {

@@ -64,8 +64,7 @@ func (c *checks) answered(p *process, r wire.Receipt) {
 // leaveTimeout is the time within which a worker must leave after its drain timeout.
 const leaveTimeout = time.Second
 
-// drains is called when a worker is told to stop. drains checks after the drain timeout and
-// leaveTimeout that the worker has left.
+// drains is called when a worker is told to stop. It must leave within the drain timeout and leaveTimeout.
 func (c *checks) drains(p *process) {
 	seen := c.conversation(p)
 	seen.drains, seen.drainedAt = true, p.clock()
@@ -77,9 +76,8 @@ func (c *checks) drains(p *process) {
 	})
 }
 
-// leaves is called when a worker leaves. leaves checks that no slot is running partitions, and that
-// all items of the worker are durable. After the drain timeout a worker may leave although some of
-// its items are not durable.
+// leaves is called when a worker leaves. No slot may run partitions, and all items must be durable, except after
+// the drain timeout.
 func (c *checks) leaves(p *process, leave session.Leave) {
 	for _, s := range p.worker.slots {
 		// A slot may still wait for storage when the worker leaves after its drain timeout.

@@ -7,8 +7,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// received is called when a worker receives a receipt. received checks that for each item that the
-// receipt calls durable, a stored manifest contains the item.
+// received is called when a worker receives a receipt. Items that it calls durable must be in a manifest.
 func (c *checks) received(p *process, r wire.Receipt) {
 	if len(r.Cuts) > 0 {
 		c.sim.cover("seen: span cut short")
@@ -62,9 +61,8 @@ func (c *checks) delivered(p *process, j *job, items []wire.Item) {
 	}
 }
 
-// computes is called when a worker begins to compute partitions. In calm scenarios, computes checks
-// that none of the partitions was finished by a living worker before the current leader's term. A
-// living worker reports its finished partitions to a new leader, which must not assign them again.
+// computes is called when a worker begins to compute partitions. In calm scenarios no living worker may have
+// finished one of them before the leader's term, because it reports them to the new leader.
 func (c *checks) computes(p *process, j *job, span jobs.Span) {
 	if !c.sim.scenario.calm {
 		return
@@ -86,8 +84,7 @@ func (c *checks) computes(p *process, j *job, span jobs.Span) {
 	}
 }
 
-// replies is called when a leader replies to a worker's report. replies checks that a leader that
-// uses another storage than the worker refuses the report.
+// replies is called when a leader replies to a report. It must refuse a worker that uses another storage.
 func (c *checks) replies(leader, worker *process, r wire.Receipt) {
 	if leader.storage == worker.storage {
 		return
@@ -98,9 +95,8 @@ func (c *checks) replies(leader, worker *process, r wire.Receipt) {
 	}
 }
 
-// assigns is called when a leader replies to a worker's report. assigns records the spans and calls
-// that the receipt assigns to the worker, and checks that the auditors of a job are other workers
-// that know it.
+// assigns is called when a leader replies to a report. It records the assigned spans and calls, and checks that
+// auditors are other workers that know the job.
 func (c *checks) assigns(worker *process, r wire.Receipt) {
 	for _, j := range r.Jobs {
 		for _, id := range j.Auditors {
@@ -122,9 +118,8 @@ func (c *checks) assigns(worker *process, r wire.Receipt) {
 	}
 }
 
-// died is called when a process dies. died counts the death for each partition and each call that
-// was assigned to the process, because a leader may suspect that a partition or a call killed the
-// process.
+// died is called when a process dies. It counts the death for each partition and call that was assigned to the
+// process, because a leader may suspect them.
 func (c *checks) died(p *process) {
 	for _, a := range c.assigned[p] {
 		if a.function != wire.Map {

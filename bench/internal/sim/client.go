@@ -51,8 +51,7 @@ func (s *Sim) remove(client *process, j *job) {
 	}, nil)
 }
 
-// storeAgain simulates a write of the client that storage executes late. The blob is stored unless
-// a blob with the same key exists.
+// storeAgain stores a blob that is absent, like a late write of the client.
 func (s *Sim) storeAgain(client *process, key string, value []byte) {
 	if version, err := s.storage.blobs.Put(context.Background(), key, value, store.IfAbsent); err == nil {
 		s.storage.history[key] = append(s.storage.history[key], version)

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// coroutine runs code of a process, for example code that waits for storage, for a reply or for
-// time to pass. Only one coroutine runs at a time, so the seed alone decides the order in which
-// coroutines run.
+// coroutine runs code of a process that waits for storage, replies or time. Only one coroutine runs at a time,
+// so the seed alone decides their order.
 type coroutine struct {
 	process *process
 	next    func() (struct{}, bool)
@@ -21,8 +20,7 @@ type coroutine struct {
 // crashed.
 var errCrashed = errors.New("the process has crashed")
 
-// spawn runs a function in a coroutine, and returns when the function waits for the first time. When the
-// function has returned, the coroutine calls the function then, unless the process has crashed.
+// spawn runs do in a coroutine until do first waits. After do, it calls then unless the process has crashed.
 func (p *process) spawn(do, then func()) {
 	c := &coroutine{process: p, then: then}
 	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -54,8 +52,7 @@ func (c *coroutine) resume() {
 	}
 }
 
-// await calls the function begin with a function done, and blocks the running coroutine until done
-// is called. Calls of done after the first one are ignored.
+// await calls begin and blocks the running coroutine until done is called. Further calls of done are ignored.
 func (s *Sim) await(begin func(done func())) {
 	c := s.running
 	p, life := c.process, c.process.life

@@ -13,8 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// elector runs the real election machine of a process, and carries out the machine's actions on the
-// simulated network and storage.
+// elector runs the real election machine of a process on the simulated network and storage.
 type elector struct {
 	process *process
 	machine *machine.Machine
@@ -123,8 +122,7 @@ func (e *elector) perform(a machine.Action) {
 	}
 }
 
-// call sends a request about the lease to storage, and passes the answer to the machine as the
-// answer to question q.
+// call sends a request about the lease to storage. The result is the machine's answer to question q.
 func (e *elector) call(q machine.Question, effect func() error, record func() election.Record) {
 	p := e.process
 	var result error
@@ -169,9 +167,8 @@ func (e *elector) offer(a machine.Offer) {
 	}, func() { answer(election.ErrNoResponders) })
 }
 
-// onceWithin returns a function that passes the answer to question q to the machine, and ignores
-// further calls. If the returned function is not called within the time limit of q, the machine
-// gets a timeout as the answer.
+// onceWithin returns a function that passes the first answer to question q to the machine. Without an answer
+// within the limit of q, the machine gets a timeout.
 func (e *elector) onceWithin(q machine.Question) (answer func(error)) {
 	answered := false
 	answer = func(err error) {
@@ -199,8 +196,7 @@ func (p *process) leads() uint64 {
 	return p.elector.term.epoch
 }
 
-// deposed reports whether a process has a term that is over but has not ended. Calls of such a term
-// may still be in flight.
+// deposed reports whether a process has a term that is over, but whose calls may still be in flight.
 func (p *process) deposed() bool {
 	return p.elector != nil && p.elector.term != nil && p.elector.term.over
 }

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// eventQueue is the simulation's clock and its list of future events. Events that are due at the
-// same time run in the order in which they were added.
+// eventQueue is the clock and the future events. Events at the same time run in the order of their addition.
 type eventQueue struct {
 	now    time.Duration // time since the simulation began
 	added  uint64
@@ -24,8 +23,7 @@ func (q *eventQueue) after(d time.Duration, do func()) {
 	heap.Push(&q.events, event{q.now + max(0, d), q.added, do})
 }
 
-// runNext runs the next event, and returns true. If no event is due at or before the time until,
-// runNext returns false.
+// runNext runs the next event, or returns false if none is due until the given time.
 func (q *eventQueue) runNext(until time.Duration) bool {
 	if len(q.events) == 0 || q.events[0].at > until {
 		return false

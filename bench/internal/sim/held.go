@@ -12,8 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// holdings contains the large partials that a worker holds instead of storing them, by job ID and
-// node. The type replaces the holdings of package worker/executor.
+// holdings contains the large partials that a worker holds, by job ID and node, as in package worker/executor.
 type holdings map[string]map[jobs.Node]heldPartial
 
 type heldPartial struct {
@@ -27,9 +26,8 @@ type heldNode struct {
 	data []byte
 }
 
-// holds adds a partial to the worker's held partials. If merged is true, a call of Merge returned
-// the partial; otherwise a slot computed it. If lacks is true, skipped partitions are missing from
-// the partial.
+// holds adds a partial, which Merge returned if merged is true, and a slot otherwise. If lacks is true, skipped
+// partitions are missing from the partial.
 func (w *worker) holds(job string, n jobs.Node, data []byte, merged, lacks bool) {
 	w.process.sim.checks.has(w.process, job, n, merged, false)
 	if w.holdings[job] == nil {
@@ -55,8 +53,7 @@ func (w *worker) storeNode(held wire.HeldNode) {
 	w.writeNode(held, func() {})
 }
 
-// writeNode writes a held partial to storage, tells the session whether the write succeeded, and
-// calls the function then.
+// writeNode writes a held partial to storage, tells the session the outcome, and calls then.
 func (w *worker) writeNode(held wire.HeldNode, then func()) {
 	p, job, n := w.process, held.Job, held.Node
 	data := w.holdings[job][n].data
@@ -77,8 +74,7 @@ func (w *worker) writeNode(held wire.HeldNode, then func()) {
 	})
 }
 
-// fillsFolder simulates that the worker's memory is short and that its spill folder is full for a
-// while.
+// fillsFolder makes memory short and the spill folder full for a while.
 func (w *worker) fillsFolder() {
 	w.stuck = true
 	w.session.Pause(true)
@@ -120,9 +116,8 @@ func (w *worker) freeMemory() {
 	w.called()
 }
 
-// loses makes the worker lose one of its held partials. If onlyDurable is true, the worker loses a
-// durable partial, as if it needed the partial's memory. If onlyDurable is false, the worker loses
-// any partial, as if the partial's file could not be read.
+// loses makes the worker lose a partial: a durable one, as if its memory were needed, or any one, as if its file
+// could not be read.
 func (w *worker) loses(onlyDurable bool) {
 	for _, j := range w.process.sim.list {
 		id := j.spec.ID
@@ -166,8 +161,7 @@ var (
 	fetchWithin = 2 * time.Second
 )
 
-// fetch returns the bytes of an operand that this worker or another worker holds. fetch must be
-// called in a coroutine, because it waits for the other worker's reply.
+// fetch returns an operand that a worker holds. It runs in a coroutine, because it waits for the worker's reply.
 func (c *call) fetch(o wire.Partial) (data []byte, err error) {
 	w := c.worker
 	p, id := w.process, c.job.spec.ID
@@ -212,8 +206,7 @@ func (c *call) fetch(o wire.Partial) (data []byte, err error) {
 	return data, err
 }
 
-// fetchError is the error of a call that could not fetch an operand. fetchError contains the name
-// of the worker that holds the operand.
+// fetchError is the error of a call that could not fetch an operand from its holder.
 type fetchError struct {
 	holder string
 	err    error
@@ -234,9 +227,8 @@ func (c *checks) holdsOn(p *process) {
 	}
 }
 
-// operandSize is called when a call has read an operand from storage. operandSize checks that the
-// leader has told the call's worker the size of the operand, because the worker reserves memory
-// before it reads the operand.
+// operandSize is called when a call has read an operand. The leader must have told its size, because the worker
+// reserves memory before it reads the operand.
 func (c *checks) operandSize(p *process, j *job, operand wire.Partial, size int) {
 	c.sim.cover("seen: operand read from storage")
 	if operand.Size != uint64(size) {
@@ -285,9 +277,8 @@ func (c *checks) drops(p *process, job string, n jobs.Node) {
 	}
 }
 
-// computesHeld is called when the process p computes the partitions of a span. computesHeld fails
-// the simulation if other has held a partial of one of these partitions since before the leader's
-// term began.
+// computesHeld is called when p computes a span. The other process must not have held a partial of these
+// partitions since before the leader's term.
 func (c *checks) computesHeld(p, other *process, j *job, span jobs.Span, since time.Duration) {
 	for _, n := range other.worker.nodes(j.spec.ID) {
 		if covers := j.tree.Span(n); other.worker.holdings[j.spec.ID][n].since < since && covers.Lo < span.Hi && span.Lo < covers.Hi {

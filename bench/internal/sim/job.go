@@ -17,8 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// job is one simulated job. The fields of job contain the behaviour of the job's code and the job's
-// history.
+// job is one simulated job: the behaviour of its code, and its history.
 type job struct {
 	sim   *Sim
 	index uint64 // index of the job in Sim.list
@@ -68,8 +67,7 @@ type params struct {
 	Job string `json:"job"`
 }
 
-// leaf is a job's partial for one or more partitions. The field Runs lists the partitions in the
-// order of their merges. The floating-point number Sum depends on the order of the merges.
+// leaf is a partial. Runs lists its partitions in the order of their merges, on which the float Sum depends.
 type leaf struct {
 	Job  uint64      // index of the job in Sim.list
 	Runs [][2]uint64 // ranges of adjacent partitions: the first partition, and the last partition plus one
@@ -77,9 +75,8 @@ type leaf struct {
 	Pad  []byte
 }
 
-// leafCodec encodes a leaf as the job's index, the number of runs, the two bounds of each run, the sum and the
-// padding. In the encoding, each number takes 8 bytes. The codec is written by hand because a general codec
-// would slow the simulation down.
+// leafCodec encodes numbers in 8 bytes each: the job, the number of runs, their bounds, the sum; then the
+// padding. It is written by hand because a general codec would slow the simulation down.
 type leafCodec struct{}
 
 func (leafCodec) Encode(l leaf) ([]byte, error) {
@@ -212,8 +209,7 @@ func (j *job) leaf(partition uint64) leaf {
 	return l
 }
 
-// cost returns how long the partitions of a span take, and whether one of the partitions kills the
-// process.
+// cost returns how long a span takes, and whether one of its partitions kills the process.
 func (j *job) cost(span jobs.Span) (takes time.Duration, kills bool) {
 	for p := span.Lo; p < span.Hi; p++ {
 		takes += j.sim.rng.between(j.each/2, j.each*3/2)
@@ -230,8 +226,7 @@ func (j *job) cost(span jobs.Span) (takes time.Duration, kills bool) {
 	return takes, kills
 }
 
-// reference returns the result that a single process computes from all partitions that are not
-// skipped.
+// reference returns the result that a single process computes without the skipped partitions.
 func (j *job) reference(skipped []uint64) (data []byte, digest string, err error) {
 	root, err := j.referenceNode(j.tree.Root(), skipped)
 	if err != nil {
@@ -242,8 +237,7 @@ func (j *job) reference(skipped []uint64) (data []byte, digest string, err error
 	return data, hex.EncodeToString(sum[:]), err
 }
 
-// referenceNode returns the partial that a single process computes for a node without the skipped
-// partitions, or nil if all partitions of the node are skipped.
+// referenceNode returns the partial of a node without the skipped partitions, or nil if none is left.
 func (j *job) referenceNode(n jobs.Node, skipped []uint64) ([]byte, error) {
 	n = j.tree.Lift(n)
 	span := j.tree.Span(n)
@@ -282,8 +276,7 @@ func (j *job) makeReference(n jobs.Node, span jobs.Span, skipped []uint64) ([]by
 	return j.sim.versions[0].Merge(context.Background(), nil, l, r)
 }
 
-// countsEachOnce returns an error unless a result contains every partition exactly once, except for
-// the skipped partitions, which the result must not contain.
+// countsEachOnce checks that a result has every partition once, and none of the skipped ones.
 func (j *job) countsEachOnce(data []byte, skipped []uint64) error {
 	var r result
 	if err := json.Unmarshal(data, &r); err != nil {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// leaseContext is the context of a leadership. The context ends when the process's clock reaches the time
-// until. Each renewal of the lease extends the context.
+// leaseContext is the context of a leadership. It ends at the time until, which each renewal extends.
 type leaseContext struct {
 	context.Context
 	cancel context.CancelCauseFunc

@@ -47,8 +47,7 @@ var faultKinds = []fault{
 	{"beacon of an epoch that no leader has", false, (*Sim).highBeacon},
 }
 
-// nemesis causes a fault at random and schedules the next fault. After the scenario's time for
-// faults, nemesis ends all faults.
+// nemesis causes a fault and schedules the next one, or ends all faults when the scenario's time is over.
 func (s *Sim) nemesis() {
 	if s.now >= s.scenario.faultsUntil {
 		s.heal()
@@ -91,8 +90,7 @@ func (s *Sim) complete() bool {
 	return slices.ContainsFunc(s.workers(), func(p *process) bool { return len(p.knows) == len(s.versions) })
 }
 
-// workers lists the worker processes that are alive, are not draining, and use the storage that
-// most processes use.
+// workers lists the workers that are alive, do not drain, and use the storage of most processes.
 func (s *Sim) workers() []*process {
 	var list []*process
 	for _, p := range s.processes {
@@ -137,8 +135,7 @@ func (s *Sim) anyLeader() *process {
 	return leaders[s.rng.IntN(len(leaders))]
 }
 
-// faultDuration returns at random how long a fault lasts. Most faults are short, and some last
-// longer than the lease.
+// faultDuration returns mostly short times, and some that are longer than the lease.
 func (s *Sim) faultDuration() time.Duration {
 	return s.rng.logBetween(50*time.Millisecond, 2*s.scenario.lease)
 }
@@ -188,8 +185,7 @@ func (s *Sim) stall(p *process) {
 	})
 }
 
-// partition makes the network link between two processes fail for a while, in one direction or in
-// both.
+// partition makes the link between two processes fail for a while, in one direction or in both.
 func (s *Sim) partition(both bool, how linkFault) {
 	a, b := s.anyLeader(), s.anyWorker()
 	if s.rng.chance(0.5) {
@@ -250,8 +246,7 @@ func (s *Sim) cutFromStorage(p *process) {
 	s.after(s.faultDuration(), func() { p.cutFromStorage = false })
 }
 
-// natsOutage ends every NATS connection for a while. After the outage the processes reconnect at
-// different times.
+// natsOutage ends all NATS connections for a while. The processes reconnect at different times.
 func (s *Sim) natsOutage() {
 	s.network.up = false
 	for _, p := range s.processes {
@@ -301,9 +296,8 @@ func (s *Sim) reconnect(p *process) {
 	}
 }
 
-// joinOther starts a process that uses another storage than the rest of the cluster. The process
-// leads on that storage until the simulation ends. The process's epoch is unrelated to the epochs
-// of the cluster's leaders, and may be equal to one of them.
+// joinOther starts a process that uses another storage, on which it leads until the end. Its epoch may be equal
+// to that of one of the cluster's leaders.
 func (s *Sim) joinOther() {
 	for range s.rng.intBetween(0, 3) {
 		held, err := s.other.lease.acquire(election.Claim{Holder: "gone", LeaseID: "gone"})

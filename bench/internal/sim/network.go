@@ -6,8 +6,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// network carries messages between processes as NATS does: a message without a subscriber is lost,
-// and a request without a subscriber fails at once.
+// network carries messages as NATS does: without a subscriber a message is lost, and a request fails at once.
 type network struct {
 	sim    *Sim
 	up     bool
@@ -22,8 +21,7 @@ const (
 	noRoute                       // the NATS servers of the two processes are disconnected, so NATS sees no subscriber
 )
 
-// setFault sets the fault of the link from one process to another. The fault 0 means that the link
-// works.
+// setFault sets the fault of the link from one process to another. The fault 0 means that the link works.
 func (n *network) setFault(from, to *process, f linkFault) {
 	if f == 0 {
 		delete(n.faults, [2]*process{from, to})
@@ -85,9 +83,8 @@ func (n *network) broadcast(from *process, deliver func(to *process)) {
 	}
 }
 
-// request carries a request to the processes for which subscribes returns true. For each subscribed
-// process it calls deliver with a function that sends a reply. If NATS knows no subscriber, request
-// calls noResponders.
+// request carries a request to the subscribed processes, and calls deliver with a function that replies. If NATS
+// knows no subscriber, it calls noResponders.
 func (n *network) request(from *process, subscribes func(*process) bool, deliver func(to *process, reply func(func())), noResponders func()) {
 	if !n.connected(from) {
 		return

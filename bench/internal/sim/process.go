@@ -95,8 +95,7 @@ func (p *process) timer(d time.Duration, do func()) {
 	p.sim.after(d, func() { p.run(life, do) })
 }
 
-// run runs an event of a process at once, if the process is alive and not stalled. If the process is stalled,
-// the event runs at the end of the stall. If the process has ended, the event does not run.
+// run runs an event of a living process, after the stall if the process is stalled.
 func (p *process) run(life uint64, do func()) {
 	switch {
 	case !p.alive || p.life != life:
@@ -124,8 +123,7 @@ func (p *process) end() {
 	p.stalled = false
 }
 
-// resume ends the stall of a process and runs the events that waited for the end of the stall, in
-// order.
+// resume ends a stall and runs the events that waited for its end, in order.
 func (p *process) resume() {
 	if !p.stalled {
 		return
@@ -138,8 +136,7 @@ func (p *process) resume() {
 	}
 }
 
-// terminate tells the process to stop, as SIGTERM does. The process drains and then leaves the
-// election.
+// terminate tells the process to drain and leave, as SIGTERM does.
 func (p *process) terminate() {
 	life := p.life
 	p.run(life, func() { p.worker.drain() })

@@ -53,8 +53,7 @@ func (q *queue) Receive(ctx context.Context) (store.Message, error) {
 	}
 }
 
-// take delivers the first visible message of the queue to a process and hides the message from
-// other receivers for a while. take returns nil if no message is visible.
+// take delivers and hides the first visible message, or returns nil if there is none.
 func (st *storage) take(p *process) *delivery {
 	s := st.sim
 	for _, m := range st.messages {

@@ -17,8 +17,7 @@ func (r rng) between(lo, hi time.Duration) time.Duration {
 	return lo + time.Duration(r.Float64()*float64(hi-lo))
 }
 
-// logBetween returns a duration in [lo, hi) whose logarithm is uniform, so all orders of magnitude
-// are equally likely.
+// logBetween returns a duration in [lo, hi) with equally likely orders of magnitude.
 func (r rng) logBetween(lo, hi time.Duration) time.Duration {
 	return time.Duration(float64(lo) * math.Pow(float64(hi)/float64(lo), r.Float64()))
 }

@@ -59,8 +59,7 @@ func (j *job) mustFail(m store.Manifest) bool {
 	return r.left > always/2
 }
 
-// misbehaves is called when a function of the job runs. misbehaves returns the function's misdeed
-// for this call.
+// misbehaves is called when a function of the job runs, and returns its misdeed.
 func (j *job) misbehaves(function wire.Function) misdeed {
 	r := &j.rogue
 	if r.function != function || r.left == 0 {
@@ -79,8 +78,7 @@ func (j *job) misbehaves(function wire.Function) misdeed {
 	return r.how
 }
 
-// merges runs the merges of a simulated process. If the merge of a job's root misbehaves, merges
-// returns the misdeed.
+// merges runs merges, and returns the misdeed of the merge of a job's root.
 func (s *Sim) merges(do func()) misdeed {
 	s.merging, s.misdeed = true, behaves
 	do()

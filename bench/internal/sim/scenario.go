@@ -7,8 +7,7 @@ import (
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 )
 
-// scenario contains the properties of a simulation that are drawn from the seed before the
-// simulation begins.
+// scenario is drawn from the seed before the simulation begins.
 type scenario struct {
 	calm         bool // true if the only faults are processes that die, stop and join
 	processes    int
@@ -31,8 +30,7 @@ type scenario struct {
 	maxActive int
 }
 
-// faultRates contains the probabilities of failures of a message, of a call to storage, and of an
-// attempt to open a job.
+// faultRates contains the probabilities that a message, a storage call or the opening of a job fails.
 type faultRates struct {
 	loss, duplicates, slowMessages, fetches   float64
 	storageRefuses, storageLoses, storageSlow float64

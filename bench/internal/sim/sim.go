@@ -135,8 +135,7 @@ func (s *Sim) describe() {
 	}
 }
 
-// over reports whether every job has ended and all blobs and messages that had to be removed are
-// gone. If everything is over, the method over also checks the results.
+// over reports whether everything has ended and is cleaned up, and then checks the results.
 func (s *Sim) over() bool {
 	if !s.healed || s.unended() != "" {
 		return false
@@ -145,8 +144,7 @@ func (s *Sim) over() bool {
 	return true
 }
 
-// unended describes the first job that has not ended, or the first blob or message that has yet to
-// be removed from storage. unended returns "" if all jobs have ended and storage is clean.
+// unended describes the first job that has not ended, or what is yet to be removed, or returns "".
 func (s *Sim) unended() string {
 	for _, j := range s.list {
 		if state := s.checks.manifests[j.spec.ID].State; !state.Final() {

@@ -9,8 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// slot runs one span at a time. The type replaces the slots of package worker/executor in the
-// simulation.
+// slot runs one span at a time, in place of the slots of package worker/executor.
 type slot struct {
 	worker *worker
 	span   *session.HeldSpan
@@ -29,8 +28,7 @@ type slot struct {
 // cancelWithin is the maximum time from the cancellation of partitions until they stop.
 const cancelWithin = 50 * time.Millisecond
 
-// take requests the next span from the session. If the session has a span for the slot, take begins
-// to run it.
+// take begins to run the session's next span, if there is one.
 func (s *slot) take() {
 	w := s.worker
 	s.span = w.session.Take()
@@ -72,8 +70,7 @@ func (s *slot) goOn() {
 	})
 }
 
-// ran is called when the simulated duration of a claim's partitions has passed. ran computes the partitions,
-// and then delivers their results or begins the next claim.
+// ran computes partitions whose simulated time has passed. It delivers results or begins the next claim.
 func (s *slot) ran(claim jobs.Span) {
 	var err error
 	p := s.worker.process
@@ -107,9 +104,8 @@ func (s *slot) cancel() {
 	})
 }
 
-// deliver passes the results of the partitions before hi to the session. If the next partition
-// failed, deliver adds the failure. If a partial is too large for a report, deliver first writes it
-// to storage, or the worker holds it.
+// deliver passes the results before hi, and the failure of the next partition, to the session. Partials that are
+// too large for a report are held, or written to storage first.
 func (s *slot) deliver(hi uint64, failed error, then func()) {
 	p := s.worker.process
 	if s.clean {
@@ -175,8 +171,7 @@ func (s *slot) enter(hi uint64, failed error, items []wire.Item, held []heldNode
 	}
 }
 
-// store writes to storage the partials of items that are too large for a report. store stops early
-// if the job has ended.
+// store writes the large partials of items to storage, until the job ends.
 func (s *slot) store(partials []jobs.Partial, items []wire.Item, then func()) {
 	w := s.worker
 	p := w.process

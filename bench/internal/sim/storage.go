@@ -11,8 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 )
 
-// storage is a cluster's storage, which consists of the blobs, the submission queue and the lease.
-// Calls by processes may be delayed or lost.
+// storage is a cluster's blobs, queue and lease. Calls by processes may be delayed or lost.
 type storage struct {
 	sim      *Sim
 	identity string
@@ -26,8 +25,7 @@ type storage struct {
 	late     bool // true if the caller of the current call has died or has stopped waiting
 }
 
-// newStorage returns a storage whose identity consists of a pair of digits that is repeated 16
-// times.
+// newStorage returns a storage whose identity is a pair of digits, repeated 16 times.
 func newStorage(s *Sim, digits string) *storage {
 	blobs := memory.NewBlobs()
 	identity := strings.Repeat(digits, 16)
@@ -94,8 +92,7 @@ func (st *storage) delay() time.Duration {
 	return d
 }
 
-// call makes a call to the process's storage, and blocks the running coroutine until the storage
-// has replied or callTimeout has passed.
+// call blocks the running coroutine until the process's storage has replied, or for callTimeout.
 func (p *process) call(ctx context.Context, effect func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -13,8 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// leadership runs the real term of a leader. The term's tasks wait for simulated storage, and the
-// term's messages travel over the simulated network.
+// leadership runs the real term of a leader on the simulated storage and network.
 type leadership struct {
 	elector    *elector
 	process    *process
@@ -67,8 +66,7 @@ func (t *leadership) tick() {
 	})
 }
 
-// turn runs the function do as one iteration of the leader's loop, which handles one event at a
-// time.
+// turn runs do as one iteration of the leader's loop.
 func (t *leadership) turn(do func()) {
 	if t.over {
 		return
@@ -100,8 +98,7 @@ func (t *leadership) check() {
 	}
 }
 
-// end ends the term. When the last task of the term has returned, the election machine learns that
-// the leadership has ended.
+// end ends the term. The election machine learns of the end when the last task has returned.
 func (t *leadership) end(outcome machine.Returned) {
 	t.over, t.outcome = true, outcome
 	t.finish()
@@ -238,8 +235,7 @@ func (t *leadership) Probe(_ context.Context, worker, _ string) term.Sign {
 	return sign
 }
 
-// pause blocks the running coroutine for the time d. pause returns early if the process's term
-// ends.
+// pause blocks the running coroutine for d, or until the process's term ends.
 func (p *process) pause(ctx context.Context, d time.Duration) {
 	if ctx.Err() != nil {
 		return

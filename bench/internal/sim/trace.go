@@ -24,8 +24,7 @@ func (t *trace) printf(p *process, format string, args ...any) {
 	fmt.Fprintf(t.out, "%9.3fs %-4s %s\n", t.sim.now.Seconds(), who, fmt.Sprintf(format, args...))
 }
 
-// logger returns the logger that the real code of a process uses. The simulation counts each logged
-// message as an event in Coverage.
+// logger returns the logger of a process's real code. Each logged message counts as an event in Coverage.
 func (t *trace) logger(p *process) *slog.Logger { return slog.New(lines{trace: t, process: p}) }
 
 type lines struct {
@@ -54,8 +53,7 @@ func (l lines) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// normalize cuts a message at the first colon and replaces its numbers by #. Messages that differ
-// only in the job or the worker therefore count as the same event.
+// normalize cuts a message at the colon and replaces numbers by #, so that jobs and workers count together.
 func normalize(message string) string {
 	message, _, _ = strings.Cut(message, ":")
 	var b strings.Builder

@@ -57,8 +57,7 @@ func (w *worker) begin() {
 	w.step(session.Tick{})
 }
 
-// step passes an input to the session, performs the session's actions and sets a timer
-// for the next tick.
+// step passes an input to the session, performs its actions and sets a timer.
 func (w *worker) step(in session.Input) {
 	if w.left {
 		return
@@ -87,8 +86,7 @@ func (w *worker) step(in session.Input) {
 	w.freeMemory()
 }
 
-// called must be called after a call of any method of the session except Step. If that method has
-// made an action due, called calls Step.
+// called must follow each call of the session except Step. It calls Step if an action is due.
 func (w *worker) called() {
 	if w.session.NeedsStep() {
 		w.step(session.Tick{})
@@ -199,8 +197,7 @@ func (w *worker) askLeader() {
 	}, func() {})
 }
 
-// readRecord reads the lease's record from storage and passes its epoch to the session. If the read
-// fails, the session requests another read later.
+// readRecord passes the lease's epoch in storage to the session, which asks again if the read fails.
 func (w *worker) readRecord(followed uint64) {
 	w.process.sim.cover("seen: worker reads the lease's record")
 	var epoch uint64
@@ -236,8 +233,7 @@ func (w *worker) fill() {
 	}
 }
 
-// dropPartials removes the given partials of a job that has ended from storage. The worker removes
-// the partials, because the leader may not know them.
+// dropPartials removes partials of an ended job that the leader may not know.
 func (w *worker) dropPartials(job string, blobs []string) {
 	p := w.process
 	if len(blobs) == 0 {

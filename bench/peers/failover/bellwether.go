@@ -125,8 +125,7 @@ func (h *herd) hear(m *nats.Msg) {
 // patience is the maximum duration of an election.
 const patience = time.Minute
 
-// nextWork waits for an assignment by a leader of a later epoch, and returns the time of the
-// assignment.
+// nextWork returns the time of the next assignment by a leader of a later epoch.
 func (h *herd) nextWork(ctx context.Context, after uint64) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

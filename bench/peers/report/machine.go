@@ -27,8 +27,7 @@ func Machine() string {
 	return strings.Join(append(parts, system), ", ")
 }
 
-// procField returns the value of the first line of file that has the given name, or "" if the file
-// has no such line.
+// procField returns the value of the first line of a file with the given name, or "" if there is none.
 func procField(file, name string) string {
 	f, err := os.Open(file)
 	if err != nil {

@@ -18,8 +18,7 @@ func ModuleVersion(path string) string {
 	return name + " of an unknown version"
 }
 
-// moduleName returns the last two elements of a module's path, without the major version, such as
-// hashicorp/raft.
+// moduleName returns the last two elements of a path without the major version, such as hashicorp/raft.
 func moduleName(path string) string {
 	words := strings.Split(path, "/")
 	if last := words[len(words)-1]; len(last) > 1 && last[0] == 'v' && strings.Trim(last[1:], "0123456789") == "" {

@@ -128,8 +128,7 @@ func postgresUser() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
-// give creates a folder that belongs to the user owner. The user must have access to the parent
-// folder.
+// give creates a folder that belongs to owner, who must have access to the parent folder.
 func give(above, folder string, owner *syscall.Credential) error {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err

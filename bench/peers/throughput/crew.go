@@ -30,9 +30,8 @@ func (c *crew) heard(process string, line []byte) {
 	c.Change(func() { c.told[process], c.last = t, now })
 }
 
-// total returns the sum over all processes. total must be called with exclusive access to the
-// state, from a function passed to Change or Await. The order in which floats are added is random,
-// so [work.Sum.Check] allows rounding errors.
+// total returns the sum over all processes. It needs exclusive access to the state, from a function passed to
+// Change or Await. Floats are added in random order, so [work.Sum.Check] allows rounding errors.
 func (c *crew) total() (sum work.Sum) {
 	for _, t := range c.told {
 		sum = sum.Plus(t.Sum)

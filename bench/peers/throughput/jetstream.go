@@ -63,8 +63,7 @@ type jetStreamBroker struct {
 	batch  int        // number of tasks per insertion; 0 if tasks are inserted one by one
 }
 
-// withBatches returns two variants of each setting: one without batches, and one with the largest
-// batches.
+// withBatches returns each setting without batches, and with the largest batches.
 func withBatches(all []Setting) []Setting {
 	for _, s := range all {
 		s.Batch = largestBatch
@@ -174,8 +173,7 @@ func (b *jetStreamBroker) left(ctx context.Context) (uint64, error) {
 	return stream.CachedInfo().State.Msgs, nil
 }
 
-// consumeJetStream subscribes once per slot, and divides the tasks that the process may hold
-// equally among the slots.
+// consumeJetStream divides the tasks that the process may hold equally among subscriptions, one per slot.
 func consumeJetStream(ctx context.Context, c consumption, do func(context.Context, uint64) error, ready func()) error {
 	conn, err := nats.Connect(c.Address)
 	if err != nil {

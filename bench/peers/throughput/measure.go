@@ -109,8 +109,7 @@ func (b *bench) timed(ctx context.Context, open session, w work.Work, tasks uint
 	}
 }
 
-// try returns the fastest setting of a system, and the tasks per second with this setting. The
-// parameter most is the largest number of tasks of a run.
+// try returns the fastest setting of a system and its tasks per second, in runs of at most most tasks.
 func (b *bench) try(ctx context.Context, s System, w work.Work, most uint64) (best Setting, rate float64, err error) {
 	for _, setting := range s.Settings {
 		err := b.with(ctx, s, w, setting, func(open session) error {
@@ -132,8 +131,7 @@ func (b *bench) try(ctx context.Context, s System, w work.Work, most uint64) (be
 	return best, rate, nil
 }
 
-// speed repeats runs with increasing numbers of tasks until a run is long enough or has the maximum
-// number of tasks.
+// speed increases the number of tasks until a run is long enough or has the most tasks.
 func (b *bench) speed(ctx context.Context, open session, w work.Work, most uint64) (took time.Duration, tasks uint64, err error) {
 	for tasks = min(firstTasks, most); tasks < most; tasks = min(most, tasks*growth(took)) {
 		took, err = b.run(ctx, open, w, tasks)
@@ -145,8 +143,7 @@ func (b *bench) speed(ctx context.Context, open session, w work.Work, most uint6
 	return took, most, err
 }
 
-// growth returns the factor by which to increase the number of tasks after a run that was too
-// short. The next run should take a quarter longer than the minimum.
+// growth returns the factor for the tasks of the next run, which should take a quarter longer than tryFor.
 func growth(took time.Duration) uint64 {
 	return uint64(min(16, max(2, 5*tryFor/4/max(took, time.Millisecond))))
 }

@@ -30,12 +30,10 @@ type consumption struct {
 	Hand    int       `json:"in_hand"`
 }
 
-// consume executes tasks of a queue until ctx is done. consume calls ready after it has subscribed,
-// so that later tasks reach the process.
+// consume executes tasks until ctx is done. It calls ready when later tasks reach the process.
 type consume func(ctx context.Context, c consumption, do func(context.Context, uint64) error, ready func()) error
 
-// queue sets the function of s that opens the system, and returns s. The parameter kind selects the
-// consume function of the worker processes.
+// queue completes s with a function that opens it. The kind selects the consume function of its workers.
 func queue(s System, kind string, serve func(context.Context, Place, Setting) (broker, error)) System {
 	s.open = func(ctx context.Context, p Place, w work.Work, setting Setting) (session, error) {
 		b, err := serve(ctx, p, setting)
@@ -101,8 +99,7 @@ func (q *queueSession) run(ctx context.Context, n uint64) (time.Duration, work.S
 // acknowledgeWithin is the time in which the last tasks must be acknowledged.
 const acknowledgeWithin = 30 * time.Second
 
-// awaitEmpty waits until the queue counts all tasks as done, so that the next run begins with an
-// empty queue. The wait of awaitEmpty is not part of the measured time.
+// awaitEmpty waits, outside the measured time, until the queue counts all tasks as done.
 func (q *queueSession) awaitEmpty(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, acknowledgeWithin)
 	defer cancel()

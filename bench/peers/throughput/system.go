@@ -61,8 +61,7 @@ func (s Setting) env() []string {
 	return []string{fmt.Sprint("GOMAXPROCS=", s.Procs)}
 }
 
-// settings returns two settings for each number in hands: one with all cores per process, and one
-// with one core per process.
+// settings returns two settings for each number in hands: with all cores per process, and with one.
 func settings(hands ...int) (all []Setting) {
 	for _, hand := range hands {
 		all = append(all, Setting{Hand: hand}, Setting{Hand: hand, Procs: 1})

@@ -20,8 +20,7 @@ func (d deadline) reset(to time.Duration) { d.timer.Reset(to) }
 
 func (d deadline) stop() { d.timer.Stop() }
 
-// cause adds the reason for the end of ctx to err. If ctx has not ended, cause returns err
-// unchanged.
+// cause adds the reason for the end of ctx, if it has ended, to err.
 func (d deadline) cause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%w (%v)", cause, err)

@@ -41,8 +41,7 @@ func (d *Driver) Send(ctx context.Context, body []byte) error {
 	})
 }
 
-// orCreateQueue calls a function that needs the queue. If the queue does not exist, orCreateQueue creates the
-// queue and calls the function again.
+// orCreateQueue calls do. If the queue does not exist, it creates the queue and calls do again.
 func (d *Driver) orCreateQueue(ctx context.Context, do func() error) error {
 	err := do()
 	if !queueerror.HasCode(err, queueerror.QueueNotFound) {
@@ -92,8 +91,7 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 	}
 }
 
-// dequeue makes one request for a message. If the queue has no visible message, dequeue returns
-// nil.
+// dequeue makes one request, and returns nil if no message is visible.
 func (d *Driver) dequeue(ctx context.Context) (*message, error) {
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
 	defer cancel()
@@ -185,8 +183,7 @@ func (m *message) Delete(ctx context.Context) error {
 	})
 }
 
-// gone translates the errors that storage returns for a message that was deleted or delivered
-// again.
+// gone translates the errors for a message that was deleted or delivered again.
 func (m *message) gone(err error) error {
 	switch {
 	case queueerror.HasCode(err, queueerror.MessageNotFound, queueerror.QueueNotFound):

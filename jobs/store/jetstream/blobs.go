@@ -107,8 +107,7 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 	return version, err
 }
 
-// putBody writes the stored value of a key and removes the chunks of the replaced
-// value.
+// putBody writes the stored value of a key and removes the chunks of the replaced value.
 func (d *Driver) putBody(ctx context.Context, token string, body []byte, large *pointer, cond store.Condition) (store.Version, error) {
 	if cond == store.Always {
 		return d.overwrite(ctx, token, body, large)

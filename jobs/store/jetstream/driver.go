@@ -138,8 +138,7 @@ func (d *Driver) open(ctx context.Context) (err error) {
 	return err
 }
 
-// stream returns a stream and creates it if it is missing. The configuration of an existing stream
-// is not changed.
+// stream returns a stream without changing its configuration, and creates it if it is missing.
 func (d *Driver) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	stream, err := d.js.Stream(ctx, cfg.Name)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -62,8 +62,7 @@ func hasCode(err error, codes ...jetstream.ErrorCode) bool {
 	return ok && slices.Contains(codes, api.ErrorCode)
 }
 
-// full reports whether the server, the account or the stream has reached a limit of stored
-// bytes or messages.
+// full reports whether a limit of stored bytes or messages is reached.
 func full(err error) bool {
 	return hasCode(err, accountResourcesExceeded, insufficientResources, storageResourcesExceeded) ||
 		hasCode(err, streamStoreFailed) && strings.Contains(err.Error(), "maximum ")

@@ -59,8 +59,7 @@ func (d *Driver) putLarge(ctx context.Context, token string, value []byte, isNew
 	return p, nil
 }
 
-// tooLarge returns store.ErrTooLarge if a value of size bytes exceeds the limit of an empty stream,
-// and otherwise the error full.
+// tooLarge returns store.ErrTooLarge if size exceeds the limit of an empty stream, and otherwise full.
 func (d *Driver) tooLarge(ctx context.Context, size int, full error) error {
 	info, err := d.chunks.Info(ctx)
 	if err != nil {
@@ -72,8 +71,7 @@ func (d *Driver) tooLarge(ctx context.Context, size int, full error) error {
 	return full
 }
 
-// getLarge reads the chunks of a value. The error is errChunkGone if a chunk is
-// missing.
+// getLarge reads the chunks of a value. The error is errChunkGone if a chunk is missing.
 func (d *Driver) getLarge(ctx context.Context, token string, p pointer) ([]byte, error) {
 	// The first chunk is read before memory for all chunks is allocated, because the pointer may be
 	// damaged.

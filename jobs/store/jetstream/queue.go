@@ -144,8 +144,7 @@ func (d *Driver) receive(ctx context.Context) (store.Message, error) {
 	return nil, err
 }
 
-// reopenQueue creates the queue if it is missing. reopenQueue returns the error reason. If the
-// queue cannot be created, the second error is joined to reason.
+// reopenQueue creates a missing queue. It returns reason, with the error of a failure.
 func (d *Driver) reopenQueue(ctx context.Context, reason error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.CallTimeout)
 	defer cancel()

@@ -70,8 +70,7 @@ func decodeValue(data []byte) ([]byte, *pointer, error) {
 	}
 }
 
-// makeVersion returns the version that consists of a revision and the name of the chunks of a large
-// value.
+// makeVersion joins a revision and the name of the chunks of a large value.
 func makeVersion(revision uint64, large *pointer) store.Version {
 	v := strconv.FormatUint(revision, 10)
 	if large != nil {

@@ -53,8 +53,7 @@ func (i *injector) check(call Call) error {
 	return fault(call)
 }
 
-// around performs an operation, and calls the fault before and after the operation. An error of the
-// operation takes precedence over the fault's error after the operation.
+// around calls the fault before and after do, whose error takes precedence over the fault's.
 func (i *injector) around(operation Operation, key string, do func() error) error {
 	if err := i.check(Call{operation, key, false}); err != nil {
 		return err

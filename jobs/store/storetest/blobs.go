@@ -286,8 +286,7 @@ func swapRace(t *testing.T, b store.Blobs) {
 	}
 }
 
-// overwriteRace overwrites a key from many goroutines, with small and large values. Each write must
-// succeed, and the last value must be one of the complete written values.
+// overwriteRace overwrites a key from many goroutines. Each write must succeed, and the last value be complete.
 func overwriteRace(t *testing.T, b store.Blobs) {
 	values := [][]byte{randomBytes(0, 100), randomBytes(1, large), randomBytes(2, large), randomBytes(3, 100)}
 	for range 3 {
@@ -303,8 +302,7 @@ func overwriteRace(t *testing.T, b store.Blobs) {
 	}
 }
 
-// readWhileLargeValuesChange reads large values while they are replaced and deleted. Each read must return a
-// complete value or ErrNotFound.
+// readWhileLargeValuesChange reads values that change. Each read must be complete or return ErrNotFound.
 func readWhileLargeValuesChange(t *testing.T, b store.Blobs) {
 	const writes = 15
 	values := [][]byte{randomBytes(0, large), randomBytes(1, 600<<10), randomBytes(2, 10)}

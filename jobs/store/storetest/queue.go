@@ -147,8 +147,7 @@ func deletedIsGone(t *testing.T, q store.Queue, hideFor time.Duration) {
 	}
 }
 
-// receiversShare receives from several goroutines, and checks that each message is received by only
-// one of them.
+// receiversShare checks that each message is received by only one of several goroutines.
 func receiversShare(t *testing.T, q store.Queue, _ time.Duration) {
 	const receivers, messages = 4, 20
 	for i := range messages {

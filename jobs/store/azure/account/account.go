@@ -120,8 +120,7 @@ func (a *Account) fromURL(cfg Config) error {
 	return err
 }
 
-// newTransport returns Go's default transport with shorter timeouts and with as many idle
-// connections as one process needs.
+// newTransport returns Go's default transport with shorter timeouts, and enough idle connections for a process.
 func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext
