@@ -76,17 +76,9 @@ func (c AggregateConfig) validate() error {
 // with one goroutine per core. One loop adds in turn, the other pairwise. The job adds pairwise, so that
 // its result does not depend on which worker adds what.
 func Aggregate(ctx context.Context, cfg AggregateConfig) (AggregateReport, error) {
-	if cfg.Progress == nil {
-		cfg.Progress = func(string, uint64, uint64) {}
-	}
-	if err := cfg.validate(); err != nil {
-		return AggregateReport{}, fmt.Errorf("configure aggregation benchmark: %w", err)
-	}
-	r, err := (&aggregation{cfg, jobs.MustNew(Vectors), runtime.GOMAXPROCS(0)}).run(ctx)
-	if err != nil {
-		return AggregateReport{}, fmt.Errorf("measure aggregation: %w", err)
-	}
-	return r, nil
+	return measure("aggregation", &cfg.Progress, cfg.validate(), func() (AggregateReport, error) {
+		return (&aggregation{cfg, jobs.MustNew(Vectors), runtime.GOMAXPROCS(0)}).run(ctx)
+	})
 }
 
 type aggregation struct {

@@ -114,17 +114,9 @@ func (c FailoverConfig) lasts() time.Duration {
 // Failover measures the cost of losing a leader. Failover keeps a cluster busy and removes the
 // leader several times.
 func Failover(ctx context.Context, cfg FailoverConfig) (FailoverReport, error) {
-	if cfg.Progress == nil {
-		cfg.Progress = func(string, uint64, uint64) {}
-	}
-	if err := cfg.validate(); err != nil {
-		return FailoverReport{}, fmt.Errorf("configure failover benchmark: %w", err)
-	}
-	r, err := (&failover{FailoverConfig: cfg}).run(ctx)
-	if err != nil {
-		return FailoverReport{}, fmt.Errorf("measure failover: %w", err)
-	}
-	return r, nil
+	return measure("failover", &cfg.Progress, cfg.validate(), func() (FailoverReport, error) {
+		return (&failover{FailoverConfig: cfg}).run(ctx)
+	})
 }
 
 type failover struct {

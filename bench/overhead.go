@@ -85,17 +85,9 @@ type CPU struct {
 // Overhead compares a cluster with a plain loop in this process that does the same work on the same
 // number of cores.
 func Overhead(ctx context.Context, cfg OverheadConfig) (OverheadReport, error) {
-	if cfg.Progress == nil {
-		cfg.Progress = func(string, uint64, uint64) {}
-	}
-	if err := cfg.validate(); err != nil {
-		return OverheadReport{}, fmt.Errorf("configure overhead benchmark: %w", err)
-	}
-	r, err := (&overhead{OverheadConfig: cfg}).run(ctx)
-	if err != nil {
-		return OverheadReport{}, fmt.Errorf("measure overhead: %w", err)
-	}
-	return r, nil
+	return measure("overhead", &cfg.Progress, cfg.validate(), func() (OverheadReport, error) {
+		return (&overhead{OverheadConfig: cfg}).run(ctx)
+	})
 }
 
 type overhead struct {

@@ -3,12 +3,9 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // ProcessUse contains the resources that one process used while a job ran.
@@ -79,27 +76,4 @@ func (o *observer) stop() error {
 		}
 	}
 	return nil
-}
-
-// movedBytes returns how many bytes a process has read and written in system calls. The number
-// includes bytes in sockets, because Go reads and writes sockets with the same system calls as
-// files.
-func movedBytes(pid int) (uint64, error) {
-	data, err := readProc(pid, "io")
-	if err != nil {
-		return 0, err
-	}
-	var sum uint64
-	for line := range strings.Lines(string(data)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		if name != "rchar" && name != "wchar" {
-			continue
-		}
-		n, err := strconv.ParseUint(value, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("read the bytes moved by process %d: %w", pid, err)
-		}
-		sum += n
-	}
-	return sum, nil
 }

@@ -111,21 +111,17 @@ type ScalePoint struct {
 // are simulated in this process. The workers' sessions and messages are real, and only the work is
 // simulated.
 func Scale(ctx context.Context, cfg ScaleConfig) (ScaleReport, error) {
-	if cfg.Progress == nil {
-		cfg.Progress = func(string, uint64, uint64) {}
-	}
-	if err := cfg.validate(); err != nil {
-		return ScaleReport{}, fmt.Errorf("configure scale benchmark: %w", err)
-	}
-	points := cfg.points()
-	for i := range points {
-		p := &points[i]
-		cfg.Progress(fmt.Sprintf("%d workers, %d partitions", p.Workers, p.Partitions), uint64(i), uint64(len(points)))
-		if err := cfg.measure(ctx, p); err != nil {
-			return ScaleReport{}, fmt.Errorf("measure %d workers and %d partitions: %w", p.Workers, p.Partitions, err)
+	return measure("scale", &cfg.Progress, cfg.validate(), func() (ScaleReport, error) {
+		points := cfg.points()
+		for i := range points {
+			p := &points[i]
+			cfg.Progress(fmt.Sprintf("%d workers, %d partitions", p.Workers, p.Partitions), uint64(i), uint64(len(points)))
+			if err := cfg.measure(ctx, p); err != nil {
+				return ScaleReport{}, fmt.Errorf("%d workers and %d partitions: %w", p.Workers, p.Partitions, err)
+			}
 		}
-	}
-	return cfg.report(points), nil
+		return cfg.report(points), nil
+	})
 }
 
 func (c ScaleConfig) report(points []ScalePoint) ScaleReport {

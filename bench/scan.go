@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"github.com/bellwether-compute/bellwether/bench/plot"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/scan"
@@ -87,7 +85,7 @@ func Scan(ctx context.Context, c ScanConfig) (r ScanReport, err error) {
 	if err := c.validate(); err != nil {
 		return r, fmt.Errorf("configure scan benchmark: %w", err)
 	}
-	if _, err := processorTime(); err != nil {
+	if _, err := cpuOf(os.Getpid()); err != nil {
 		return r, err
 	}
 	r = ScanReport{Rows: c.Rows, Slots: c.Slots}
@@ -239,7 +237,7 @@ func (c ScanConfig) scan(ctx context.Context, input string) (map[string]measured
 }
 
 func timed(do func() error) (t ScanTime, err error) {
-	before, err := processorTime()
+	before, err := cpuOf(os.Getpid())
 	if err != nil {
 		return t, err
 	}
@@ -248,22 +246,9 @@ func timed(do func() error) (t ScanTime, err error) {
 		return t, err
 	}
 	t.Wall = time.Since(began).Seconds()
-	after, err := processorTime()
-	t.CPU = after - before
+	after, err := cpuOf(os.Getpid())
+	t.CPU = (after - before).Seconds()
 	return t, err
-}
-
-// processorTime returns the processor time of this process in seconds.
-func processorTime() (float64, error) {
-	p, err := procfs.Self()
-	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrNoProc, err)
-	}
-	s, err := p.Stat()
-	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrNoProc, err)
-	}
-	return s.CPUTime(), nil
 }
 
 // Table writes the report as a table with tabs between columns.

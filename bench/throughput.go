@@ -73,17 +73,9 @@ type ManyPoint struct {
 // Throughput measures how many empty partitions and how many small jobs a cluster completes
 // per second, from submission to the durable result.
 func Throughput(ctx context.Context, cfg ThroughputConfig) (ThroughputReport, error) {
-	if cfg.Progress == nil {
-		cfg.Progress = func(string, uint64, uint64) {}
-	}
-	if err := cfg.validate(); err != nil {
-		return ThroughputReport{}, fmt.Errorf("configure throughput benchmark: %w", err)
-	}
-	r, err := cfg.measure(ctx)
-	if err != nil {
-		return ThroughputReport{}, fmt.Errorf("measure throughput: %w", err)
-	}
-	return r, nil
+	return measure("throughput", &cfg.Progress, cfg.validate(), func() (ThroughputReport, error) {
+		return cfg.measure(ctx)
+	})
 }
 
 func (c ThroughputConfig) measure(ctx context.Context) (ThroughputReport, error) {

@@ -84,17 +84,19 @@ func (e *elector) perform(a machine.Action) {
 	case machine.Offer:
 		e.offer(a)
 	case machine.Read:
-		var r election.Record
-		e.call(a.Question, func() (err error) { r, err = lease.read(); return err }, func() election.Record { return r })
+		e.call(a.Question, lease.read)
 	case machine.Acquire:
-		var r election.Record
-		e.call(a.Question, func() (err error) { r, err = lease.acquire(a.Claim); return err }, func() election.Record { return r })
+		e.call(a.Question, func() (election.Record, error) { return lease.acquire(a.Claim) })
 	case machine.Renew:
-		e.call(a.Question, func() error { return lease.renew(a.Held) }, nil)
+		e.call(a.Question, func() (none election.Record, err error) { return none, lease.renew(a.Held) })
 	case machine.Transfer:
-		e.call(a.Question, func() error { return lease.transfer(a.Held, a.LeaseID) }, nil)
+		e.call(a.Question, func() (none election.Record, err error) {
+			return none, lease.lease.Transfer(context.Background(), a.Held, a.LeaseID)
+		})
 	case machine.Release:
-		e.call(a.Question, func() error { return lease.release(a.Held) }, nil)
+		e.call(a.Question, func() (none election.Record, err error) {
+			return none, lease.lease.Release(context.Background(), a.Held)
+		})
 	case machine.SendSuspicion:
 		s.network.broadcast(p, func(to *process) {
 			to.elector.step(machine.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: a.Epoch, Worker: p.name}})
@@ -123,61 +125,52 @@ func (e *elector) perform(a machine.Action) {
 }
 
 // call sends a request about the lease to storage. The result is the machine's answer to question q.
-func (e *elector) call(q machine.Question, effect func() error, record func() election.Record) {
-	p := e.process
+func (e *elector) call(q machine.Question, effect func() (election.Record, error)) {
+	answer := e.onceWithin(q, election.ErrUnavailable)
+	var record election.Record
 	var result error
-	answered := false
-	answer := func(err error) {
-		if answered {
-			return
-		}
-		answered = true
-		a := machine.Answer{To: q.Number, Err: err}
-		if err == nil && record != nil {
-			a.Record = record()
-		}
-		e.step(a)
-	}
-	p.storage.call(p, func() { result = effect() }, func(lost error) {
+	e.process.storage.call(e.process, func() { record, result = effect() }, func(lost error) {
 		if lost != nil {
-			answer(election.ErrUnavailable)
-			return
+			result = election.ErrUnavailable
 		}
-		answer(result)
+		answer(record, result)
 	})
-	p.timer(q.Within, func() { answer(election.ErrUnavailable) })
 }
 
 func (e *elector) ping(a machine.Ping) {
 	p := e.process
-	answer := e.onceWithin(a.Question)
+	answer := e.onceWithin(a.Question, context.DeadlineExceeded)
 	p.sim.network.request(p, func(to *process) bool { return to.leads() == a.Epoch }, func(to *process, reply func(func())) {
 		if wire.SameStorage(p.storage.identity, to.storage.identity) {
-			to.elector.term.ping(func() { reply(func() { answer(nil) }) })
+			to.elector.term.ping(func() { reply(func() { answer(election.Record{}, nil) }) })
 		}
-	}, func() { answer(election.ErrNoResponders) })
+	}, func() { answer(election.Record{}, election.ErrNoResponders) })
 }
 
 func (e *elector) offer(a machine.Offer) {
 	p := e.process
-	answer := e.onceWithin(a.Question)
+	answer := e.onceWithin(a.Question, context.DeadlineExceeded)
 	p.sim.network.request(p, func(to *process) bool { return to.name == a.Worker }, func(to *process, reply func(func())) {
 		to.elector.step(machine.OfferReceived{Offer: a.Offer})
-		reply(func() { answer(nil) })
-	}, func() { answer(election.ErrNoResponders) })
+		reply(func() { answer(election.Record{}, nil) })
+	}, func() { answer(election.Record{}, election.ErrNoResponders) })
 }
 
-// onceWithin returns a function that passes the first answer to question q to the machine. Without an answer
-// within the limit of q, the machine gets a timeout.
-func (e *elector) onceWithin(q machine.Question) (answer func(error)) {
+// onceWithin returns a function that passes the first answer to question q to the machine. Without an
+// answer within the limit of q, the machine gets the error late.
+func (e *elector) onceWithin(q machine.Question, late error) (answer func(election.Record, error)) {
 	answered := false
-	answer = func(err error) {
-		if !answered {
-			answered = true
-			e.step(machine.Answer{To: q.Number, Err: err})
+	answer = func(r election.Record, err error) {
+		if answered {
+			return
 		}
+		answered = true
+		if err != nil {
+			r = election.Record{}
+		}
+		e.step(machine.Answer{To: q.Number, Record: r, Err: err})
 	}
-	e.process.timer(q.Within, func() { answer(context.DeadlineExceeded) })
+	e.process.timer(q.Within, func() { answer(election.Record{}, late) })
 	return answer
 }
 

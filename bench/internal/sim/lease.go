@@ -44,11 +44,3 @@ func (l *lease) renew(held election.Record) error {
 	}
 	return err
 }
-
-func (l *lease) release(held election.Record) error {
-	return l.lease.Release(context.Background(), held)
-}
-
-func (l *lease) transfer(held election.Record, leaseID string) error {
-	return l.lease.Transfer(context.Background(), held, leaseID)
-}

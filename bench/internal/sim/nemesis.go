@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -101,38 +102,24 @@ func (s *Sim) workers() []*process {
 	return list
 }
 
-func (s *Sim) anyWorker() *process {
-	list := s.workers()
-	return list[s.rng.IntN(len(list))]
-}
+func (s *Sim) anyWorker() *process { return s.anyOf(func(*process) bool { return true }) }
 
-// anyHolder returns a worker process that holds partials, or any worker process if no process holds
-// partials.
 func (s *Sim) anyHolder() *process {
-	var holders []*process
-	for _, p := range s.workers() {
-		if nodes, _ := p.worker.session.Held(); nodes > 0 {
-			holders = append(holders, p)
-		}
-	}
-	if len(holders) == 0 {
-		return s.anyWorker()
-	}
-	return holders[s.rng.IntN(len(holders))]
+	return s.anyOf(func(p *process) bool {
+		nodes, _ := p.worker.session.Held()
+		return nodes > 0
+	})
 }
 
-// anyLeader returns a process that leads, or any worker process if no process leads.
-func (s *Sim) anyLeader() *process {
-	var leaders []*process
-	for _, p := range s.workers() {
-		if p.leads() > 0 {
-			leaders = append(leaders, p)
-		}
+func (s *Sim) anyLeader() *process { return s.anyOf(func(p *process) bool { return p.leads() > 0 }) }
+
+// anyOf returns a worker process for which fits returns true, or any worker process if none fits.
+func (s *Sim) anyOf(fits func(*process) bool) *process {
+	list := s.workers()
+	if fitting := slices.DeleteFunc(slices.Clone(list), func(p *process) bool { return !fits(p) }); len(fitting) > 0 {
+		list = fitting
 	}
-	if len(leaders) == 0 {
-		return s.anyWorker()
-	}
-	return leaders[s.rng.IntN(len(leaders))]
+	return list[s.rng.IntN(len(list))]
 }
 
 // faultDuration returns mostly short times, and some that are longer than the lease.
@@ -304,7 +291,7 @@ func (s *Sim) joinOther() {
 		if err != nil {
 			break // a process that joined the other storage earlier holds the lease
 		}
-		if err := s.other.lease.release(held); err != nil {
+		if err := s.other.lease.lease.Release(context.Background(), held); err != nil {
 			panic(fmt.Errorf("release the other storage's lease: %w", err)) // cannot happen: storage refuses only a lease that is not held, and this lease was just acquired
 		}
 	}
