@@ -33,39 +33,23 @@ func (s *Store) Fits(ctx context.Context, size int64) error {
 // the same pieces. Writing a piece again is not an error. An attachment becomes part of a job only
 // when the final manifest commits a result that describes the attachment.
 func (s *Store) PutAttachmentPiece(ctx context.Context, id, sha256 string, offset int64, piece []byte) error {
-	key, err := attachmentKey(id, sha256, offset)
-	if err != nil {
-		return err
-	}
-	_, err = s.blobs.Put(ctx, key, piece, IfAbsent)
+	err := s.putSame(ctx, attachments, id, piece, sha256, pieceName(offset))
 	if errors.Is(err, ErrFull) {
-		if stored, _, getErr := s.blobs.Get(ctx, key); getErr == nil && bytes.Equal(stored, piece) {
+		if stored, getErr := s.AttachmentPiece(ctx, id, sha256, offset); getErr == nil && bytes.Equal(stored, piece) {
 			return nil // the piece is already in storage
 		}
 	}
-	if err != nil && !errors.Is(err, ErrConflict) {
-		return fmt.Errorf("write %s: %w", key, err)
-	}
-	return nil
+	return err
 }
 
 // AttachmentPiece returns the piece of an attachment that begins at offset. After reading all
 // pieces, the reader must check the SHA-256 of the attachment.
 func (s *Store) AttachmentPiece(ctx context.Context, id, sha256 string, offset int64) ([]byte, error) {
-	key, err := attachmentKey(id, sha256, offset)
-	if err != nil {
-		return nil, err
-	}
-	piece, _, err := s.blobs.Get(ctx, key)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
-	}
-	return piece, nil
+	piece, _, err := read(ctx, s, attachments, id, undecoded, sha256, pieceName(offset))
+	return piece, err
 }
 
-func attachmentKey(id, sha256 string, offset int64) (string, error) {
-	return jobKey(attachments, id, sha256, fmt.Sprintf("%020d", offset))
-}
+func pieceName(offset int64) string { return fmt.Sprintf("%020d", offset) }
 
 // DropAttachment removes the pieces of an attachment. The caller must be sure that no committed or future
 // result describes the attachment.

@@ -96,15 +96,7 @@ func (s *Store) Plan(ctx context.Context, id string) (jobs.Plan, error) {
 // PutManifest writes the manifest of a job and returns the manifest's version. The next write of
 // the manifest uses this version as its condition.
 func (s *Store) PutManifest(ctx context.Context, id string, m Manifest, cond Condition) (Version, error) {
-	key, err := jobKey(manifests, id)
-	if err != nil {
-		return "", err
-	}
-	version, err := s.blobs.Put(ctx, key, encodeManifest(m), cond)
-	if err != nil {
-		return "", fmt.Errorf("write %s: %w", key, err)
-	}
-	return version, nil
+	return s.put(ctx, manifests, id, encodeManifest(m), cond)
 }
 
 // Manifest returns the manifest of a job and its version.
@@ -119,47 +111,24 @@ func (s *Store) Manifest(ctx context.Context, id string) (Manifest, Version, err
 func (s *Store) PutPartial(ctx context.Context, id string, node jobs.Node, data []byte) (blob string, err error) {
 	value := encodePartial(node, data)
 	blob = digest(value)
-	key, err := jobKey(partials, id, blob)
-	if err != nil {
-		return "", err
-	}
-	if _, err := s.blobs.Put(ctx, key, value, IfAbsent); err != nil && !errors.Is(err, ErrConflict) {
-		return blob, fmt.Errorf("write %s: %w", key, err)
-	}
-	return blob, nil
+	return blob, s.putSame(ctx, partials, id, value, blob)
 }
 
 // Partial returns a partial by its name. The error is [ErrCorrupt] if the digest of the bytes
 // differs from the name.
 func (s *Store) Partial(ctx context.Context, id, blob string) ([]byte, error) {
-	key, err := jobKey(partials, id, blob)
-	if err != nil {
-		return nil, err
-	}
-	value, _, err := s.blobs.Get(ctx, key)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
-	}
-	if got := digest(value); got != blob {
-		return nil, fmt.Errorf("read %s: %w: the digest of its %d bytes is %s", key, ErrCorrupt, len(value), got)
-	}
-	data, err := decodePartial(value)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
-	}
-	return data, nil
+	data, _, err := read(ctx, s, partials, id, func(value []byte) ([]byte, error) {
+		if got := digest(value); got != blob {
+			return nil, fmt.Errorf("%w: the digest of its %d bytes is %s", ErrCorrupt, len(value), got)
+		}
+		return decodePartial(value)
+	}, blob)
+	return data, err
 }
 
 // DropPartial removes a partial by its name. A missing partial is not an error.
 func (s *Store) DropPartial(ctx context.Context, id, blob string) error {
-	key, err := jobKey(partials, id, blob)
-	if err != nil {
-		return err
-	}
-	if err := s.blobs.Delete(ctx, key); err != nil {
-		return fmt.Errorf("delete %s: %w", key, err)
-	}
-	return nil
+	return s.remove(ctx, partials, id, blob)
 }
 
 // PutResult writes the result of a job, which never changes. If another result exists,
@@ -171,21 +140,14 @@ func (s *Store) PutResult(ctx context.Context, id string, result []byte) error {
 
 // Result returns the result of a job. The result's SHA-256 is in the manifest.
 func (s *Store) Result(ctx context.Context, id string) ([]byte, error) {
-	result, _, err := read(ctx, s, results, id, func(data []byte) ([]byte, error) { return data, nil })
+	result, _, err := read(ctx, s, results, id, undecoded)
 	return result, err
 }
 
 // Activate adds a job to the index of active jobs. Activating an active job is not an error.
 // Activate and Deactivate may run at the same time.
 func (s *Store) Activate(ctx context.Context, id string) error {
-	key, err := jobKey(actives, id)
-	if err != nil {
-		return err
-	}
-	if _, err := s.blobs.Put(ctx, key, []byte{}, IfAbsent); err != nil && !errors.Is(err, ErrConflict) {
-		return fmt.Errorf("write %s: %w", key, err)
-	}
-	return nil
+	return s.putSame(ctx, actives, id, []byte{})
 }
 
 // Deactivate removes a job from the index of active jobs. A missing job is not an
@@ -316,8 +278,8 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	return nil
 }
 
-func read[T any](ctx context.Context, s *Store, kind, id string, decode func([]byte) (T, error)) (value T, version Version, err error) {
-	key, err := jobKey(kind, id)
+func read[T any](ctx context.Context, s *Store, kind, id string, decode func([]byte) (T, error), more ...string) (value T, version Version, err error) {
+	key, err := jobKey(kind, id, more...)
 	if err != nil {
 		return value, "", err
 	}
@@ -332,32 +294,49 @@ func read[T any](ctx context.Context, s *Store, kind, id string, decode func([]b
 	return value, version, nil
 }
 
-// putOnce writes a value that never changes and returns its version. Writing the same bytes again
-// is not an error, because an earlier write may have taken effect although the call returned an
-// error.
-func (s *Store) putOnce(ctx context.Context, kind, id string, value []byte) (Version, error) {
-	key, err := jobKey(kind, id)
+func undecoded(data []byte) ([]byte, error) { return data, nil }
+
+// put writes a record of a job and returns its version.
+func (s *Store) put(ctx context.Context, kind, id string, value []byte, cond Condition, more ...string) (Version, error) {
+	key, err := jobKey(kind, id, more...)
 	if err != nil {
 		return "", err
 	}
-	version, err := s.blobs.Put(ctx, key, value, IfAbsent)
-	if errors.Is(err, ErrConflict) {
-		stored, version, getErr := s.blobs.Get(ctx, key)
-		if getErr != nil {
-			return "", fmt.Errorf("compare %s with what is stored: %w", key, getErr)
-		}
-		if bytes.Equal(stored, value) {
-			return version, nil
-		}
-	}
+	version, err := s.blobs.Put(ctx, key, value, cond)
 	if err != nil {
 		return "", fmt.Errorf("write %s: %w", key, err)
 	}
 	return version, nil
 }
 
-func (s *Store) remove(ctx context.Context, kind, id string) error {
-	key, err := jobKey(kind, id)
+// putSame writes a value that is the same in every write of its key.
+func (s *Store) putSame(ctx context.Context, kind, id string, value []byte, more ...string) error {
+	if _, err := s.put(ctx, kind, id, value, IfAbsent, more...); !errors.Is(err, ErrConflict) {
+		return err
+	}
+	return nil
+}
+
+// putOnce writes a value that never changes and returns its version. Writing the same bytes again
+// is not an error, because an earlier write may have taken effect although the call returned an
+// error.
+func (s *Store) putOnce(ctx context.Context, kind, id string, value []byte) (Version, error) {
+	version, err := s.put(ctx, kind, id, value, IfAbsent)
+	if !errors.Is(err, ErrConflict) {
+		return version, err
+	}
+	stored, version, getErr := read(ctx, s, kind, id, undecoded)
+	switch {
+	case getErr != nil:
+		return "", fmt.Errorf("compare with what is stored: %w", getErr)
+	case !bytes.Equal(stored, value):
+		return "", err
+	}
+	return version, nil
+}
+
+func (s *Store) remove(ctx context.Context, kind, id string, more ...string) error {
+	key, err := jobKey(kind, id, more...)
 	if err != nil {
 		return err
 	}

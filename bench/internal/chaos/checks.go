@@ -32,7 +32,7 @@ func (c *cluster) checkStorage() error {
 	for _, p := range poison {
 		c.history.violation("submission %s is on the poison list: %s", p.Name, p.Reason)
 	}
-	if c.on == Azure {
+	if c.Storage == Azure {
 		return c.checkAzure()
 	}
 	return c.checkJetStream()
@@ -208,7 +208,7 @@ func (c *cluster) partialsAllowed(id string, o op) (n int) {
 		return 0
 	}
 	begun := c.history.begun[id]
-	if c.on == JetStream && c.history.crash.After(begun) {
+	if c.Storage == JetStream && c.history.crash.After(begun) {
 		return math.MaxInt
 	}
 	for _, at := range c.history.deaths {

@@ -51,7 +51,7 @@ func (f *failure) Error() string {
 // ask runs a command of the CLI and decodes the command's output, if any, into answer.
 func (c *cluster) ask(answer any, args ...string) error {
 	var out, errs bytes.Buffer
-	status := c.command(c.ctx, slices.Concat(args, []string{"-o", "json", "--reply-timeout", answerWithin.String()}, c.flags), &out, &errs)
+	status := c.Command(c.ctx, slices.Concat(args, []string{"-o", "json", "--reply-timeout", answerWithin.String()}, c.flags), &out, &errs)
 	if out.Len() > 0 {
 		if err := json.Unmarshal(out.Bytes(), answer); err != nil {
 			return fmt.Errorf("%v: %w", args, err)
@@ -66,7 +66,7 @@ func (c *cluster) ask(answer any, args ...string) error {
 // runClient runs operations sequentially. runClient starts no operation after the end of the
 // faults, but the last operation may end later.
 func (c *cluster) runClient(number int, until time.Time, settleCtx context.Context) {
-	generator := newGenerator(c.seed, number, c.on)
+	generator := newGenerator(c.Seed, number, c.Storage)
 	for n := 1; c.ctx.Err() == nil; n++ {
 		o := generator.next()
 		left := time.Until(until)
@@ -139,27 +139,30 @@ func (c *cluster) submit(settleCtx context.Context, o op) (id string, ok bool) {
 	for _, p := range slices.Concat(o.params, o.faults) {
 		args = append(args, "-p", p)
 	}
-	for {
-		var answer struct{ ID string }
+	var answer struct{ ID string }
+	ok = c.insist(settleCtx, o, "not submitted", func() error {
 		err := c.ask(&answer, args...)
-		if err == nil {
-			return answer.ID, true
+		if err != nil {
+			c.history.addUnconfirmed(o)
 		}
-		c.history.addUnconfirmed(o)
-		if !c.retry(settleCtx, o, "not submitted", err) {
-			return "", false
-		}
-	}
+		return err
+	})
+	return answer.ID, ok
 }
 
 func (c *cluster) cancel(settleCtx context.Context, id string) bool {
+	var answer struct{ State store.State }
+	return c.insist(settleCtx, op{name: "cancel"}, id, func() error { return c.ask(&answer, "cancel", id) })
+}
+
+// insist repeats a command until it succeeds, and returns false if it may not be repeated.
+func (c *cluster) insist(settleCtx context.Context, o op, id string, command func() error) bool {
 	for {
-		var answer struct{ State store.State }
-		err := c.ask(&answer, "cancel", id)
+		err := command()
 		if err == nil {
 			return true
 		}
-		if !c.retry(settleCtx, op{name: "cancel"}, id, err) {
+		if !c.retry(settleCtx, o, id, err) {
 			return false
 		}
 	}

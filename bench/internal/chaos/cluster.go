@@ -55,11 +55,8 @@ type Config struct {
 const SettleWithin = 90 * time.Second
 
 type cluster struct {
+	Config
 	ctx     context.Context // context of the run, which is done when Run must end immediately
-	seed    uint64
-	on      Storage
-	program string
-	command func(ctx context.Context, args []string, out, errs io.Writer) (status int)
 	history *history
 	dir     folders
 
@@ -103,8 +100,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("make folders: %w", err)
 	}
 	c := &cluster{
-		ctx: ctx, seed: cfg.Seed, on: cfg.Storage, program: cfg.Program, command: cfg.Command,
-		history: newHistory(cfg.Out), dir: dir,
+		Config: cfg, ctx: ctx, history: newHistory(cfg.Out), dir: dir,
 		nodes: map[int]*node{}, busy: map[target]bool{},
 	}
 	if err := c.run(cfg.For); err != nil {
@@ -139,7 +135,7 @@ func (c *cluster) begin() (err error) {
 		return err
 	}
 	connectionString := ""
-	if c.on == Azure {
+	if c.Storage == Azure {
 		if err := c.startAzurite(c.ctx); err != nil {
 			return err
 		}
@@ -172,7 +168,7 @@ func (c *cluster) begin() (err error) {
 
 // at returns the flags that name NATS and storage. It writes a connection string to a file called name.
 func (c *cluster) at(nats, name, connectionString string) ([]string, error) {
-	flags := []string{"--nats", nats, "--cluster", clusterName, "--storage", string(c.on)}
+	flags := []string{"--nats", nats, "--cluster", clusterName, "--storage", string(c.Storage)}
 	if connectionString == "" {
 		return flags, nil
 	}

@@ -39,6 +39,13 @@ func newHistory(out io.Writer) *history {
 	}
 }
 
+// change calls do with exclusive access to the history.
+func (b *history) change(do func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	do()
+}
+
 // note prints a line that begins with the time since the start of the run.
 func (b *history) note(format string, args ...any) {
 	b.mu.Lock()
@@ -75,42 +82,21 @@ func (b *history) injectedFault(e event, target string, leader bool) {
 	b.print("%-36s %s", what, target)
 }
 
-func (b *history) started(pid int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.pids = append(b.pids, pid)
-}
+func (b *history) started(pid int) { b.change(func() { b.pids = append(b.pids, pid) }) }
 
-func (b *history) plan(e event) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.planned[e.fault]++
-}
+func (b *history) plan(e event) { b.change(func() { b.planned[e.fault]++ }) }
 
-func (b *history) died() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.deaths = append(b.deaths, time.Now())
-}
+func (b *history) died() { b.change(func() { b.deaths = append(b.deaths, time.Now()) }) }
 
-func (b *history) crashed() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.crash = time.Now()
-}
+func (b *history) crashed() { b.change(func() { b.crash = time.Now() }) }
 
 func (b *history) exited() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.deaths = append(b.deaths, time.Now())
-	b.exits++
+	b.died()
+	b.change(func() { b.exits++ })
 }
 
 func (b *history) moved(spilled, stored int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.spilled += spilled
-	b.stored += stored
+	b.change(func() { b.spilled, b.stored = b.spilled+spilled, b.stored+stored })
 }
 
 func (b *history) submitted(id string, o op) {
@@ -120,11 +106,7 @@ func (b *history) submitted(id string, o op) {
 	b.print("submitted %s: %s", id, o.name)
 }
 
-func (b *history) addUnconfirmed(o op) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.unconfirmed = append(b.unconfirmed, o)
-}
+func (b *history) addUnconfirmed(o op) { b.change(func() { b.unconfirmed = append(b.unconfirmed, o) }) }
 
 func (b *history) ended(o op, got outcome) {
 	b.mu.Lock()

@@ -64,7 +64,7 @@ func (c *cluster) startNATS() (err error) {
 		return fmt.Errorf("start NATS: %w", err)
 	}
 	s.supervisor = procs.New(procs.Config{
-		Program: c.program,
+		Program: c.Program,
 		Args:    []string{"nats", c.dir.nats, s.port},
 		Env:     []string{"TMPDIR=" + c.dir.temporary},
 		Output:  s.log,

@@ -89,10 +89,10 @@ func (c *cluster) newNode(number int) (m *node, err error) {
 		return m, err
 	}
 	m.supervisor = procs.New(procs.Config{
-		Program: c.program,
+		Program: c.Program,
 		Args: append([]string{
 			"worker", "--with-parent", "--slots", strconv.Itoa(slots(number)), "--memory", "64MiB", "--mtbf", "1m", "--allow", "probe",
-			"--lease", c.on.lease().String(), "--log-level", "debug",
+			"--lease", c.Storage.lease().String(), "--log-level", "debug",
 		}, at...),
 		Env:    c.environment(),
 		Output: m.log,

@@ -26,7 +26,7 @@ func (c *cluster) report(duration time.Duration) {
 	b.mu.Lock()
 	fmt.Fprintf(b.out, "\n%-28s %5s %5s  %s\n", "fault", "plan", "done", "to the leader")
 	var never []string
-	for _, f := range catalog(c.on) {
+	for _, f := range catalog(c.Storage) {
 		planned, injected := b.planned[f.name], b.injected[f.name]
 		fmt.Fprintf(b.out, "%-28s %5d %5d  %5d\n", f.name, planned, injected, b.leaders[f.name])
 		if planned >= minPlanned && injected == 0 {

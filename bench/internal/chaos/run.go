@@ -11,7 +11,7 @@ import (
 // runWorkload runs the clients and injects the scheduled faults. runWorkload returns when all
 // clients have finished. The clients stop at most SettleWithin after the end of the faults.
 func (c *cluster) runWorkload(duration time.Duration) {
-	list := catalog(c.on)
+	list := catalog(c.Storage)
 	kinds := make(map[string]fault)
 	for _, f := range list {
 		kinds[f.name] = f
@@ -25,7 +25,7 @@ func (c *cluster) runWorkload(duration time.Duration) {
 	for i := range clients {
 		clientsDone.Go(func() { c.runClient(i+1, faultsEnd, settleCtx) })
 	}
-	for _, e := range schedule(c.seed, list, duration) {
+	for _, e := range schedule(c.Seed, list, duration) {
 		c.pause(time.Until(begun.Add(e.at)))
 		f := kinds[e.fault]
 		if c.ctx.Err() != nil || f.on == packets && c.noNetworks != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -168,23 +167,20 @@ func (d *Driver) Delete(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	ctx, end, err := d.begin(ctx)
-	if err != nil {
-		return translate(ctx, err)
-	}
-	defer end()
-	e, err := d.entry(ctx, token)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return nil
-	}
-	if err != nil && !errors.Is(err, store.ErrCorrupt) {
-		return translate(ctx, err)
-	}
-	large := ""
-	if e.large != nil {
-		large = e.large.Name
-	}
-	return translate(ctx, d.deleteRevision(ctx, token, e.revision, large))
+	return d.call(ctx, func(ctx context.Context) error {
+		e, err := d.entry(ctx, token)
+		switch {
+		case errors.Is(err, jetstream.ErrKeyNotFound):
+			return nil
+		case err != nil && !errors.Is(err, store.ErrCorrupt):
+			return err
+		}
+		large := ""
+		if e.large != nil {
+			large = e.large.Name
+		}
+		return d.deleteRevision(ctx, token, e.revision, large)
+	})
 }
 
 // DeleteVersion implements store.Blobs.
@@ -197,12 +193,7 @@ func (d *Driver) DeleteVersion(ctx context.Context, key string, v store.Version)
 	if !ok {
 		return nil // no value has such a version
 	}
-	ctx, end, err := d.begin(ctx)
-	if err != nil {
-		return translate(ctx, err)
-	}
-	defer end()
-	return translate(ctx, d.deleteRevision(ctx, token, revision, large))
+	return d.call(ctx, func(ctx context.Context) error { return d.deleteRevision(ctx, token, revision, large) })
 }
 
 // deleteRevision removes a revision of a key and its chunks. Later revisions of the key are kept.
@@ -221,21 +212,9 @@ func (d *Driver) List(ctx context.Context, prefix string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, end, err := d.begin(ctx)
-	if err != nil {
-		return nil, translate(ctx, err)
-	}
-	defer end()
-	info, err := d.bucket.Info(ctx, jetstream.WithSubjectFilter(d.names.value(token)+".>"))
-	if err != nil {
-		return nil, translate(ctx, err)
-	}
-	keys := make([]string, 0, len(info.State.Subjects))
-	for subject := range info.State.Subjects {
-		keys = append(keys, fromToken.Replace(strings.TrimPrefix(subject, d.names.valueSubjects)))
-	}
-	slices.Sort(keys)
-	return keys, nil
+	return d.keys(ctx, d.bucket, d.names.value(token)+".>", func(subject string) string {
+		return strings.TrimPrefix(subject, d.names.valueSubjects)
+	})
 }
 
 // DeletePrefix implements store.PrefixDeleter. DeletePrefix may damage a large value that is being
@@ -245,33 +224,34 @@ func (d *Driver) DeletePrefix(ctx context.Context, prefix string) error {
 	if err != nil {
 		return err
 	}
-	ctx, end, err := d.begin(ctx)
-	if err != nil {
-		return translate(ctx, err)
-	}
-	defer end()
-	if err := d.bucket.Purge(ctx, jetstream.WithPurgeSubject(d.names.value(token)+".>")); err != nil {
-		return translate(ctx, err)
-	}
-	return translate(ctx, d.chunks.Purge(ctx, jetstream.WithPurgeSubject(d.names.chunksUnder(token))))
+	return d.call(ctx, func(ctx context.Context) error {
+		if err := d.bucket.Purge(ctx, jetstream.WithPurgeSubject(d.names.value(token)+".>")); err != nil {
+			return err
+		}
+		return d.chunks.Purge(ctx, jetstream.WithPurgeSubject(d.names.chunksUnder(token)))
+	})
 }
 
 // ListRemains implements store.RemainsDeleter. ListRemains returns the keys of all chunks.
 func (d *Driver) ListRemains(ctx context.Context) ([]string, error) {
-	ctx, end, err := d.begin(ctx)
-	if err != nil {
-		return nil, translate(ctx, err)
-	}
-	defer end()
-	info, err := d.chunks.Info(ctx, jetstream.WithSubjectFilter(d.names.chunkSubjects+">"))
-	if err != nil {
-		return nil, translate(ctx, err)
-	}
-	keys := map[string]bool{}
-	for subject := range info.State.Subjects {
-		keys[fromToken.Replace(d.names.chunkToken(subject))] = true
-	}
-	return slices.Collect(maps.Keys(keys)), nil
+	return d.keys(ctx, d.chunks, d.names.chunkSubjects+">", d.names.chunkToken)
+}
+
+// keys returns the keys of the messages with the given subjects in a stream, sorted.
+func (d *Driver) keys(ctx context.Context, stream jetstream.Stream, subjects string, token func(subject string) string) (keys []string, err error) {
+	err = d.call(ctx, func(ctx context.Context) error {
+		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(subjects))
+		if err != nil {
+			return err
+		}
+		for subject := range info.State.Subjects {
+			keys = append(keys, fromToken.Replace(token(subject)))
+		}
+		slices.Sort(keys)
+		keys = slices.Compact(keys)
+		return nil
+	})
+	return keys, err
 }
 
 // DeleteRemains implements store.RemainsDeleter.
@@ -280,10 +260,7 @@ func (d *Driver) DeleteRemains(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	ctx, end, err := d.begin(ctx)
-	if err != nil {
-		return translate(ctx, err)
-	}
-	defer end()
-	return translate(ctx, d.chunks.Purge(ctx, jetstream.WithPurgeSubject(d.names.chunksOf(token))))
+	return d.call(ctx, func(ctx context.Context) error {
+		return d.chunks.Purge(ctx, jetstream.WithPurgeSubject(d.names.chunksOf(token)))
+	})
 }

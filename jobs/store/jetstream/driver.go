@@ -151,33 +151,27 @@ func (d *Driver) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstr
 	return stream, err
 }
 
+// streamConfig returns the common configuration of the cluster's streams.
+func (d *Driver) streamConfig(name, holds, subjects string) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: name, Description: holds + " Bellwether cluster " + d.cfg.Cluster, Subjects: []string{subjects},
+		Storage: jetstream.FileStorage, Replicas: d.cfg.Replicas, Discard: jetstream.DiscardNew,
+	}
+}
+
 // bucketConfig returns the configuration of the stream for values. The stream is a key-value
 // bucket, so that NATS tools can read it. Unlike usual buckets, this bucket allows direct reads
 // only if it has one replica, because a lagging replica may answer a direct read with an old value.
 // The bucket does not allow roll-ups, because a user with permission to write one key could delete
 // all other keys with a roll-up.
 func (d *Driver) bucketConfig() jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name:              d.names.bucketStream,
-		Description:       "values of Bellwether cluster " + d.cfg.Cluster,
-		Subjects:          []string{d.names.valueSubjects + ">"},
-		Storage:           jetstream.FileStorage,
-		Replicas:          d.cfg.Replicas,
-		MaxMsgsPerSubject: 1,
-		Discard:           jetstream.DiscardNew,
-		DenyDelete:        true,
-		AllowDirect:       d.cfg.Replicas == 1,
-	}
+	cfg := d.streamConfig(d.names.bucketStream, "values of", d.names.valueSubjects+">")
+	cfg.MaxMsgsPerSubject, cfg.DenyDelete, cfg.AllowDirect = 1, true, d.cfg.Replicas == 1
+	return cfg
 }
 
 func (d *Driver) chunksConfig() jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name:        d.names.chunksStream,
-		Description: "large values of Bellwether cluster " + d.cfg.Cluster,
-		Subjects:    []string{d.names.chunkSubjects + ">"},
-		Storage:     jetstream.FileStorage,
-		Replicas:    d.cfg.Replicas,
-		Discard:     jetstream.DiscardNew,
-		AllowDirect: d.cfg.Replicas == 1,
-	}
+	cfg := d.streamConfig(d.names.chunksStream, "large values of", d.names.chunkSubjects+">")
+	cfg.AllowDirect = d.cfg.Replicas == 1
+	return cfg
 }

@@ -163,3 +163,13 @@ func (d *Driver) begin(ctx context.Context) (call context.Context, end func(), e
 		d.nc.RemoveStatusListener(lost)
 	}, nil
 }
+
+// call calls do between begin and end, and translates the error.
+func (d *Driver) call(ctx context.Context, do func(context.Context) error) error {
+	ctx, end, err := d.begin(ctx)
+	if err == nil {
+		defer end()
+		err = do(ctx)
+	}
+	return translate(ctx, err)
+}

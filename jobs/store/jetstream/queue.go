@@ -30,15 +30,9 @@ const (
 )
 
 func (d *Driver) queueConfig() jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name:        d.names.queueStream,
-		Description: "submissions to Bellwether cluster " + d.cfg.Cluster,
-		Subjects:    []string{d.names.queueSubject},
-		Storage:     jetstream.FileStorage,
-		Replicas:    d.cfg.Replicas,
-		Retention:   jetstream.WorkQueuePolicy,
-		Discard:     jetstream.DiscardNew,
-	}
+	cfg := d.streamConfig(d.names.queueStream, "submissions to", d.names.queueSubject)
+	cfg.Retention = jetstream.WorkQueuePolicy
+	return cfg
 }
 
 func (d *Driver) consumerConfig() jetstream.ConsumerConfig {
@@ -71,16 +65,13 @@ func (d *Driver) Send(ctx context.Context, body []byte) error {
 	if len(body) > store.MaxMessage {
 		return fmt.Errorf("message of %d bytes, want at most %d", len(body), store.MaxMessage)
 	}
-	ctx, end, err := d.begin(ctx)
-	if err != nil {
-		return translate(ctx, err)
-	}
-	defer end()
-	if err := d.room(ctx, len(body)); err != nil {
-		return translate(ctx, err)
-	}
-	_, err = d.js.Publish(ctx, d.names.queueSubject, body)
-	return translate(ctx, err)
+	return d.call(ctx, func(ctx context.Context) error {
+		if err := d.room(ctx, len(body)); err != nil {
+			return err
+		}
+		_, err := d.js.Publish(ctx, d.names.queueSubject, body)
+		return err
+	})
 }
 
 // Receive implements store.Queue. Receive retries while the server is unavailable and creates the
@@ -182,13 +173,10 @@ func (m *message) Delete(ctx context.Context) error { return m.tell(ctx, "+ACK")
 // once per message.
 func (m *message) tell(ctx context.Context, verb string) error {
 	d := m.driver
-	ctx, end, err := d.begin(ctx)
-	if err != nil {
-		return translate(ctx, err)
-	}
-	defer end()
-	call, cancel := d.bounded(ctx)
-	defer cancel()
-	_, err = d.nc.RequestWithContext(call, m.reply, []byte(verb))
-	return translate(ctx, err)
+	return d.call(ctx, func(ctx context.Context) error {
+		ctx, cancel := d.bounded(ctx)
+		defer cancel()
+		_, err := d.nc.RequestWithContext(ctx, m.reply, []byte(verb))
+		return err
+	})
 }
