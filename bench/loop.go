@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // chunksPerLoop is the number of chunks per goroutine of a plain loop. Chunks are short enough that
@@ -42,7 +43,7 @@ func plainLoop[P, T, R any](ctx context.Context, d jobs.Definition[P, T, R], p P
 				if i >= chunks {
 					return nil
 				}
-				span := jobs.Span{Lo: plan.Partitions * i / chunks, Hi: plan.Partitions * (i + 1) / chunks}
+				span := engine.Span{Lo: plan.Partitions * i / chunks, Hi: plan.Partitions * (i + 1) / chunks}
 				sum, err := loop(ctx, do, d.Merge, span)
 				if err != nil {
 					return err
@@ -74,7 +75,7 @@ func closeMapper(mapper any) error {
 	return nil
 }
 
-func loop[T any](ctx context.Context, do func(context.Context, uint64) (T, error), merge func(left, right T) (T, error), span jobs.Span) (T, error) {
+func loop[T any](ctx context.Context, do func(context.Context, uint64) (T, error), merge func(left, right T) (T, error), span engine.Span) (T, error) {
 	sum, err := do(ctx, span.Lo)
 	for at := span.Lo + 1; at < span.Hi && err == nil; at++ {
 		var one T

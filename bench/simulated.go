@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -28,7 +28,7 @@ type simulatedWorker struct {
 	started  time.Time
 
 	session *session.Session
-	trees   map[string]jobs.Tree
+	trees   map[string]engine.Tree
 	busy    []*busySlot
 
 	exchange uint64 // exchange number of the last report
@@ -37,8 +37,8 @@ type simulatedWorker struct {
 
 type busySlot struct {
 	span *session.HeldSpan
-	tree jobs.Tree
-	done jobs.Span     // partitions that are finished but not delivered to the session
+	tree engine.Tree
+	done engine.Span   // partitions that are finished but not delivered to the session
 	at   time.Duration // time up to which the slot's work was simulated
 }
 
@@ -65,7 +65,7 @@ func simulate(ctx context.Context, url string, subjects wire.Subjects, workers, 
 func newSimulatedWorker(nc *nats.Conn, subjects wire.Subjects, id string, slots int, speed float64) (*simulatedWorker, error) {
 	w := &simulatedWorker{
 		id: id, speed: speed, nc: nc, subjects: subjects, inbox: nc.NewInbox(), msgs: make(chan *nats.Msg, 64),
-		started: time.Now(), trees: map[string]jobs.Tree{},
+		started: time.Now(), trees: map[string]engine.Tree{},
 	}
 	var err error
 	w.session, err = session.New(session.Config{Worker: id, Hello: wire.Hello{
@@ -154,7 +154,7 @@ func (w *simulatedWorker) perform(action session.Action) error {
 	case session.CollectFromSlots:
 		return w.deliver()
 	case session.OpenJob:
-		tree, err := jobs.NewTree(a.Opening.Partitions)
+		tree, err := engine.NewTree(a.Opening.Partitions)
 		if err != nil {
 			return err
 		}
@@ -174,11 +174,11 @@ func (w *simulatedWorker) perform(action session.Action) error {
 // call makes calls of Plan and Finish. The leader knows the job and merges itself, so it assigns no merges.
 func (w *simulatedWorker) call() error {
 	for held := w.session.TakeCall(); held != nil; held = w.session.TakeCall() {
-		var operands [][]byte
+		var operands []engine.Operand
 		for _, o := range held.Call().Operands {
-			operands = append(operands, o.Data)
+			operands = append(operands, engine.Operand{Data: o.Data})
 		}
-		item, err := session.MakeCall(context.Background(), countingJob, held.Opening().Params, held.Call(), operands, held.Epoch())
+		item, _, err := session.MakeCall(context.Background(), countingJob, held.Opening().Params, held.Call(), operands, held.Epoch())
 		if err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func (s *busySlot) deliver(session *session.Session, hi uint64) error {
 	if s.done.Empty() {
 		return nil // no partition is finished, and the session soon reports without this slot
 	}
-	for _, n := range s.tree.Cover(jobs.Span{Lo: s.done.Lo, Hi: hi}) {
+	for _, n := range s.tree.Cover(engine.Span{Lo: s.done.Lo, Hi: hi}) {
 		data, err := countCodec{}.Encode(s.tree.Span(n).Len())
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // Vectors is the job of [Aggregate], which adds vectors of numbers. Map and Merge take about as
@@ -78,7 +79,7 @@ func vectorLoop(ctx context.Context, p VectorParams, adders []adder) (json.RawMe
 	for i := range sums {
 		loops.Go(func() {
 			n := uint64(len(sums))
-			sums[i] = adders[i].add(ctx, vectorMapper{p.Length}, jobs.Span{Lo: p.Partitions * uint64(i) / n, Hi: p.Partitions * uint64(i+1) / n})
+			sums[i] = adders[i].add(ctx, vectorMapper{p.Length}, engine.Span{Lo: p.Partitions * uint64(i) / n, Hi: p.Partitions * uint64(i+1) / n})
 		})
 	}
 	loops.Wait()
@@ -98,7 +99,7 @@ func vectorLoop(ctx context.Context, p VectorParams, adders []adder) (json.RawMe
 
 // adder adds the vectors of a span. The next call may use the memory of the result.
 type adder interface {
-	add(ctx context.Context, m vectorMapper, s jobs.Span) []float64
+	add(ctx context.Context, m vectorMapper, s engine.Span) []float64
 }
 
 func adders(n int, newAdder func() adder) (list []adder) {
@@ -114,7 +115,7 @@ func newPairwise() adder { return new(pairwise) }
 // inTurn adds one vector after the other, in the memory of two vectors.
 type inTurn struct{}
 
-func (inTurn) add(ctx context.Context, m vectorMapper, s jobs.Span) []float64 {
+func (inTurn) add(ctx context.Context, m vectorMapper, s engine.Span) []float64 {
 	sum, _ := m.Fill(ctx, s.Lo, nil) // errors are ignored, because neither Fill nor Merge returns errors
 	var value []float64
 	for at := s.Lo + 1; at < s.Hi && ctx.Err() == nil; at++ {
@@ -129,13 +130,13 @@ func (inTurn) add(ctx context.Context, m vectorMapper, s jobs.Span) []float64 {
 // used for the next vectors. The next call of add uses the same memory.
 type pairwise struct{ spares [][]float64 }
 
-func (p *pairwise) add(ctx context.Context, m vectorMapper, s jobs.Span) []float64 {
+func (p *pairwise) add(ctx context.Context, m vectorMapper, s engine.Span) []float64 {
 	sum := p.sum(ctx, m, s)
 	p.spares = append(p.spares, sum)
 	return sum
 }
 
-func (p *pairwise) sum(ctx context.Context, m vectorMapper, s jobs.Span) []float64 {
+func (p *pairwise) sum(ctx context.Context, m vectorMapper, s engine.Span) []float64 {
 	if s.Len() == 1 || ctx.Err() != nil {
 		var spare []float64
 		if n := len(p.spares); n > 0 {
@@ -145,7 +146,7 @@ func (p *pairwise) sum(ctx context.Context, m vectorMapper, s jobs.Span) []float
 		return value
 	}
 	middle := s.Lo + 1<<(bits.Len64(s.Len()-1)-1)
-	left, right := p.sum(ctx, m, jobs.Span{Lo: s.Lo, Hi: middle}), p.sum(ctx, m, jobs.Span{Lo: middle, Hi: s.Hi})
+	left, right := p.sum(ctx, m, engine.Span{Lo: s.Lo, Hi: middle}), p.sum(ctx, m, engine.Span{Lo: middle, Hi: s.Hi})
 	left, _ = Vectors.Merge(left, right)
 	p.spares = append(p.spares, right)
 	return left

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -143,10 +143,10 @@ func TestMalformedMessagesAreRefused(t *testing.T) {
 	if receipt := w.send(wire.Report{Epoch: 1, Worker: "stranger", Sequence: 7}); receipt.Refused == "" {
 		t.Error("a report out of sequence was accepted")
 	}
-	outside := wire.NewPartial(jobs.Node{Level: 40, Index: 3}, []byte("x"))
-	damaged := wire.NewPartial(jobs.Leaf(99), []byte("99,"))
+	outside := wire.NewPartial(engine.Node{Level: 40, Index: 3}, []byte("x"))
+	damaged := wire.NewPartial(engine.Leaf(99), []byte("99,"))
 	damaged.Sum++
-	unknown := wire.NewPartial(jobs.Leaf(0), []byte("x"))
+	unknown := wire.NewPartial(engine.Leaf(0), []byte("x"))
 	w.work(5)
 	w.items[job] = append(w.items[job], wire.Item{Partial: &outside}, wire.Item{Partial: &damaged})
 	w.items["nosuchjob0000000"] = []wire.Item{{Partial: &unknown}}

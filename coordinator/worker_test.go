@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
@@ -157,7 +158,7 @@ func (w *worker) work(n uint64) {
 	w.makeCalls()
 	for i := range w.held {
 		h := &w.held[i]
-		span := jobs.Span{Lo: h.Span.Lo, Hi: min(h.Span.Hi, h.Span.Lo+n)}
+		span := engine.Span{Lo: h.Span.Lo, Hi: min(h.Span.Hi, h.Span.Lo+n)}
 		n -= span.Len()
 		w.run(h, span)
 		h.Span.Lo = span.Hi
@@ -182,17 +183,17 @@ func (w *worker) makeCalls() {
 
 func (w *worker) makeCall(a wire.Assignment) (wire.Item, error) {
 	w.t.Helper()
-	operands := make([][]byte, len(a.Call.Operands))
+	operands := make([]engine.Operand, len(a.Call.Operands))
 	for i, p := range a.Call.Operands {
-		operands[i] = p.Data
+		operands[i].Data = p.Data
 		if p.Blob != "" {
 			var err error
-			if operands[i], err = w.store.Partial(context.Background(), a.Job, p.Blob); err != nil {
+			if operands[i].Data, err = w.store.Partial(context.Background(), a.Job, p.Blob); err != nil {
 				return wire.Item{}, err
 			}
 		}
 	}
-	item, err := session.MakeCall(context.Background(), w.job, w.openings[a.Job].Params, *a.Call, operands, a.ID.Epoch)
+	item, _, err := session.MakeCall(context.Background(), w.job, w.openings[a.Job].Params, *a.Call, operands, a.ID.Epoch)
 	if p := item.Partial; p != nil && len(p.Data) > session.MaxInline {
 		*p = wire.Partial{Node: p.Node, Blob: w.putPartial(a.Job, p.Node, p.Data), MergedFor: p.MergedFor}
 	}
@@ -202,7 +203,7 @@ func (w *worker) makeCall(a wire.Assignment) (wire.Item, error) {
 	return item, err
 }
 
-func (w *worker) putPartial(job string, node jobs.Node, data []byte) (blob string) {
+func (w *worker) putPartial(job string, node engine.Node, data []byte) (blob string) {
 	w.t.Helper()
 	blob, err := w.store.PutPartial(context.Background(), job, node, data)
 	if err != nil {
@@ -218,16 +219,16 @@ func (w *worker) workWithoutMerging() {
 	for i := range w.held {
 		h := &w.held[i]
 		for ; !h.Span.Empty(); h.Span.Lo++ {
-			w.run(h, jobs.Span{Lo: h.Span.Lo, Hi: h.Span.Lo + 1})
+			w.run(h, engine.Span{Lo: h.Span.Lo, Hi: h.Span.Lo + 1})
 		}
 	}
 	w.dropEmpty()
 }
 
-func (w *worker) run(h *wire.HeldSpan, span jobs.Span) {
+func (w *worker) run(h *wire.HeldSpan, span engine.Span) {
 	w.t.Helper()
 	o := w.openings[h.Job]
-	task, err := w.job.Open(context.Background(), o.Params, jobs.Plan{Partitions: o.Partitions, Data: o.Data})
+	task, err := w.job.Engine().Open(context.Background(), o.Params, o.Partitions, o.Data)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -247,7 +248,7 @@ func (w *worker) run(h *wire.HeldSpan, span jobs.Span) {
 	}
 }
 
-func (w *worker) drain(job string, stack jobs.Stack, hi uint64) {
+func (w *worker) drain(job string, stack engine.Stack, hi uint64) {
 	w.t.Helper()
 	partials, err := stack.Drain(hi)
 	if err != nil {
@@ -271,13 +272,13 @@ func (w *worker) workUntilEnded(job string) {
 			w.t.Fatalf("job %s has not ended", job)
 		}
 		w.report()
-		w.work(jobs.MaxPartitions)
+		w.work(engine.MaxPartitions)
 	}
 }
 
 // ran returns the number of the job's partitions that the leader has received.
 func (w *worker) ran(job string) (partitions uint64) {
-	tree, err := jobs.NewTree(max(1, w.openings[job].Partitions))
+	tree, err := engine.NewTree(max(1, w.openings[job].Partitions))
 	if err != nil {
 		w.t.Fatal(err)
 	}

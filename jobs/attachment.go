@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // Attachment is a part of a result that is too large for JSON, such as a vector of numbers. A
@@ -37,7 +39,7 @@ type Attachment struct {
 // NewAttachment returns an attachment with a name, which is shown to the user: 1 to 100 characters
 // without slashes and control characters. The caller must not use the slice data after the call.
 func NewAttachment(name string, data []byte) Attachment {
-	sum := Digest(data)
+	sum := engine.Digest(data)
 	return Attachment{name, hex.EncodeToString(sum[:]), int64(len(data)), data}
 }
 

@@ -133,7 +133,7 @@ func TestNewRefusesHiddenAttachments(t *testing.T) {
 			return hidesAttachment{NewAttachment("a", nil)}, nil
 		},
 	})
-	if _, err := job.Finish(context.Background(), Params(`{}`), must(cborCodec[int]{}.Encode(1))); err == nil || !strings.Contains(err.Error(), "does not contain it") {
+	if _, err := finish(context.Background(), job, Params(`{}`), must(cborCodec[int]{}.Encode(1))); err == nil || !strings.Contains(err.Error(), "does not contain it") {
 		t.Errorf("got %v", err)
 	}
 }

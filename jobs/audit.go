@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // MaxAudit is the Share with which all partitions are audited, in millionths.
@@ -22,29 +24,6 @@ const MaxAudit = 1_000_000
 type Audit struct {
 	Share uint32 // share of the partitions that are audited, in millionths; if not 0, at least one partition
 	Seed  string // seed of the random choice of partitions
-
-	// Defer makes stacks only record the SHA-256 of each audited value. The caller takes the records
-	// with [Task.Audited], and compares them with the result of [Task.Recompute] in this or another
-	// process.
-	Defer bool
-}
-
-// SHA256 is the SHA-256 of the encoded value of a partition.
-type SHA256 = [sha256.Size]byte
-
-// Audited is an audited partition.
-type Audited struct {
-	Partition uint64
-	Sum       SHA256 // SHA-256 of the partition's encoded value
-}
-
-// Compare returns a permanent error if a second computation of the partition gave another value. The
-// parameter by says who computed the two values, and may be empty.
-func (a Audited) Compare(second SHA256, by string) error {
-	if a.Sum == second {
-		return nil
-	}
-	return Permanent(fmt.Errorf("audit: the partition was computed twice%s, and the partials have the SHA-256 %x and %x: %s", by, a.Sum, second, causeMap))
 }
 
 // chooses reports whether a partition is audited.
@@ -62,8 +41,9 @@ func (a Audit) chooses(partition, partitions uint64) bool {
 // auditor audits the partitions of a slot.
 type auditor[T any] struct {
 	Audit
+	deferred  bool // true if the auditor only records the values
 	recompute recomputer[T]
-	audited   []Audited // records that were not taken; always empty unless Defer is set
+	audited   []engine.Audited // records that were not taken; empty unless deferred is true
 }
 
 // check audits the value of a partition.
@@ -72,8 +52,8 @@ func (a *auditor[T]) check(ctx context.Context, partition uint64, value T) error
 	if err != nil {
 		return Permanent(fmt.Errorf("encode partial: %w", err))
 	}
-	first := Audited{partition, sha256.Sum256(data)}
-	if a.Defer {
+	first := engine.Audited{Partition: partition, Sum: sha256.Sum256(data)}
+	if a.deferred {
 		a.audited = append(a.audited, first)
 		return nil
 	}
@@ -81,11 +61,10 @@ func (a *auditor[T]) check(ctx context.Context, partition uint64, value T) error
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	return first.Compare(second, "")
+	return Permanent(first.Compare(second, ""))
 }
 
-// takeAudited removes and returns the records of audited partitions.
-func (s *stack[T]) takeAudited() (list []Audited) {
+func (s *stack[T]) Audited() (list []engine.Audited) {
 	if s.audit != nil {
 		list, s.audit.audited = s.audit.audited, nil
 	}
@@ -100,7 +79,7 @@ type recomputer[T any] struct {
 }
 
 // sum computes a partition and returns the SHA-256 of its encoded value.
-func (r *recomputer[T]) sum(ctx context.Context, partition uint64) (sum SHA256, err error) {
+func (r *recomputer[T]) sum(ctx context.Context, partition uint64) (sum engine.SHA256, err error) {
 	mapOne := r.mapOne
 	if mapOne == nil {
 		mapOne = mapFunc(r.mapper, func() (spare T) { return spare }, nil)
@@ -119,7 +98,7 @@ func (r *recomputer[T]) sum(ctx context.Context, partition uint64) (sum SHA256, 
 }
 
 // sums computes partitions and returns the SHA-256 of their encoded values.
-func (r *recomputer[T]) sums(ctx context.Context, partitions []uint64, progress *Progress) (list []SHA256, err error) {
+func (r *recomputer[T]) sums(ctx context.Context, partitions []uint64, progress *engine.Progress) (list []engine.SHA256, err error) {
 	at := uint64(0)
 	defer func() {
 		if v := recover(); v != nil {
@@ -130,7 +109,7 @@ func (r *recomputer[T]) sums(ctx context.Context, partitions []uint64, progress 
 		}
 	}()
 	for _, at = range partitions {
-		progress.set(at, auditing)
+		progress.Set(at, engine.MapAgain)
 		sum, err := r.sum(ctx, at)
 		if err != nil {
 			return nil, err

@@ -28,7 +28,7 @@ func BenchmarkEmptyPartitions(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	task, err := job.Open(context.Background(), params, jobs.Plan{Partitions: jobs.MaxPartitions})
+	task, err := job.Engine().Open(context.Background(), params, jobs.MaxPartitions, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -3,13 +3,14 @@ package jobs
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // Check tests whether a job is deterministic. Check runs the job several times in this process,
@@ -50,7 +51,6 @@ const (
 	causePlan    = "Plan depends on more than the parameters, such as the time or random numbers"
 	causeFinish  = "Finish depends on more than its operands, such as the time, random numbers or the order of a map"
 	causeMerge   = "Merge depends on more than its operands, such as the time, random numbers or the order of a map"
-	causeMap     = "Map depends on more than the partition, the parameters and the plan, such as the time, random numbers, the order of a map or the calls before it"
 	causeCodec   = "the codec loses a part of the value, or depends on the order of a map"
 	causeEncoded = "Merge differs for partials that were encoded and decoded, because the codec loses a part of the value, or Merge depends on more than its operands, or Fill on what its spare value contains"
 	causeShared  = "Map or Merge depends on which calls came before it or run at the same time, such as by memory that slots share, or Fill on what its spare value contains"
@@ -83,7 +83,7 @@ func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, er
 	if plan.Partitions != again.Partitions || !bytes.Equal(plan.Data, again.Data) {
 		return CheckResult{}, &DifferenceError{"plan", "two calls of Plan", causePlan}
 	}
-	tree, err := NewTree(plan.Partitions)
+	tree, err := engine.NewTree(plan.Partitions)
 	if err != nil {
 		return CheckResult{}, err
 	}
@@ -96,7 +96,7 @@ func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, er
 	}
 	k := &checker{
 		job: job, params: params, plan: plan, tree: tree, attempts: c.Attempts,
-		reference: runs[0].name, digests: make(map[Node][sha256.Size]byte),
+		reference: runs[0].name, digests: make(map[engine.Node]engine.SHA256),
 		progress: func(uint64) {},
 	}
 	for subtrees(tree, k.lowest) > maxDigests {
@@ -115,11 +115,10 @@ func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, er
 		}
 		result.Runs = append(result.Runs, r.name)
 	}
-	attaching := job.OnAttachment(func(a Attachment) { result.Attachment = a })
-	if result.Result, err = attaching.Finish(ctx, params, root); err != nil {
+	if result.Result, result.Attachment, err = job.finish(ctx, params, engine.Operand{Data: root}); err != nil {
 		return CheckResult{}, err
 	}
-	finished, err := job.Finish(ctx, params, root)
+	finished, _, err := job.finish(ctx, params, engine.Operand{Data: root})
 	if err != nil {
 		return CheckResult{}, err
 	}
@@ -151,18 +150,18 @@ type checker struct {
 	job       Job
 	params    Params
 	plan      Plan
-	tree      Tree
+	tree      engine.Tree
 	attempts  int
 	reference string // description of the first run, with which the other runs are compared
 	lowest    uint8  // lowest level of the tree whose nodes are compared
-	digests   map[Node][sha256.Size]byte
+	digests   map[engine.Node]engine.SHA256
 	recording bool // true during the reference run
 	progress  func(partitions uint64)
 }
 
 // run runs the job once and returns the root's partial.
 func (k *checker) run(ctx context.Context, r checkRun) (root []byte, err error) {
-	task, err := k.job.Open(ctx, k.params, k.plan)
+	task, err := k.job.binding.open(ctx, k.params, k.plan)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.name, err)
 	}
@@ -171,17 +170,17 @@ func (k *checker) run(ctx context.Context, r checkRun) (root []byte, err error) 
 			err = fmt.Errorf("%s: close job %s: %w", r.name, k.job.Name(), closeErr)
 		}
 	}()
-	pieces, span := k.plan.Partitions, func(i uint64) Span { return Span{i, i + 1} }
+	pieces, span := k.plan.Partitions, func(i uint64) Span { return Span{Lo: i, Hi: i + 1} }
 	if r.pieces != nil {
 		ends := append(slices.Sorted(slices.Values(r.pieces)), k.plan.Partitions)
 		pieces, span = uint64(len(r.pieces)), func(i uint64) Span {
 			at, _ := slices.BinarySearch(ends, r.pieces[i])
-			return Span{ends[at], ends[at+1]}
+			return Span{Lo: ends[at], Hi: ends[at+1]}
 		}
 	}
-	f := checkForest{checker: k, ctx: ctx, run: r.name, waiting: make(map[Node][]byte)}
+	f := checkForest{checker: k, ctx: ctx, run: r.name, waiting: make(map[engine.Node][]byte)}
 	local := Local{Slots: r.slots, Attempts: k.attempts}
-	err = local.each(ctx, task, pieces, span, func(i uint64, s Stack) error {
+	err = local.each(ctx, task, pieces, span, func(i uint64, s engine.Stack) error {
 		partials, err := s.Drain(span(i).Hi)
 		if err != nil {
 			return err
@@ -215,10 +214,10 @@ type checkForest struct {
 	ctx     context.Context
 	run     string
 	mu      sync.Mutex
-	waiting map[Node][]byte
+	waiting map[engine.Node][]byte
 }
 
-func (f *checkForest) add(n Node, data []byte) error {
+func (f *checkForest) add(n engine.Node, data []byte) error {
 	for {
 		if err := f.check(n, data); err != nil {
 			return err
@@ -235,13 +234,13 @@ func (f *checkForest) add(n Node, data []byte) error {
 		}
 		n = f.tree.Lift(n.Parent())
 		var err error
-		if data, err = f.job.Merge(f.ctx, f.params, left, right); err != nil {
+		if data, err = f.job.binding.Merge(f.ctx, f.params, engine.Operand{Data: left}, engine.Operand{Data: right}); err != nil {
 			return err
 		}
 		if !f.recording {
 			continue
 		}
-		again, err := f.job.Merge(f.ctx, f.params, left, right)
+		again, err := f.job.binding.Merge(f.ctx, f.params, engine.Operand{Data: left}, engine.Operand{Data: right})
 		if err != nil {
 			return err
 		}
@@ -253,14 +252,14 @@ func (f *checkForest) add(n Node, data []byte) error {
 
 // nodeDiffers is the error for a node whose partial differs from the reference's
 // partial.
-type nodeDiffers struct{ node Node }
+type nodeDiffers struct{ node engine.Node }
 
 func (e *nodeDiffers) Error() string { return fmt.Sprintf("node %v differs", e.node) }
 
 // check records a node's partial or compares it with the partial of the reference.
-func (k *checker) check(n Node, data []byte) error {
+func (k *checker) check(n engine.Node, data []byte) error {
 	if k.recording {
-		again, err := k.job.recode(data)
+		again, err := k.job.binding.recode(data)
 		if err != nil {
 			return fmt.Errorf("%s: decode and encode: %w", k.describe(n), err)
 		}
@@ -271,7 +270,7 @@ func (k *checker) check(n Node, data []byte) error {
 	if n.Level < k.lowest && n != k.tree.Root() {
 		return nil
 	}
-	digest := Digest(data)
+	digest := engine.Digest(data)
 	if k.recording {
 		k.digests[n] = digest
 	} else if k.digests[n] != digest {
@@ -283,7 +282,7 @@ func (k *checker) check(n Node, data []byte) error {
 // explain finds the cause of a difference at node n. explain computes node n and its descendants
 // separately, without encoding partials below the computed node, and looks for the lowest node that
 // still differs from the reference.
-func (k *checker) explain(ctx context.Context, task *Task, r checkRun, n Node) error {
+func (k *checker) explain(ctx context.Context, task openTask, r checkRun, n engine.Node) error {
 	runs := k.reference + " and " + r.name
 	differs, err := k.differsAlone(ctx, task, n)
 	if err != nil {
@@ -295,7 +294,7 @@ func (k *checker) explain(ctx context.Context, task *Task, r checkRun, n Node) e
 	for differs && k.tree.Span(n).Len() > 1 {
 		left, right := k.tree.Children(n)
 		differs = false
-		for _, child := range []Node{left, right} {
+		for _, child := range []engine.Node{left, right} {
 			if child.Level < k.lowest {
 				continue
 			}
@@ -309,18 +308,18 @@ func (k *checker) explain(ctx context.Context, task *Task, r checkRun, n Node) e
 		}
 	}
 	if k.tree.Span(n).Len() == 1 {
-		return &DifferenceError{k.describe(n), runs, causeMap}
+		return &DifferenceError{k.describe(n), runs, engine.CauseMap}
 	}
 	return &DifferenceError{k.describe(n), runs, causeEncoded}
 }
 
 // differsAlone runs a node's partitions on a new stack and reports whether the node's partial
 // differs from the reference.
-func (k *checker) differsAlone(ctx context.Context, task *Task, n Node) (bool, error) {
+func (k *checker) differsAlone(ctx context.Context, task openTask, n engine.Node) (bool, error) {
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	span := k.tree.Span(n)
-	var partials []Partial
+	var partials []engine.Partial
 	s := task.NewStack()
 	err := Local{Attempts: k.attempts}.runSpan(ctx, s, span, &stop)
 	if ctx.Err() != nil {
@@ -335,7 +334,7 @@ func (k *checker) differsAlone(ctx context.Context, task *Task, n Node) (bool, e
 	return k.check(partials[0].Node, partials[0].Data) != nil, nil
 }
 
-func (k *checker) describe(n Node) string {
+func (k *checker) describe(n engine.Node) string {
 	if span := k.tree.Span(n); span.Len() > 1 {
 		return fmt.Sprintf("node %v, partitions %v", n, span)
 	}

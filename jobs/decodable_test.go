@@ -59,7 +59,7 @@ func TestDrainRefusesWhatCannotBeDecoded(t *testing.T) {
 			Finish: func(context.Context, struct{}, words) (int, error) { return 0, nil },
 		})
 		params := must(job.Params(nil))
-		s := must(job.Open(t.Context(), params, Plan{Partitions: 2})).NewStack()
+		s := must(job.binding.open(t.Context(), params, Plan{Partitions: 2})).NewStack()
 		if _, err := s.Run(t.Context(), Span{Hi: 1}, new(atomic.Bool)); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestDrainRefusesWhatCannotBeDecoded(t *testing.T) {
 				t.Errorf("want no error, got %v", err)
 				continue
 			}
-			if _, err := job.Merge(t.Context(), nil, partials[0].Data, partials[0].Data); err != nil {
+			if _, err := merge(t.Context(), job, nil, partials[0].Data, partials[0].Data); err != nil {
 				t.Errorf("a partial that was drained cannot be merged: %v", err)
 			}
 			continue

@@ -15,39 +15,24 @@
 //
 //	func main() { cli.Main(jobs.MustNew(definition)) }
 //
-// The package's example is a complete job. The package also contains the arithmetic of the
-// aggregation tree.
+// The package's example is a complete job. Package jobs/engine contains what workers and leaders need
+// to run a job.
 //
 // # The aggregation tree
 //
-// Partitions 0 to N-1 are the leaves of a binary tree whose shape depends on N
-// alone. With N = 5:
+// Partitions are the leaves of a binary tree whose shape depends only on their number. Merge merges
+// two neighbouring nodes of the tree, and the root is the operand of Finish:
 //
-//	level 3                   3/0                root: the result
-//	                         /   \
-//	level 2              2/0      \
-//	                    /   \      \
-//	level 1          1/0     1/1    \
-//	                /  \    /  \     \
-//	level 0       0/0 0/1 0/2 0/3    2/1         also named 1/2 and 0/4
+//	              root
+//	            /      \
+//	       0-3          \
+//	     /     \         \
+//	  0-1       2-3       \
+//	 /   \     /   \       \
+//	0     1   2     3       4        partitions
 //
-//	partition      0   1   2   3      4
-//
-// Node k/i is the merge of (k-1)/(2i) and (k-1)/(2i+1), in that order. If the right child would
-// begin at or past N, the node is the same as its left child. A node can thus have several names,
-// and the tree uses the one with the highest level ([Tree.Lift]). Only siblings are merged, so
-// every run performs the same merges on the same operands, no matter which worker runs which
+// Every run performs the same merges on the same operands, no matter which worker runs which
 // partition. Floating-point sums are therefore identical bit for bit.
-//
-// A slot runs the partitions of a span in order and keeps finished nodes on a [Stack]:
-//
-//	run 0        run 1        run 2           run 3
-//
-//	0/0          1/0          1/0 0/2         2/0
-//
-// For each report the worker removes all nodes from the stack and reports them. The leader merges
-// the reported nodes with their siblings from other reports. If partials are large, a slot keeps its
-// stack until the end of its span, and workers merge the nodes: see "Large partials".
 //
 // # Bit identity
 //

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // File is a file that is submitted together with a job, such as a program that the job runs. The
@@ -14,7 +16,7 @@ type File []byte
 
 // SHA256 returns the SHA-256 of the file in hexadecimal.
 func (f File) SHA256() string {
-	sum := Digest(f)
+	sum := engine.Digest(f)
 	return hex.EncodeToString(sum[:])
 }
 

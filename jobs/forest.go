@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // forest collects and merges the subtrees that the slots of [Local] have finished. The values stay
@@ -11,22 +13,19 @@ import (
 type forest interface {
 	// add moves the only node of a stack into the forest. If the node's sibling is in the forest,
 	// add merges the two nodes, and repeats this for their parent. An error is permanent.
-	add(ctx context.Context, s Stack, attempts int) error
+	add(ctx context.Context, s engine.Stack, attempts int) error
 	// root returns the encoded partial of the root, after all partitions were added.
 	root() ([]byte, error)
 }
 
 type valueForest[T any] struct {
-	tree  Tree
-	merge merger[T]
-	codec Codec[T]
-	pool  *spares[T]
+	opened[T]
 
 	mu      sync.Mutex
-	waiting map[Node]T // values of nodes whose sibling is not yet finished
+	waiting map[engine.Node]T // values of nodes whose sibling is not yet finished
 }
 
-func (f *valueForest[T]) add(ctx context.Context, from Stack, attempts int) (err error) {
+func (f *valueForest[T]) add(ctx context.Context, from engine.Stack, attempts int) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = Permanent(newPanicError(v))
@@ -68,7 +67,7 @@ func (f *valueForest[T]) mergePair(ctx context.Context, left, right T, attempts 
 
 // takeSibling removes the sibling of a node from the forest and returns it. If the sibling is not
 // finished, takeSibling adds the node to the forest instead.
-func (f *valueForest[T]) takeSibling(n Node, value T) (sibling T, ok bool) {
+func (f *valueForest[T]) takeSibling(n engine.Node, value T) (sibling T, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if sibling, ok = f.waiting[n.Sibling()]; ok && n != f.tree.Root() {

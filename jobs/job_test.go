@@ -48,10 +48,10 @@ func TestStoredParamsAreChecked(t *testing.T) {
 	if _, err := job.Plan(context.Background(), Params(`{"limit":-1}`)); err == nil || !strings.Contains(err.Error(), "parameter limit") {
 		t.Errorf("Plan: %v", err)
 	}
-	if _, err := job.Open(context.Background(), Params(`garbage`), Plan{Partitions: 1}); err == nil {
+	if _, err := job.binding.open(context.Background(), Params(`garbage`), Plan{Partitions: 1}); err == nil {
 		t.Error("Open took garbage")
 	}
-	if _, err := job.Finish(context.Background(), Params(`{"x":1}`), must(cborCodec[int]{}.Encode(1))); err == nil {
+	if _, err := finish(context.Background(), job, Params(`{"x":1}`), must(cborCodec[int]{}.Encode(1))); err == nil {
 		t.Error("Finish took an unknown parameter")
 	}
 }
@@ -64,16 +64,16 @@ func TestJobErrors(t *testing.T) {
 	params := must(job.Params(nil))
 	one := must(cborCodec[int]{}.Encode(1))
 
-	if _, err := job.Open(ctx, params, Plan{Partitions: 1}); err == nil {
+	if _, err := job.binding.open(ctx, params, Plan{Partitions: 1}); err == nil {
 		t.Error("Open took a nil mapper")
 	}
-	if _, err := job.Open(ctx, params, Plan{}); err == nil {
+	if _, err := job.binding.open(ctx, params, Plan{}); err == nil {
 		t.Error("Open took a plan without partitions")
 	}
-	if _, err := job.Merge(ctx, params, one, []byte{0xff}); err == nil || IsPermanent(err) {
+	if _, err := merge(ctx, job, params, one, []byte{0xff}); err == nil || IsPermanent(err) {
 		t.Errorf("Merge of garbage: %v", err)
 	}
-	if _, err := job.Finish(ctx, params, []byte("garbage")); err == nil {
+	if _, err := finish(ctx, job, params, []byte("garbage")); err == nil {
 		t.Error("Finish took garbage")
 	}
 
@@ -86,13 +86,13 @@ func TestJobErrors(t *testing.T) {
 	if _, err := job.Plan(ctx, params); !errors.As(err, &panicked) || !IsPermanent(err) || !errors.Is(err, cause) {
 		t.Errorf("Plan: %v", err)
 	}
-	if _, err := job.Open(ctx, params, Plan{Partitions: 1}); !errors.Is(err, cause) {
+	if _, err := job.binding.open(ctx, params, Plan{Partitions: 1}); !errors.Is(err, cause) {
 		t.Errorf("Open: %v", err)
 	}
-	if _, err := job.Merge(ctx, params, one, one); !errors.As(err, &panicked) || !IsPermanent(err) || !strings.Contains(err.Error(), "job_test.go") {
+	if _, err := merge(ctx, job, params, one, one); !errors.As(err, &panicked) || !IsPermanent(err) || !strings.Contains(err.Error(), "job_test.go") {
 		t.Errorf("Merge: %v, want a permanent error with its stack", err)
 	}
-	if _, err := job.Finish(ctx, params, one); !errors.Is(err, cause) {
+	if _, err := finish(ctx, job, params, one); !errors.Is(err, cause) {
 		t.Errorf("Finish: %v", err)
 	}
 }
@@ -105,7 +105,7 @@ func TestFinishRefusesWhatJSONCannotSay(t *testing.T) {
 		Merge:  allDefinition().Merge,
 		Finish: func(context.Context, allParams, int) (float64, error) { return math.NaN(), nil },
 	})
-	if result, err := job.Finish(context.Background(), must(job.Params(nil)), must(cborCodec[int]{}.Encode(1))); err == nil {
+	if result, err := finish(context.Background(), job, must(job.Params(nil)), must(cborCodec[int]{}.Encode(1))); err == nil {
 		t.Errorf("the result is %s", result)
 	}
 }

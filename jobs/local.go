@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -40,23 +41,22 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	if err != nil {
 		return LocalResult{}, err
 	}
-	tree, err := NewTree(plan.Partitions)
+	tree, err := engine.NewTree(plan.Partitions)
 	if err != nil {
 		return LocalResult{}, err
 	}
-	task, err := job.Open(ctx, params, plan)
+	task, err := job.binding.open(ctx, params, plan)
 	if err != nil {
 		return LocalResult{}, err
 	}
-	task.Audit(l.Audit)
+	task.audits(l.Audit)
 	root, err := l.reduce(ctx, job, task, tree)
 	if closeErr := task.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("close job %s: %w", job.Name(), closeErr)
 	}
 	result := LocalResult{Partitions: plan.Partitions}
 	if err == nil {
-		job = job.OnAttachment(func(a Attachment) { result.Attachment = a }).OwnOperands(true, true)
-		result.Result, err = job.Finish(ctx, params, root)
+		result.Result, result.Attachment, err = job.finish(ctx, params, engine.Operand{Data: root, Own: true})
 	}
 	if err != nil {
 		return LocalResult{}, errors.Join(err, cleanUp(ctx, job, task))
@@ -64,8 +64,15 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	return result, nil
 }
 
+// finish computes the result of a job from the root's partial.
+func (j Job) finish(ctx context.Context, params Params, root engine.Operand) (json.RawMessage, Attachment, error) {
+	result, attached, err := j.binding.Finish(ctx, params, root)
+	attachment, _ := attached.(Attachment)
+	return result, attachment, err
+}
+
 // cleanUp cleans up after a closed task, even if ctx is done.
-func cleanUp(ctx context.Context, job Job, task *Task) error {
+func cleanUp(ctx context.Context, job Job, task openTask) error {
 	if err := task.CleanUp(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("clean up after job %s: %w", job.Name(), err)
 	}
@@ -85,12 +92,12 @@ func (l Local) RunPartition(ctx context.Context, job Job, params Params, partiti
 	if partition >= plan.Partitions {
 		return nil, plan.Partitions, fmt.Errorf("partition %d: want 0 to %d: the job has %d partitions", partition, plan.Partitions-1, plan.Partitions)
 	}
-	task, err := job.Open(ctx, params, plan)
+	task, err := job.binding.open(ctx, params, plan)
 	if err != nil {
 		return nil, plan.Partitions, err
 	}
 	if l.Audit.Share > 0 {
-		task.Audit(Audit{Share: MaxAudit})
+		task.audits(Audit{Share: MaxAudit})
 	}
 	defer func() {
 		if closeErr := task.Close(); err == nil && closeErr != nil {
@@ -98,8 +105,8 @@ func (l Local) RunPartition(ctx context.Context, job Job, params Params, partiti
 		}
 		err = errors.Join(err, cleanUp(ctx, job, task))
 	}()
-	err = Local{Slots: 1, Attempts: l.Attempts}.each(ctx, task, 1, func(uint64) Span { return Span{partition, partition + 1} },
-		func(_ uint64, s Stack) error {
+	err = Local{Slots: 1, Attempts: l.Attempts}.each(ctx, task, 1, func(uint64) Span { return Span{Lo: partition, Hi: partition + 1} },
+		func(_ uint64, s engine.Stack) error {
 			partials, err := s.Drain(partition + 1)
 			if err == nil {
 				partial = partials[0].Data
@@ -117,7 +124,7 @@ const subtreesPerSlot = 64
 // siblings are finished. The subtrees are nodes of the aggregation tree, so reduce performs
 // exactly the merges of the tree. Slots begin the subtrees in order, so the number of values
 // in memory is about the number of slots plus the number of levels.
-func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]byte, error) {
+func (l Local) reduce(ctx context.Context, job Job, task openTask, tree engine.Tree) ([]byte, error) {
 	slots := max(l.Slots, 1)
 	level := tree.Root().Level
 	for level > 0 && subtrees(tree, level) < uint64(slots)*subtreesPerSlot {
@@ -125,13 +132,13 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 	}
 	var done atomic.Uint64
 	f := task.forest()
-	err := l.each(ctx, task, subtrees(tree, level), func(i uint64) Span { return tree.Span(Node{level, i}) },
-		func(i uint64, s Stack) error {
+	err := l.each(ctx, task, subtrees(tree, level), func(i uint64) Span { return tree.Span(engine.Node{Level: level, Index: i}) },
+		func(i uint64, s engine.Stack) error {
 			if err := f.add(ctx, s, l.Attempts); err != nil {
 				return fmt.Errorf("merge partials of job %s: %w", job.Name(), err)
 			}
 			if l.Progress != nil {
-				l.Progress(done.Add(tree.Span(Node{level, i}).Len()), tree.Partitions())
+				l.Progress(done.Add(tree.Span(engine.Node{Level: level, Index: i}).Len()), tree.Partitions())
 			}
 			return nil
 		})
@@ -148,7 +155,7 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 // each runs n spans in the slots. After each span, each calls the function done with the stack that
 // contains the span's nodes. The function done must empty the stack, and is called from several
 // goroutines.
-func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint64) Span, done func(i uint64, s Stack) error) error {
+func (l Local) each(ctx context.Context, task openTask, n uint64, span func(i uint64) Span, done func(i uint64, s engine.Stack) error) error {
 	var next atomic.Uint64
 	var stop atomic.Bool
 	interrupted := make(chan error, max(l.Slots, 1)) // errors of slots whose goroutine was ended by runtime.Goexit in the job's code
@@ -195,14 +202,14 @@ func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint6
 }
 
 // subtrees returns the number of nodes on a level, including nodes that have a name on a higher level too.
-func subtrees(t Tree, level uint8) uint64 { return (t.Partitions()-1)>>level + 1 }
+func subtrees(t engine.Tree, level uint8) uint64 { return (t.Partitions()-1)>>level + 1 }
 
 // errStopped is the error of a slot that stopped because another slot has failed, or because the
 // context is done.
 var errStopped = errors.New("stopped")
 
 // runSpan runs a span, and retries a failed partition without a pause.
-func (l Local) runSpan(ctx context.Context, s Stack, span Span, stop *atomic.Bool) error {
+func (l Local) runSpan(ctx context.Context, s engine.Stack, span Span, stop *atomic.Bool) error {
 	for failed := 0; !span.Empty(); {
 		next, err := s.Run(ctx, span, stop)
 		if next > span.Lo {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"pgregory.net/rapid"
 )
 
@@ -68,7 +69,7 @@ func TestSpareValuesAnyOrder(t *testing.T) {
 		f := filler{length: 16}
 		job := vectorJob(f, addVectors)
 		params := must(job.Params(nil, fmt.Sprintf("partitions=%d", n)))
-		want := func(node Node) []byte {
+		want := func(node engine.Node) []byte {
 			var sum []float64
 			span := tree.Span(node)
 			for p := span.Lo; p < span.Hi; p++ {
@@ -81,14 +82,14 @@ func TestSpareValuesAnyOrder(t *testing.T) {
 			}
 			return must(Vector[float64]{}.Encode(sum))
 		}
-		task := must(job.Open(context.Background(), params, Plan{Partitions: n}))
-		stacks := []Stack{task.NewStack(), task.NewStack()}
-		var drained []Partial
-		forest := make(map[Node][]byte)
+		task := must(job.binding.open(context.Background(), params, Plan{Partitions: n}))
+		stacks := []engine.Stack{task.NewStack(), task.NewStack()}
+		var drained []engine.Partial
+		forest := make(map[engine.Node][]byte)
 		for _, span := range spansBetween(n, rapid.SliceOfNDistinct(rapid.Uint64Range(0, n-1), 0, int(min(n, 5)), rapid.ID).Draw(t, "cuts")) {
 			s := rapid.SampledFrom(stacks).Draw(t, "stack")
 			for !span.Empty() {
-				part := Span{span.Lo, rapid.Uint64Range(span.Lo+1, span.Hi).Draw(t, "until")}
+				part := Span{Lo: span.Lo, Hi: rapid.Uint64Range(span.Lo+1, span.Hi).Draw(t, "until")}
 				span.Lo = must(s.Run(context.Background(), part, new(atomic.Bool)))
 				if rapid.Bool().Draw(t, "drain") {
 					drained = append(drained, must(s.Drain(n))...)
@@ -115,7 +116,7 @@ func TestSpareValuesAnyOrder(t *testing.T) {
 			}
 		}
 		result := must(Local{Slots: rapid.IntRange(1, 4).Draw(t, "slots"), Attempts: 1}.Run(context.Background(), job, params))
-		if expected := must(job.Finish(context.Background(), params, root)); !bytes.Equal(result.Result, expected) {
+		if expected := must(finish(context.Background(), job, params, root)); !bytes.Equal(result.Result, expected) {
 			t.Fatalf("the local run returned %s, want %s", result.Result, expected)
 		}
 	})
@@ -190,7 +191,7 @@ func (f fillAndFork) Fork() func(context.Context, uint64) ([]float64, error) { r
 
 func TestOpenRefusesFillers(t *testing.T) {
 	job := vectorJob(fillAndFork{}, addVectors)
-	if _, err := job.Open(context.Background(), must(job.Params(nil)), Plan{Partitions: 1}); err == nil || !strings.Contains(err.Error(), "want one of them") {
+	if _, err := job.binding.open(context.Background(), must(job.Params(nil)), Plan{Partitions: 1}); err == nil || !strings.Contains(err.Error(), "want one of them") {
 		t.Errorf("got %v", err)
 	}
 	type shallow struct {
@@ -226,15 +227,15 @@ func TestOwnOperands(t *testing.T) {
 	job := vectorJob(filler{length: 4}, addVectors)
 	left, right := must(Vector[float64]{}.Encode([]float64{1, 2})), must(Vector[float64]{}.Encode([]float64{3, 4}))
 	before := bytes.Clone(left)
-	want := must(job.Merge(t.Context(), nil, left, right))
+	want := must(merge(t.Context(), job, nil, left, right))
 	if !bytes.Equal(left, before) {
 		t.Error("Merge changed its operand")
 	}
-	got := must(job.OwnOperands(false, true).Merge(t.Context(), nil, left, right))
+	got := must(job.Engine().Merge(t.Context(), nil, engine.Operand{Data: left}, engine.Operand{Data: right, Own: true}))
 	if !bytes.Equal(got, want) || !bytes.Equal(left, before) {
 		t.Errorf("got %x, want %x, and the left operand is %x", got, want, left)
 	}
-	got = must(job.OwnOperands(true, true).Merge(t.Context(), nil, left, right))
+	got = must(job.Engine().Merge(t.Context(), nil, engine.Operand{Data: left, Own: true}, engine.Operand{Data: right, Own: true}))
 	if !bytes.Equal(got, want) || &got[0] != &left[0] {
 		t.Errorf("got %x, want %x in the memory of the left operand", got, want)
 	}
@@ -242,8 +243,8 @@ func TestOwnOperands(t *testing.T) {
 
 // TestTaskSpares gives a Filler the memory of an encoded partial.
 func TestTaskSpares(t *testing.T) {
-	open := func(job Job) *Task {
-		return must(job.Open(context.Background(), must(job.Params(nil)), Plan{Partitions: 2}))
+	open := func(job Job) openTask {
+		return must(job.binding.open(context.Background(), must(job.Params(nil)), Plan{Partitions: 2}))
 	}
 	spare := make([]byte, 4*8)
 	get := func(int) []byte { return spare }
@@ -262,7 +263,7 @@ func TestTaskSpares(t *testing.T) {
 	}
 	const large = smallSpare + 8 // size in bytes
 	job := vectorJob(filler{length: large / 8}, addVectors)
-	task = must(job.Open(context.Background(), must(job.Params(nil)), Plan{Partitions: 4}))
+	task = must(job.binding.open(context.Background(), must(job.Params(nil)), Plan{Partitions: 4}))
 	var sizes []int
 	task.Spares(func(size int) []byte {
 		sizes = append(sizes, size)
@@ -282,7 +283,7 @@ func TestTaskSpares(t *testing.T) {
 		t.Errorf("memory of %v bytes was requested", sizes)
 	}
 	sizes = nil
-	task = must(job.Open(context.Background(), must(job.Params(nil)), Plan{Partitions: 4}))
+	task = must(job.binding.open(context.Background(), must(job.Params(nil)), Plan{Partitions: 4}))
 	task.Spares(func(size int) []byte {
 		sizes = append(sizes, size)
 		return make([]byte, 8) // too small for Fill

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"pgregory.net/rapid"
 )
 
@@ -52,7 +54,7 @@ func traceDefinition(m Mapper[trace]) Definition[traceParams, trace, trace] {
 }
 
 // wantTrace computes the partial of a node from the definition of the tree.
-func wantTrace(tree Tree, n Node) trace {
+func wantTrace(tree engine.Tree, n engine.Node) trace {
 	span := tree.Span(n)
 	if span.Len() == 1 {
 		return trace{fmt.Sprint(span.Lo), 1 / float64(span.Lo+1)}
@@ -62,7 +64,7 @@ func wantTrace(tree Tree, n Node) trace {
 	return trace{"(" + l.Text + " " + r.Text + ")", l.Sum + r.Sum}
 }
 
-func openTrace(t rapid.TB, partitions uint64, m Mapper[trace]) (Job, *Task) {
+func openTrace(t rapid.TB, partitions uint64, m Mapper[trace]) (Job, openTask) {
 	t.Helper()
 	job := MustNew(traceDefinition(m))
 	params, err := job.Params(nil, fmt.Sprintf("partitions=%d", partitions))
@@ -73,7 +75,7 @@ func openTrace(t rapid.TB, partitions uint64, m Mapper[trace]) (Job, *Task) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := job.Open(context.Background(), params, plan)
+	task, err := job.binding.open(context.Background(), params, plan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,9 +95,9 @@ func TestStackAnyCutting(t *testing.T) {
 		job, task := openTrace(t, n, mapper)
 
 		cuts := rapid.SliceOfNDistinct(rapid.Uint64Range(0, n-1), 0, int(min(n, 10)), rapid.ID).Draw(t, "cuts")
-		stacks := []Stack{task.NewStack(), task.NewStack()}
-		forest := make(map[Node][]byte)
-		drain := func(s Stack, hi uint64) {
+		stacks := []engine.Stack{task.NewStack(), task.NewStack()}
+		forest := make(map[engine.Node][]byte)
+		drain := func(s engine.Stack, hi uint64) {
 			partials, err := s.Drain(hi)
 			if err != nil {
 				t.Fatal(err)
@@ -110,7 +112,7 @@ func TestStackAnyCutting(t *testing.T) {
 		for _, span := range rapid.Permutation(spansBetween(n, cuts)).Draw(t, "spans") {
 			s := rapid.SampledFrom(stacks).Draw(t, "stack")
 			for !span.Empty() {
-				part := Span{span.Lo, rapid.Uint64Range(span.Lo+1, span.Hi).Draw(t, "until")}
+				part := Span{Lo: span.Lo, Hi: rapid.Uint64Range(span.Lo+1, span.Hi).Draw(t, "until")}
 				next, err := s.Run(context.Background(), part, new(atomic.Bool))
 				var failed *PartitionError
 				if errors.As(err, &failed) && failed.Partition != next || err == nil && next != part.Hi {
@@ -151,7 +153,7 @@ func spansBetween(n uint64, cuts []uint64) []Span {
 	spans := []Span{{}}
 	for p := range n {
 		if last := &spans[len(spans)-1]; isCut[p] && p > last.Lo {
-			spans = append(spans, Span{p, p})
+			spans = append(spans, Span{Lo: p, Hi: p})
 		}
 		spans[len(spans)-1].Hi = p + 1
 	}
@@ -159,7 +161,7 @@ func spansBetween(n uint64, cuts []uint64) []Span {
 }
 
 // mergeForest merges siblings until no two siblings are left.
-func mergeForest(t rapid.TB, job Job, tree Tree, forest map[Node][]byte) {
+func mergeForest(t rapid.TB, job Job, tree engine.Tree, forest map[engine.Node][]byte) {
 	for merged := true; merged; {
 		merged = false
 		for n, right := range forest {
@@ -167,7 +169,7 @@ func mergeForest(t rapid.TB, job Job, tree Tree, forest map[Node][]byte) {
 			if !ok || !n.IsRight() {
 				continue
 			}
-			data, err := job.Merge(context.Background(), nil, left, right)
+			data, err := merge(context.Background(), job, nil, left, right)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +194,7 @@ func TestLocalMatchesTheTree(t *testing.T) {
 			t.Fatal(err)
 		}
 		tree := mustTree(t, n)
-		want, err := job.Finish(context.Background(), params, must(cborCodec[trace]{}.Encode(wantTrace(tree, tree.Root()))))
+		want, err := finish(context.Background(), job, params, must(cborCodec[trace]{}.Encode(wantTrace(tree, tree.Root()))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,14 +208,14 @@ func TestStackStaysSmall(t *testing.T) {
 	const n = 1<<16 - 1
 	_, task := openTrace(t, n, funcMapper(func(context.Context, uint64) (trace, error) { return trace{}, nil }))
 	s := task.NewStack()
-	if _, err := s.Run(context.Background(), Span{1, n - 1}, new(atomic.Bool)); err != nil {
+	if _, err := s.Run(context.Background(), Span{Lo: 1, Hi: n - 1}, new(atomic.Bool)); err != nil {
 		t.Fatal(err)
 	}
 	partials, err := s.Drain(n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(mustTree(t, n).Cover(Span{1, n - 1})); len(partials) != want {
+	if want := len(mustTree(t, n).Cover(Span{Lo: 1, Hi: n - 1})); len(partials) != want {
 		t.Errorf("drained %d nodes, the cover has %d", len(partials), want)
 	}
 	if partials, err := s.Drain(n); len(partials) != 0 || err != nil {
@@ -229,14 +231,14 @@ func TestStackStops(t *testing.T) {
 		}
 		return trace{}, nil
 	}))
-	if next, err := task.NewStack().Run(context.Background(), Span{10, 90}, &stop); next != 42 || err != nil {
+	if next, err := task.NewStack().Run(context.Background(), Span{Lo: 10, Hi: 90}, &stop); next != 42 || err != nil {
 		t.Errorf("run ended at %d: %v, want 42", next, err)
 	}
 }
 
 func TestStackRefusesSpanOutside(t *testing.T) {
 	_, task := openTrace(t, 100, &tracer{})
-	if next, err := task.NewStack().Run(context.Background(), Span{90, 101}, new(atomic.Bool)); next != 90 || !IsPermanent(err) {
+	if next, err := task.NewStack().Run(context.Background(), Span{Lo: 90, Hi: 101}, new(atomic.Bool)); next != 90 || !IsPermanent(err) {
 		t.Errorf("run ended at %d: %v, want a permanent error", next, err)
 	}
 }
@@ -253,13 +255,13 @@ func TestStackGoesOnAfterPanic(t *testing.T) {
 		return trace{Text: fmt.Sprint(p)}, nil
 	}))
 	s := task.NewStack()
-	next, err := s.Run(context.Background(), Span{0, 4}, new(atomic.Bool))
+	next, err := s.Run(context.Background(), Span{Lo: 0, Hi: 4}, new(atomic.Bool))
 	var panicked *PanicError
 	var failed *PartitionError
 	if next != 2 || !errors.As(err, &panicked) || !errors.As(err, &failed) || failed.Partition != 2 || IsPermanent(err) || !errors.Is(err, cause) {
 		t.Fatalf("run ended at %d: %v", next, err)
 	}
-	if next, err := s.Run(context.Background(), Span{2, 4}, new(atomic.Bool)); next != 4 || err != nil {
+	if next, err := s.Run(context.Background(), Span{Lo: 2, Hi: 4}, new(atomic.Bool)); next != 4 || err != nil {
 		t.Fatalf("second run ended at %d: %v", next, err)
 	}
 	if partials, err := s.Drain(4); err != nil || len(partials) != 1 {
@@ -293,24 +295,24 @@ func TestMergerIsRetried(t *testing.T) {
 	}
 	job := MustNew(d)
 	params := must(job.Params(nil))
-	if !job.HasMerger(params) {
+	if !job.Engine().HasMerger(params) {
 		t.Error("the job has no merger")
 	}
-	task := must(job.Open(t.Context(), params, Plan{Partitions: 4}))
+	task := must(job.binding.open(t.Context(), params, Plan{Partitions: 4}))
 	s := task.NewStack()
-	next, err := s.Run(t.Context(), Span{0, 4}, new(atomic.Bool))
+	next, err := s.Run(t.Context(), Span{Lo: 0, Hi: 4}, new(atomic.Bool))
 	if next != 3 || err == nil || IsPermanent(err) || !strings.Contains(err.Error(), "partition 3: merge node 1/1: once") {
 		t.Fatalf("the run ended at %d: %v", next, err)
 	}
-	if next, err = s.Run(t.Context(), Span{3, 4}, new(atomic.Bool)); next != 4 || err != nil {
+	if next, err = s.Run(t.Context(), Span{Lo: 3, Hi: 4}, new(atomic.Bool)); next != 4 || err != nil {
 		t.Fatalf("the second run ended at %d: %v", next, err)
 	}
-	if partials := must(s.Drain(4)); len(partials) != 1 || partials[0].Node != (Node{2, 0}) || mapped[2] != 1 || mapped[3] != 2 {
+	if partials := must(s.Drain(4)); len(partials) != 1 || partials[0].Node != (engine.Node{Level: 2, Index: 0}) || mapped[2] != 1 || mapped[3] != 2 {
 		t.Errorf("drained %v, mapped %v", partials, mapped)
 	}
 	merged = 1
 	one, two := must(cborCodec[string]{}.Encode("1")), must(cborCodec[string]{}.Encode("2"))
-	if _, err := job.Merge(t.Context(), params, one, two); err == nil || IsPermanent(err) {
+	if _, err := merge(t.Context(), job, params, one, two); err == nil || IsPermanent(err) {
 		t.Errorf("Merge: %v, want an error that is not permanent", err)
 	}
 	merged = 1
@@ -327,16 +329,16 @@ func (f mapText) Map(ctx context.Context, partition uint64) (string, error) { re
 // each function that a stack calls.
 func TestStackNamesTheFunctionThatEndsItsGoroutine(t *testing.T) {
 	calls := map[string]*stack[int]{
-		"Fork":  {mapper: endingForker{}},
-		"Map":   {mapper: ending{}},
-		"Merge": {mapper: endingForker{mapping: true}, merge: merger[int]{merge: func(int, int) (int, error) { runtime.Goexit(); return 0, nil }}, pool: new(spares[int])},
+		"Fork":  {opened: opened[int]{mapper: endingForker{}}},
+		"Map":   {opened: opened[int]{mapper: ending{}}},
+		"Merge": {opened: opened[int]{mapper: endingForker{mapping: true}, merge: merger[int]{merge: func(int, int) (int, error) { runtime.Goexit(); return 0, nil }}, pool: new(spares[int])}},
 	}
 	for name, s := range calls {
-		s.tree = must(NewTree(2))
+		s.tree = must(engine.NewTree(2))
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, _ = s.Run(context.Background(), Span{0, 2}, new(atomic.Bool))
+			_, _ = s.Run(context.Background(), Span{Lo: 0, Hi: 2}, new(atomic.Bool))
 		}()
 		<-done
 		if err := s.Interrupted(); !errors.Is(err, ErrGoexit) || !strings.Contains(err.Error(), name+": ") {
@@ -384,18 +386,18 @@ func TestStackForgetsWhatAFailedMergeTouched(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			task, err := job.Open(context.Background(), params, Plan{Partitions: 4})
+			task, err := job.binding.open(context.Background(), params, Plan{Partitions: 4})
 			if err != nil {
 				t.Fatal(err)
 			}
 			s := task.NewStack()
-			if next, err := s.Run(context.Background(), Span{0, 4}, new(atomic.Bool)); next != 3 || !IsPermanent(err) {
+			if next, err := s.Run(context.Background(), Span{Lo: 0, Hi: 4}, new(atomic.Bool)); next != 3 || !IsPermanent(err) {
 				t.Errorf("run ended at %d: %v, want a permanent error", next, err)
 			}
 			if partials, err := s.Drain(4); len(partials) != 0 || err != nil {
 				t.Errorf("drained %v: %v", partials, err)
 			}
-			if _, err := job.Merge(context.Background(), nil, must(cborCodec[trace]{}.Encode(trace{Text: "merged"})), must(cborCodec[trace]{}.Encode(trace{}))); !IsPermanent(err) {
+			if _, err := merge(context.Background(), job, nil, must(cborCodec[trace]{}.Encode(trace{Text: "merged"})), must(cborCodec[trace]{}.Encode(trace{}))); !IsPermanent(err) {
 				t.Errorf("Job.Merge: %v, want a permanent error", err)
 			}
 		})
@@ -423,11 +425,11 @@ func TestStackForks(t *testing.T) {
 	m := &forker{}
 	_, task := openTrace(t, 4, m)
 	s := task.NewStack()
-	if next, err := s.Run(context.Background(), Span{0, 4}, new(atomic.Bool)); next != 2 || err == nil {
+	if next, err := s.Run(context.Background(), Span{Lo: 0, Hi: 4}, new(atomic.Bool)); next != 2 || err == nil {
 		t.Fatalf("run ended at %d: %v", next, err)
 	}
 	// After the panic the mapper is forked again, so the new fork counts its calls from 1.
-	if next, err := s.Run(context.Background(), Span{2, 4}, new(atomic.Bool)); next != 4 || err != nil {
+	if next, err := s.Run(context.Background(), Span{Lo: 2, Hi: 4}, new(atomic.Bool)); next != 4 || err != nil {
 		t.Fatalf("second run ended at %d: %v", next, err)
 	}
 	if n := m.forks.Load(); n != 2 {
@@ -474,14 +476,14 @@ func TestStackStreams(t *testing.T) {
 		m := &streamMapper{end: test.end, bad: test.bad, halt: func(p uint64) { stop.Store(p == test.last) }}
 		_, task := openTrace(t, 8, m)
 		s := task.NewStack()
-		next, err := s.Run(context.Background(), Span{0, 8}, &stop)
+		next, err := s.Run(context.Background(), Span{Lo: 0, Hi: 8}, &stop)
 		if next != test.next || (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: run ended at %d: %v", test, next, err)
 		}
 		if m.open != 0 {
 			t.Errorf("%+v: %d streams have not ended", test, m.open)
 		}
-		tree, codec := must(NewTree(8)), must(newCBORCodec[trace]())
+		tree, codec := must(engine.NewTree(8)), must(newCBORCodec[trace]())
 		covered := uint64(0)
 		for _, p := range must(s.Drain(8)) {
 			covered += tree.Span(p.Node).Len()
@@ -499,9 +501,29 @@ type funcMapper func(context.Context, uint64) (trace, error)
 
 func (f funcMapper) Map(ctx context.Context, p uint64) (trace, error) { return f(ctx, p) }
 
+// merge merges two partials that the test keeps.
+func merge(ctx context.Context, job Job, params Params, left, right []byte) ([]byte, error) {
+	return job.Engine().Merge(ctx, params, engine.Operand{Data: left}, engine.Operand{Data: right})
+}
+
+// finish finishes a job with a partial that the test keeps.
+func finish(ctx context.Context, job Job, params Params, root []byte) (json.RawMessage, error) {
+	result, _, err := job.Engine().Finish(ctx, params, engine.Operand{Data: root})
+	return result, err
+}
+
 func must[V any](v V, err error) V {
 	if err != nil {
 		panic(err)
 	}
 	return v
+}
+
+func mustTree(t rapid.TB, n uint64) engine.Tree {
+	t.Helper()
+	tree, err := engine.NewTree(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
 }

@@ -173,7 +173,7 @@ func TestDecodedSize(t *testing.T) {
 			Merge:  func(left, _ []float64) ([]float64, error) { return left, nil },
 			Finish: func(context.Context, struct{}, []float64) (int, error) { return 0, nil },
 		})
-		if got := job.DecodedSize(c.data); got != c.want {
+		if got := job.Engine().DecodedSize(c.data); got != c.want {
 			t.Errorf("%T, %d bytes: got %d, want %d", c.codec, len(c.data), got, c.want)
 		}
 	}

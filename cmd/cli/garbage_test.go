@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -115,7 +115,7 @@ func wrongReports(epoch uint64, job string) []wire.Report {
 	hello := &wire.Hello{Host: "nowhere", PID: 1, Slots: 1, Since: time.Now()}
 	item := func(p wire.Partial) []wire.Item { return []wire.Item{{Partial: &p}} }
 	zero := []byte{0} // a partial of the job: the number 0
-	damaged := wire.NewPartial(jobs.Leaf(partitions-1), zero)
+	damaged := wire.NewPartial(engine.Leaf(partitions-1), zero)
 	damaged.Sum++
 	report := func(worker string, epoch uint64, job string, items []wire.Item) wire.Report {
 		return wire.Report{
@@ -125,9 +125,9 @@ func wrongReports(epoch uint64, job string) []wire.Report {
 	}
 	return []wire.Report{
 		report("wrong-sum", epoch, job, item(damaged)),
-		report("no-such-node", epoch, job, item(wire.NewPartial(jobs.Leaf(partitions+1000), zero))),
-		report("no-such-job", epoch, "0123456789abcdef", item(wire.NewPartial(jobs.Leaf(0), zero))),
-		report("old-epoch", epoch-1, job, item(wire.NewPartial(jobs.Leaf(0), zero))),
-		report("later-epoch", epoch+5, job, item(wire.NewPartial(jobs.Leaf(0), zero))),
+		report("no-such-node", epoch, job, item(wire.NewPartial(engine.Leaf(partitions+1000), zero))),
+		report("no-such-job", epoch, "0123456789abcdef", item(wire.NewPartial(engine.Leaf(0), zero))),
+		report("old-epoch", epoch-1, job, item(wire.NewPartial(engine.Leaf(0), zero))),
+		report("later-epoch", epoch+5, job, item(wire.NewPartial(engine.Leaf(0), zero))),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -167,7 +168,7 @@ func TestResumeRemoval(t *testing.T) {
 	if err := storage.PutResult(t.Context(), late, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := storage.PutPartial(t.Context(), late, jobs.Node{}, []byte("large")); err != nil {
+	if _, err := storage.PutPartial(t.Context(), late, engine.Node{}, []byte("large")); err != nil {
 		t.Fatal(err)
 	}
 	c.remove("--ended-before", "1h") // the jobs that still have a spec ended later

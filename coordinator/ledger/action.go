@@ -1,7 +1,7 @@
 package ledger
 
 import (
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -44,7 +44,7 @@ type StorePlan struct {
 // with [Merged], [MergeSlow] or [MergeFailed]. The caller may skip a merge of a job that has ended.
 type Merge struct {
 	Job         string
-	Node        jobs.Node
+	Node        engine.Node
 	Left, Right Ref
 }
 

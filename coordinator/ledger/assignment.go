@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -15,8 +15,8 @@ type assignment struct {
 	job    *job
 	share  *jobShare // the worker's data about the assignment's job
 
-	span  jobs.Span // the partitions of the assignment that are not reported yet; empty for a call
-	call  *call     // the assigned call, or nil if a span is assigned
+	span  engine.Span // the partitions of the assignment that are not reported yet; empty for a call
+	call  *call       // the assigned call, or nil if a span is assigned
 	state assignmentState
 	ran   uint64 // number of partitions from span.Lo on that the worker has run but not reported
 
@@ -166,7 +166,7 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 // giveBack queues the partitions of an assignment that its worker no longer holds. If the
 // assignment has a duplicate, giveBack queues nothing, because another worker still has the
 // partitions.
-func (l *Ledger) giveBack(a *assignment, span jobs.Span) {
+func (l *Ledger) giveBack(a *assignment, span engine.Span) {
 	if a.duplicate == nil {
 		l.enqueue(a.job, span, a.deaths)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -125,7 +125,7 @@ func TestKnownWorkerIsNotRefused(t *testing.T) {
 func TestScatteredNodes(t *testing.T) {
 	const most = 200_000
 	h := newHostile(t, Config{MaxTreeNodes: most})
-	h.addJob("j", jobs.MaxPartitions)
+	h.addJob("j", engine.MaxPartitions)
 	ended := false
 	for i := uint64(0); i < 100 && !ended; i++ {
 		used := fuzztest.Allocated(func() {
@@ -157,7 +157,7 @@ func TestScatteredNodes(t *testing.T) {
 func scattered(job string, from uint64, n int) wire.JobReport {
 	r := wire.JobReport{Job: job, First: 1}
 	for i := range uint64(n) {
-		partial := wire.NewPartial(jobs.Leaf(from+i<<20), nil)
+		partial := wire.NewPartial(engine.Leaf(from+i<<20), nil)
 		r.Items = append(r.Items, wire.Item{Partial: &partial})
 	}
 	return r
@@ -172,7 +172,7 @@ func TestOverlappingClaims(t *testing.T) {
 	r := wire.Report{Worker: "claims"}
 	for i := range uint64(wire.MaxSpans) {
 		r.Spans = append(r.Spans, wire.HeldSpan{
-			ID: wire.SpanID{Epoch: 1, Number: i + 1}, Job: "j", Span: jobs.Span{Lo: i<<20 + 1, Hi: 1 << 40},
+			ID: wire.SpanID{Epoch: 1, Number: i + 1}, Job: "j", Span: engine.Span{Lo: i<<20 + 1, Hi: 1 << 40},
 		})
 	}
 	h.lastNumber = wire.MaxSpans // act as if this ledger had assigned the spans
@@ -195,7 +195,7 @@ func TestUnknownJobs(t *testing.T) {
 			r.Jobs = append(r.Jobs, wire.JobReport{Job: fmt.Sprintf("%d-%d", round, i), First: 1})
 		}
 		for i := range wire.MaxSpans {
-			r.Spans = append(r.Spans, wire.HeldSpan{ID: wire.SpanID{Epoch: 1, Number: uint64(i) + 1}, Job: fmt.Sprintf("s%d-%d", round, i), Span: jobs.Span{Hi: 1}})
+			r.Spans = append(r.Spans, wire.HeldSpan{ID: wire.SpanID{Epoch: 1, Number: uint64(i) + 1}, Job: fmt.Sprintf("s%d-%d", round, i), Span: engine.Span{Hi: 1}})
 		}
 		var actions []Action
 		// The map of the reported spans takes most of the memory.
@@ -273,7 +273,7 @@ func TestManyFailuresOfASkippingJob(t *testing.T) {
 	if j.ending() || j.queue.failed.list.len != many {
 		t.Fatalf("ending %v, with %d failed partitions", j.ending(), j.queue.failed.list.len)
 	}
-	j.queue.fresh.remove(jobs.Span{Hi: 1 << 40}) // act as if all partitions had been assigned
+	j.queue.fresh.remove(engine.Span{Hi: 1 << 40}) // act as if all partitions had been assigned
 	for _, p := range failed {
 		h.enqueue(j, single(p), 0)
 	}

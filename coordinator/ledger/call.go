@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -39,7 +39,7 @@ const (
 // quarantined: it runs alone, on a worker that is reserved for quarantined work.
 type call struct {
 	function   wire.Function
-	node       jobs.Node   // node to merge; used only by a call of Merge
+	node       engine.Node // node to merge; used only by a call of Merge
 	assignment *assignment // the assignment of the call; nil while the call is queued
 	givenUp    bool        // the leader has given up the merge; the merge's code may still run in the leader and kill it
 	done       bool        // the call has returned and was removed from the callList
@@ -80,7 +80,7 @@ type callList struct {
 }
 
 // find returns the call of a function, or nil.
-func (l *callList) find(function wire.Function, node jobs.Node) *call {
+func (l *callList) find(function wire.Function, node engine.Node) *call {
 	i := slices.IndexFunc(l.list, func(c *call) bool { return c.function == function && c.node == node })
 	if i < 0 {
 		return nil
@@ -90,7 +90,7 @@ func (l *callList) find(function wire.Function, node jobs.Node) *call {
 
 // addCall queues a call. If the manifest has a record of the call, the new call starts with the
 // recorded deaths and failures.
-func (l *Ledger) addCall(j *job, function wire.Function, node jobs.Node) {
+func (l *Ledger) addCall(j *job, function wire.Function, node engine.Node) {
 	if j.ending() || j.calls.find(function, node) != nil {
 		return
 	}
@@ -117,7 +117,7 @@ func (j *job) callDone(c *call) {
 }
 
 // mergesDone removes the queued merges of nodes within a finished span.
-func (j *job) mergesDone(span jobs.Span) {
+func (j *job) mergesDone(span engine.Span) {
 	for _, c := range slices.Clone(j.calls.list) {
 		if c.function == wire.Merge && span.Contains(j.tree.Span(c.node)) {
 			j.callDone(c)
@@ -324,7 +324,7 @@ func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 
 // onOutput handles the output of a call of Plan or Finish.
 func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
-	c := j.calls.find(o.Function, jobs.Node{})
+	c := j.calls.find(o.Function, engine.Node{})
 	if c == nil || o.Function == wire.Finish && (o.Epoch != l.cfg.Epoch || o.Lacking != j.lacking(j.tree.Span(j.tree.Root()))) {
 		// Another worker has already returned the output, or an earlier leader has chosen the result, or
 		// the result was computed before a partition was skipped or counted again.
@@ -349,15 +349,15 @@ func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 
 // onPlanned queues the job's partitions when the plan is durable.
 func (l *Ledger) onPlanned(j *job, e JobPlanned) {
-	tree, err := jobs.NewTree(e.Partitions)
+	tree, err := engine.NewTree(e.Partitions)
 	if err != nil || j.planned() || j.ending() {
 		return
 	}
-	if c := j.calls.find(wire.Plan, jobs.Node{}); c != nil { // storage already contained a plan
+	if c := j.calls.find(wire.Plan, engine.Node{}); c != nil { // storage already contained a plan
 		j.callDone(c)
 	}
 	j.setPlan(e.Plan, tree)
-	j.queue.fresh.add(jobs.Span{Hi: e.Partitions})
+	j.queue.fresh.add(engine.Span{Hi: e.Partitions})
 	j.display = rateDisplay{measuredAt: l.now}
 	j.checkpoint.dirty = true
 	for _, w := range l.workers {
@@ -370,7 +370,7 @@ func (l *Ledger) onPlanned(j *job, e JobPlanned) {
 
 // onMergeSlow lets workers do all further merges of a job. A merge that does not return costs a
 // worker only one slot, but it would block the leader.
-func (l *Ledger) onMergeSlow(j *job, n jobs.Node) {
+func (l *Ledger) onMergeSlow(j *job, n engine.Node) {
 	if _, _, wanted := j.forest.operands(n); j.ending() || !wanted {
 		return
 	}

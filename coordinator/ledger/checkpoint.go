@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -92,7 +92,7 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 			s.Attempts = append(s.Attempts, store.Attempt{Partition: f.partition, Failed: f.failed})
 		}
 	}
-	addSuspect := func(span jobs.Span, deaths, deathsWithLeader int) {
+	addSuspect := func(span engine.Span, deaths, deathsWithLeader int) {
 		if deaths > 0 || deathsWithLeader > 0 {
 			s.CrashSuspects = append(s.CrashSuspects, store.CrashSuspect{Span: span, Deaths: deaths, Led: deathsWithLeader})
 		}

@@ -3,7 +3,7 @@ package ledger
 import (
 	"slices"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 
 // crashSuspect is a queued span whose worker died while the span was assigned.
 type crashSuspect struct {
-	span   jobs.Span
+	span   engine.Span
 	deaths int
 	piece  uint64 // number of the span's partitions in one assignment
 }
@@ -39,14 +39,14 @@ type crashSuspects struct {
 	quarantined int    // number of quarantined crash suspects in the list
 }
 
-func (s *crashSuspects) add(span jobs.Span, deaths int) {
+func (s *crashSuspects) add(span engine.Span, deaths int) {
 	i := s.search(span.Lo)
 	s.replace(i, i, crashSuspect{span, deaths, max(1, span.Len()/splitSuspect)})
 }
 
 // remove removes the partitions of a span, and returns the highest number of deaths among
 // them.
-func (s *crashSuspects) remove(span jobs.Span) (deaths int) {
+func (s *crashSuspects) remove(span engine.Span) (deaths int) {
 	if span.Empty() {
 		return 0
 	}
@@ -67,12 +67,12 @@ func (s *crashSuspects) remove(span jobs.Span) (deaths int) {
 }
 
 // prefix returns the longest prefix of a span that lies within a single crash suspect.
-func (s *crashSuspects) prefix(span jobs.Span) jobs.Span {
+func (s *crashSuspects) prefix(span engine.Span) engine.Span {
 	i := s.search(span.Lo)
 	if i == len(s.list) || s.list[i].span.Lo > span.Lo {
-		return jobs.Span{Lo: span.Lo, Hi: span.Lo}
+		return engine.Span{Lo: span.Lo, Hi: span.Lo}
 	}
-	return jobs.Span{Lo: span.Lo, Hi: min(span.Hi, s.list[i].span.Hi)}
+	return engine.Span{Lo: span.Lo, Hi: min(span.Hi, s.list[i].span.Hi)}
 }
 
 // first returns the index of the first crash suspect that is, or is not, quarantined. first returns
@@ -85,7 +85,7 @@ func (s *crashSuspects) first(quarantined bool) int {
 }
 
 // spans lists the spans of the crash suspects that are quarantined, or of those that are not.
-func (s *crashSuspects) spans(quarantined bool) (list []jobs.Span) {
+func (s *crashSuspects) spans(quarantined bool) (list []engine.Span) {
 	for _, x := range s.list {
 		if x.quarantined() == quarantined {
 			list = append(list, x.span)

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -22,7 +22,7 @@ func TestDemand(t *testing.T) {
 	}
 	want("without a job", 0)
 
-	add := func(id string, partitions uint64, nodes ...jobs.Node) *job {
+	add := func(id string, partitions uint64, nodes ...engine.Node) *job {
 		spec := store.Spec{ID: id, Job: "kind", Version: "1", MaxAttempts: 1}
 		e := JobAdded{Spec: spec, Plan: Plan{Partitions: partitions}}
 		for i, n := range nodes {
@@ -48,7 +48,7 @@ func TestDemand(t *testing.T) {
 	l.Step(0, JobEnded{Job: "a"})
 	want("the second job alone", 5)
 	l.Step(0, JobEnded{Job: "b"})
-	c := add("c", 1024, jobs.Node{Level: 9, Index: 0}, jobs.Node{Level: 8, Index: 2}, jobs.Node{Level: 7, Index: 6}, jobs.Node{Level: 6, Index: 14}, jobs.Node{Level: 5, Index: 30}, jobs.Node{Level: 4, Index: 62}, jobs.Node{Level: 3, Index: 126})
+	c := add("c", 1024, engine.Node{Level: 9, Index: 0}, engine.Node{Level: 8, Index: 2}, engine.Node{Level: 7, Index: 6}, engine.Node{Level: 6, Index: 14}, engine.Node{Level: 5, Index: 30}, engine.Node{Level: 4, Index: 62}, engine.Node{Level: 3, Index: 126})
 	c.rate.add(1, 60) // 1 partition per minute: 1,024 slot-minutes, of which 8 remain
 	want("8 partitions left", 2)
 	c.rate = rate{1, 1e9}

@@ -3,7 +3,7 @@ package ledger
 import (
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -176,7 +176,7 @@ func (l *Ledger) takePiece(w *worker, j *job) assignment {
 	if size := l.pieceSize(w, j); j.large || l.spreads(w, j) {
 		piece = l.takeSubtree(w, j, size)
 	} else if piece.Len() > size+size/4 { // take the whole gap if the rest would be tiny
-		piece = jobs.Span{Lo: piece.Lo, Hi: piece.Lo + size}.Aligned()
+		piece = engine.Span{Lo: piece.Lo, Hi: piece.Lo + size}.Aligned()
 	}
 	fresh.remove(piece)
 	return assignment{span: piece}
@@ -223,7 +223,7 @@ func (l *Ledger) pieceSize(w *worker, j *job) uint64 {
 	if j.large && w.share(j).next == 0 {
 		least = 0
 	}
-	return max(1, uint64(min(max(float64(share), least), max(most, 1), jobs.MaxPartitions)))
+	return max(1, uint64(min(max(float64(share), least), max(most, 1), engine.MaxPartitions)))
 }
 
 // minWork returns the smallest amount of work in an assignment, in slot time.

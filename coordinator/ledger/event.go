@@ -3,7 +3,7 @@ package ledger
 import (
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -47,7 +47,7 @@ type Plan struct {
 
 // FinishedNode is a finished node and its partial.
 type FinishedNode struct {
-	Node jobs.Node
+	Node engine.Node
 	Ref  Ref
 	Size int // number of bytes of the partial in a message; 0 if the partial is in a blob
 
@@ -112,7 +112,7 @@ type Merged struct {
 // MergeSlow means that the caller has given up a [Merge] because the job's Merge takes too long.
 type MergeSlow struct {
 	Job  string
-	Node jobs.Node
+	Node engine.Node
 }
 
 // MergeFailed means that a [Merge] has failed, and that a retry would fail too.

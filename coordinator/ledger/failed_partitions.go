@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // failedPartition is an unfinished partition that has failed. A failedPartition is either queued
@@ -56,7 +56,7 @@ func (p *failedPartitions) get(partition uint64) *failedPartition {
 
 // in iterates over the entries of the partitions in a span; the loop must not add or remove
 // entries.
-func (p *failedPartitions) in(span jobs.Span) iter.Seq[*failedPartition] {
+func (p *failedPartitions) in(span engine.Span) iter.Seq[*failedPartition] {
 	return func(yield func(*failedPartition) bool) {
 		for f := range p.list.from(failedPartition{partition: span.Lo}) {
 			if f.partition >= span.Hi || !yield(f) {
@@ -94,7 +94,7 @@ func (p *failedPartitions) setQueued(f *failedPartition, queued bool) {
 }
 
 // remove removes the entries of the partitions in a span.
-func (p *failedPartitions) remove(span jobs.Span) {
+func (p *failedPartitions) remove(span engine.Span) {
 	for f := range p.in(span) {
 		p.setQueued(f, false)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -86,7 +86,7 @@ func (l *Ledger) giveUp(j *job, partition uint64, reason string) {
 	if j.large {
 		j.skipsIn = j.checkpoint.request()
 	}
-	l.finish(j, FinishedNode{Node: jobs.Leaf(partition)}, false)
+	l.finish(j, FinishedNode{Node: engine.Leaf(partition)}, false)
 }
 
 // mayBeSkipped returns how many partitions of a job may be skipped.
@@ -95,7 +95,7 @@ func (l *Ledger) mayBeSkipped(j *job) uint64 {
 }
 
 // unskip removes partitions from the list of skipped partitions when a worker has finished them.
-func (j *job) unskip(span jobs.Span) {
+func (j *job) unskip(span engine.Span) {
 	j.skipped.removeRange(skippedPartition(span.Lo), skippedPartition(span.Hi))
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -19,7 +19,7 @@ import (
 // simulator.
 type fleet struct {
 	ledger  *Ledger
-	trees   map[string]jobs.Tree
+	trees   map[string]engine.Tree
 	rate    float64 // partitions per second and slot
 	now     time.Duration
 	workers []*fleetWorker
@@ -50,7 +50,7 @@ func newFleet(tb testing.TB, workers, slots int, rate float64) *fleet {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &fleet{ledger: l, epoch: 1, rate: rate, trees: map[string]jobs.Tree{}, index: map[string]*fleetWorker{}, actions: map[string]int{}}
+	f := &fleet{ledger: l, epoch: 1, rate: rate, trees: map[string]engine.Tree{}, index: map[string]*fleetWorker{}, actions: map[string]int{}}
 	for i := range workers {
 		w := &fleetWorker{id: fmt.Sprintf("w%04d", i), slots: slots, knows: []wire.JobKind{{Name: "k", Version: "1"}}, begun: map[wire.SpanID]float64{}, items: map[string]uint64{}}
 		f.workers = append(f.workers, w)
@@ -62,7 +62,7 @@ func newFleet(tb testing.TB, workers, slots int, rate float64) *fleet {
 func (f *fleet) add(id string, partitions uint64) { f.addSpec(store.Spec{ID: id}, partitions) }
 
 func (f *fleet) addSpec(spec store.Spec, partitions uint64) {
-	tree, err := jobs.NewTree(partitions)
+	tree, err := engine.NewTree(partitions)
 	if err != nil {
 		panic(err)
 	}
@@ -160,7 +160,7 @@ func (f *fleet) report(w *fleetWorker) {
 				if done[s.Job] == nil {
 					order = append(order, s.Job)
 				}
-				for _, n := range f.trees[s.Job].Cover(jobs.Span{Lo: s.Span.Lo, Hi: s.Span.Lo + k}) {
+				for _, n := range f.trees[s.Job].Cover(engine.Span{Lo: s.Span.Lo, Hi: s.Span.Lo + k}) {
 					done[s.Job] = append(done[s.Job], wire.Item{Partial: &wire.Partial{Node: n}})
 				}
 				s.Span.Lo += k
@@ -422,7 +422,7 @@ func BenchmarkTakeover(b *testing.B) {
 				lo := uint64(k)*30_000_000 + number%1000*20_000 + 7
 				number++
 				w.spans = append(w.spans, wire.HeldSpan{
-					ID: wire.SpanID{Epoch: 1, Number: number}, Job: "job", Span: jobs.Span{Lo: lo, Hi: lo + 15_000}, Running: k < 8,
+					ID: wire.SpanID{Epoch: 1, Number: number}, Job: "job", Span: engine.Span{Lo: lo, Hi: lo + 15_000}, Running: k < 8,
 				})
 			}
 		}

@@ -3,7 +3,7 @@ package ledger
 import (
 	"slices"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // forest contains a job's maximal finished nodes, that is, the finished nodes without a finished
@@ -16,7 +16,7 @@ import (
 // node if it is lost. Nodes below a held node whose partial the caller has too are kept until the
 // held node is durable.
 type forest struct {
-	tree      jobs.Tree
+	tree      engine.Tree
 	root      *treeNode
 	treeNodes int         // number of tree nodes below the root
 	partials  int         // number of maximal finished nodes with a partial
@@ -42,7 +42,7 @@ type treeNode struct {
 // holder reported.
 type holding struct {
 	worker string
-	node   jobs.Node
+	node   engine.Node
 	size   uint64
 	sum    uint32
 
@@ -55,20 +55,20 @@ func (p *treeNode) empty() bool { return p.finished && p.ref == NoRef && p.held 
 // fragile reports whether a finished node is lost if its holder dies.
 func (p *treeNode) fragile() bool { return p.finished && p.ref == NoRef && p.held != nil }
 
-func newForest(tree jobs.Tree) *forest { return &forest{tree: tree, root: &treeNode{}} }
+func newForest(tree engine.Tree) *forest { return &forest{tree: tree, root: &treeNode{}} }
 
 // done returns the number of a job's finished partitions.
 func (f *forest) done() uint64 { return f.root.done }
 
 // path returns the tree nodes on the path from the root to n, up to the first finished node or the
 // last existing node. The returned path is valid until the next call of path or walk.
-func (f *forest) path(n jobs.Node) []*treeNode {
+func (f *forest) path(n engine.Node) []*treeNode {
 	return f.walk(n, func(at *treeNode) bool { return !at.finished })
 }
 
 // walk returns the tree nodes on the path from the root to n, until the function more returns false
 // or the next node does not exist. The returned path is valid until the next call of path or walk.
-func (f *forest) walk(n jobs.Node, more func(*treeNode) bool) []*treeNode {
+func (f *forest) walk(n engine.Node, more func(*treeNode) bool) []*treeNode {
 	path := f.lastPath[:0]
 	at := f.root
 	for level := f.tree.Root().Level; at != nil; level-- {
@@ -83,7 +83,7 @@ func (f *forest) walk(n jobs.Node, more func(*treeNode) bool) []*treeNode {
 }
 
 // grow extends a path to n by creating the missing tree nodes.
-func (f *forest) grow(path []*treeNode, n jobs.Node) []*treeNode {
+func (f *forest) grow(path []*treeNode, n engine.Node) []*treeNode {
 	rootLevel := int(f.tree.Root().Level)
 	for depth := len(path); depth <= rootLevel-int(n.Level); depth++ {
 		next := &treeNode{}
@@ -274,7 +274,7 @@ func (f *forest) stripHolder(p *treeNode, node *holding) {
 
 // lose records that a worker no longer holds a node. lose returns the span whose partitions may be
 // missing now, which is empty if the partial is not lost.
-func (f *forest) lose(worker string, node jobs.Node) (lost jobs.Span) {
+func (f *forest) lose(worker string, node engine.Node) (lost engine.Span) {
 	n := f.tree.Lift(node)
 	path := f.walk(n, func(*treeNode) bool { return true })
 	covered := false
@@ -297,7 +297,7 @@ func (f *forest) lose(worker string, node jobs.Node) (lost jobs.Span) {
 		}
 		f.setDone(path[:i+1], at.below())
 		if lost.Empty() && !covered {
-			lost = f.tree.Span(jobs.Node{Level: f.tree.Root().Level - uint8(i), Index: n.Index >> (int(f.tree.Root().Level-n.Level) - i)})
+			lost = f.tree.Span(engine.Node{Level: f.tree.Root().Level - uint8(i), Index: n.Index >> (int(f.tree.Root().Level-n.Level) - i)})
 		}
 	}
 	for i := len(path) - 1; i > 0; i-- { // start at the lowest node, so that ancestors without children are removed too
@@ -311,14 +311,14 @@ func (f *forest) lose(worker string, node jobs.Node) (lost jobs.Span) {
 }
 
 // covers reports whether a node or an ancestor of the node is finished.
-func (f *forest) covers(n jobs.Node) bool {
+func (f *forest) covers(n engine.Node) bool {
 	path := f.path(f.tree.Lift(n))
 	return path[len(path)-1].finished
 }
 
 // settle marks a node as durable if the caller has its partial, and removes the tree nodes below
 // the node.
-func (f *forest) settle(n jobs.Node) {
+func (f *forest) settle(n engine.Node) {
 	lifted := f.tree.Lift(n)
 	for i, at := range f.walk(lifted, func(*treeNode) bool { return true }) {
 		exact := i == int(f.tree.Root().Level-lifted.Level)
@@ -331,7 +331,7 @@ func (f *forest) settle(n jobs.Node) {
 }
 
 // holdingOf returns the tree node of a partial that a given worker holds.
-func (f *forest) holdingOf(worker string, node jobs.Node) *treeNode {
+func (f *forest) holdingOf(worker string, node engine.Node) *treeNode {
 	for _, at := range f.walk(f.tree.Lift(node), func(*treeNode) bool { return true }) {
 		if at.held != nil && at.held.worker == worker && at.held.node == node {
 			return at
@@ -342,7 +342,7 @@ func (f *forest) holdingOf(worker string, node jobs.Node) *treeNode {
 
 // heldNear returns how many partitions near a node are in partials of a worker: in the partials of
 // the node's sibling and of the sibling's near descendants.
-func (f *forest) heldNear(worker string, n jobs.Node) uint64 {
+func (f *forest) heldNear(worker string, n engine.Node) uint64 {
 	if n = f.tree.Lift(n); n == f.tree.Root() {
 		return 0
 	}
@@ -391,16 +391,16 @@ func (p *treeNode) safe(worker string) (n uint64) {
 
 // siblings returns the merge that a newly finished node makes possible: the node's parent, and the
 // parent's children. siblings returns each possible merge only once.
-func (f *forest) siblings(n jobs.Node) (parent jobs.Node, left, right *treeNode, ok bool) {
+func (f *forest) siblings(n engine.Node) (parent engine.Node, left, right *treeNode, ok bool) {
 	n = f.tree.Lift(n)
 	if n == f.tree.Root() {
-		return jobs.Node{}, nil, nil, false
+		return engine.Node{}, nil, nil, false
 	}
 	path := f.path(n.Parent())
 	up := path[len(path)-1]
 	left, right, ok = up.finishedChildren()
 	if !ok || up.merging || up.finished {
-		return jobs.Node{}, nil, nil, false
+		return engine.Node{}, nil, nil, false
 	}
 	up.merging = true
 	return f.tree.Lift(n.Parent()), left, right, true
@@ -414,7 +414,7 @@ func (p *treeNode) finishedChildren() (left, right *treeNode, ok bool) {
 
 // operands returns the finished children of a node whose merge was requested. operands returns
 // false if the merge is no longer needed or a child was lost.
-func (f *forest) operands(n jobs.Node) (left, right *treeNode, ok bool) {
+func (f *forest) operands(n engine.Node) (left, right *treeNode, ok bool) {
 	path := f.path(n)
 	at := path[len(path)-1]
 	if at.finished || len(path) <= int(f.tree.Root().Level-n.Level) {
@@ -431,7 +431,7 @@ func (f *forest) operands(n jobs.Node) (left, right *treeNode, ok bool) {
 // replace marks a node as finished without a merge: one of its finished children has no partial, so
 // the other child's partial becomes the node's partial. If a worker holds the other child's
 // partial, both children are kept below the node.
-func (f *forest) replace(n jobs.Node, with *treeNode) {
+func (f *forest) replace(n engine.Node, with *treeNode) {
 	path := f.path(n)
 	at := path[len(path)-1]
 	as := treeNode{ref: with.ref, size: with.size, large: with.large, durable: with.durable, held: with.held}
@@ -471,7 +471,7 @@ func (f *forest) mergesLeft() uint64 { return uint64(max(0, f.partials-1)) }
 // partitions were all skipped, in the order of their partitions.
 func (f *forest) finishedNodes() []FinishedNode {
 	list := make([]FinishedNode, 0, f.partials)
-	f.eachMaximal((*treeNode).fragile, func(n jobs.Node, p *treeNode) {
+	f.eachMaximal((*treeNode).fragile, func(n engine.Node, p *treeNode) {
 		list = append(list, FinishedNode{Node: n, Ref: p.ref, Size: p.size, Large: p.large})
 	})
 	return list
@@ -479,9 +479,9 @@ func (f *forest) finishedNodes() []FinishedNode {
 
 // eachMaximal calls visit with the maximal finished nodes for which skip returns false, in the
 // order of their partitions.
-func (f *forest) eachMaximal(skip func(*treeNode) bool, visit func(n jobs.Node, p *treeNode)) {
-	var walk func(n jobs.Node, p *treeNode)
-	walk = func(n jobs.Node, p *treeNode) {
+func (f *forest) eachMaximal(skip func(*treeNode) bool, visit func(n engine.Node, p *treeNode)) {
+	var walk func(n engine.Node, p *treeNode)
+	walk = func(n engine.Node, p *treeNode) {
 		switch {
 		case p == nil:
 		case p.finished && !skip(p):
@@ -495,9 +495,9 @@ func (f *forest) eachMaximal(skip func(*treeNode) bool, visit func(n jobs.Node, 
 }
 
 // missing returns the unfinished parts of a span, in order.
-func (f *forest) missing(s jobs.Span) []jobs.Span {
-	var list []jobs.Span
-	f.eachMissing(s, func(gap jobs.Span) bool {
+func (f *forest) missing(s engine.Span) []engine.Span {
+	var list []engine.Span
+	f.eachMissing(s, func(gap engine.Span) bool {
 		if last := len(list) - 1; last >= 0 && list[last].Hi == gap.Lo {
 			list[last].Hi = gap.Hi
 		} else {
@@ -509,20 +509,20 @@ func (f *forest) missing(s jobs.Span) []jobs.Span {
 }
 
 // anyMissing reports whether a span has an unfinished partition.
-func (f *forest) anyMissing(s jobs.Span) bool {
-	return !f.eachMissing(s, func(jobs.Span) bool { return false })
+func (f *forest) anyMissing(s engine.Span) bool {
+	return !f.eachMissing(s, func(engine.Span) bool { return false })
 }
 
 // eachMissing calls visit with the unfinished parts of a span, in order, until visit returns false.
 // eachMissing may split an unfinished part into several pieces. eachMissing reports whether every
 // call of visit returned true.
-func (f *forest) eachMissing(s jobs.Span, visit func(jobs.Span) bool) bool {
+func (f *forest) eachMissing(s engine.Span, visit func(engine.Span) bool) bool {
 	return f.walkMissing(f.tree.Root(), f.root, s, visit)
 }
 
-func (f *forest) walkMissing(n jobs.Node, p *treeNode, s jobs.Span, visit func(jobs.Span) bool) bool {
+func (f *forest) walkMissing(n engine.Node, p *treeNode, s engine.Span, visit func(engine.Span) bool) bool {
 	covered := f.tree.Span(n)
-	part := jobs.Span{Lo: max(covered.Lo, s.Lo), Hi: min(covered.Hi, s.Hi)}
+	part := engine.Span{Lo: max(covered.Lo, s.Lo), Hi: min(covered.Hi, s.Hi)}
 	switch {
 	case part.Empty() || p != nil && p.finished:
 		return true

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // heldCopies compares a forest with the copies that workers and the caller have.
@@ -22,7 +22,7 @@ type heldCopies struct {
 
 // finishedPartial is a partial of which the caller has a copy.
 type finishedPartial struct {
-	node    jobs.Node
+	node    engine.Node
 	lacking uint64
 }
 
@@ -35,8 +35,8 @@ func (h *heldCopies) check() {
 	if n := maximal(f.root); n != f.partials {
 		h.Fatalf("forest counts %d partials, and has %d", f.partials, n)
 	}
-	var walk func(n jobs.Node, p *treeNode, safe bool) uint64
-	walk = func(n jobs.Node, p *treeNode, safe bool) uint64 {
+	var walk func(n engine.Node, p *treeNode, safe bool) uint64
+	walk = func(n engine.Node, p *treeNode, safe bool) uint64 {
 		if p == nil {
 			return 0
 		}
@@ -124,23 +124,23 @@ func (h *heldCopies) drop(refs []Ref) {
 // it. Each finished node lacks the skipped partitions and no others. No ref is forgotten.
 func TestForestHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tree, err := jobs.NewTree(rapid.Uint64Range(1, 20).Draw(t, "partitions"))
+		tree, err := engine.NewTree(rapid.Uint64Range(1, 20).Draw(t, "partitions"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		f := newForest(tree)
 		h := &heldCopies{T: t, forest: f, job: &job{tree: tree, forest: f}, held: map[holding]uint64{}, refs: map[Ref]finishedPartial{}}
-		node := func() jobs.Node {
+		node := func() engine.Node {
 			lo := rapid.Uint64Range(0, tree.Partitions()-1).Draw(t, "partition")
-			n := jobs.Leaf(lo)
+			n := engine.Leaf(lo)
 			for range rapid.IntRange(0, int(tree.Root().Level)).Draw(t, "level") {
 				n = n.Parent()
 			}
 			return tree.Lift(n)
 		}
 		var last Ref
-		merged := map[jobs.Node]bool{} // requested merges
-		request := func(n jobs.Node) {
+		merged := map[engine.Node]bool{} // requested merges
+		request := func(n engine.Node) {
 			for {
 				parent, left, right, ok := f.siblings(n)
 				if !ok {
@@ -256,9 +256,9 @@ func TestForestHolds(t *testing.T) {
 					return
 				}
 				h.job.skipped.insert(skippedPartition(p))
-				drop, _ := f.insert(FinishedNode{Node: jobs.Leaf(p)})
+				drop, _ := f.insert(FinishedNode{Node: engine.Leaf(p)})
 				h.drop(drop)
-				request(jobs.Leaf(p))
+				request(engine.Leaf(p))
 			},
 			"durable": func(*rapid.T) { f.settle(node()) },
 		})
@@ -267,14 +267,14 @@ func TestForestHolds(t *testing.T) {
 
 // TestReplaceInARaggedTree replaces a node that has no right child with its grandchild.
 func TestReplaceInARaggedTree(t *testing.T) {
-	tree, err := jobs.NewTree(12)
+	tree, err := engine.NewTree(12)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := newForest(tree)
 	skip := func(partition uint64) {
-		f.insert(FinishedNode{Node: jobs.Leaf(partition)})
-		for n := jobs.Leaf(partition); ; {
+		f.insert(FinishedNode{Node: engine.Leaf(partition)})
+		for n := engine.Leaf(partition); ; {
 			parent, left, right, ok := f.siblings(n)
 			if !ok {
 				return
@@ -287,12 +287,12 @@ func TestReplaceInARaggedTree(t *testing.T) {
 			n = parent
 		}
 	}
-	f.insert(FinishedNode{Node: jobs.Leaf(10), Ref: 1})
+	f.insert(FinishedNode{Node: engine.Leaf(10), Ref: 1})
 	skip(11)
-	f.hold(holding{worker: "w1", node: jobs.Leaf(10)})
+	f.hold(holding{worker: "w1", node: engine.Leaf(10)})
 	skip(8)
 	skip(9)
-	if at := f.walk(jobs.Node{Level: 2, Index: 2}, func(*treeNode) bool { return true }); at[len(at)-1].done != 3 {
+	if at := f.walk(engine.Node{Level: 2, Index: 2}, func(*treeNode) bool { return true }); at[len(at)-1].done != 3 {
 		t.Errorf("the node of partitions 8 to 11 counts %d finished partitions, want 3: partition 10 of the worker, and those skipped before", at[len(at)-1].done)
 	}
 }

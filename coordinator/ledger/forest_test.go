@@ -7,19 +7,19 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // naiveForest represents a forest as a set of finished partitions and a set of maximal finished
 // nodes.
 type naiveForest struct {
-	tree  jobs.Tree
+	tree  engine.Tree
 	done  map[uint64]bool
-	nodes map[jobs.Node]Ref
+	nodes map[engine.Node]Ref
 }
 
 // insert has the same effect as forest.insert, but compares the new node with every node.
-func (f *naiveForest) insert(n jobs.Node, ref Ref) (drop []Ref, added bool) {
+func (f *naiveForest) insert(n engine.Node, ref Ref) (drop []Ref, added bool) {
 	span := f.tree.Span(n)
 	for m := range f.nodes {
 		if f.tree.Span(m).Contains(span) {
@@ -76,7 +76,7 @@ func (f *naiveForest) check(t rapid.TB, got *forest) {
 	}
 }
 
-func (f *naiveForest) checkMissing(t rapid.TB, got *forest, span jobs.Span) {
+func (f *naiveForest) checkMissing(t rapid.TB, got *forest, span engine.Span) {
 	t.Helper()
 	var want spanSet
 	for p := span.Lo; p < min(span.Hi, f.tree.Partitions()); p++ {
@@ -94,21 +94,21 @@ func (f *naiveForest) checkMissing(t rapid.TB, got *forest, span jobs.Span) {
 
 // checkForest inserts the covers of spans one after the other and compares the forest with a
 // naiveForest. MergeNow decides whether a requested merge is done next.
-func checkForest(t rapid.TB, n uint64, spans []jobs.Span, mergeNow func() bool) {
-	tree, err := jobs.NewTree(n)
+func checkForest(t rapid.TB, n uint64, spans []engine.Span, mergeNow func() bool) {
+	tree, err := engine.NewTree(n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := newForest(tree)
-	naive := &naiveForest{tree, map[uint64]bool{}, map[jobs.Node]Ref{}}
+	naive := &naiveForest{tree, map[uint64]bool{}, map[engine.Node]Ref{}}
 	ref := Ref(0)
 	type merge struct {
-		node        jobs.Node
+		node        engine.Node
 		left, right Ref
 	}
 	var merges []merge
-	requested := map[jobs.Node]bool{}
-	insert := func(node jobs.Node) {
+	requested := map[engine.Node]bool{}
+	insert := func(node engine.Node) {
 		ref++
 		drop, added := got.insert(FinishedNode{Node: node, Ref: ref})
 		slices.Sort(drop)
@@ -146,7 +146,7 @@ func checkForest(t rapid.TB, n uint64, spans []jobs.Span, mergeNow func() bool) 
 			}
 		}
 		naive.checkMissing(t, got, span)
-		naive.checkMissing(t, got, jobs.Span{Lo: span.Lo / 2, Hi: span.Hi + 3})
+		naive.checkMissing(t, got, engine.Span{Lo: span.Lo / 2, Hi: span.Hi + 3})
 	}
 	for len(merges) > 0 {
 		finishMerge()
@@ -160,9 +160,9 @@ func checkForest(t rapid.TB, n uint64, spans []jobs.Span, mergeNow func() bool) 
 func TestForestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Uint64Range(1, 70).Draw(t, "n")
-		spans := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) jobs.Span {
+		spans := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) engine.Span {
 			lo := rapid.Uint64Range(0, n-1).Draw(t, "lo")
-			return jobs.Span{Lo: lo, Hi: rapid.Uint64Range(lo, n).Draw(t, "hi")}
+			return engine.Span{Lo: lo, Hi: rapid.Uint64Range(lo, n).Draw(t, "hi")}
 		}), 0, 12).Draw(t, "spans")
 		checkForest(t, n, spans, func() bool { return rapid.Bool().Draw(t, "merge") })
 	})
@@ -173,13 +173,13 @@ func TestForestProperties(t *testing.T) {
 // partitions, and each of its partials was made by the same merges.
 func TestForestDependsOnFinishedPartitionsOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tree, err := jobs.NewTree(rapid.Uint64Range(1, 100).Draw(t, "n"))
+		tree, err := engine.NewTree(rapid.Uint64Range(1, 100).Draw(t, "n"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		finished := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) jobs.Node {
+		finished := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) engine.Node {
 			level := uint8(rapid.IntRange(0, int(tree.Root().Level)).Draw(t, "level"))
-			return tree.Lift(jobs.Node{Level: level, Index: rapid.Uint64Range(0, tree.Partitions()-1).Draw(t, "partition") >> level})
+			return tree.Lift(engine.Node{Level: level, Index: rapid.Uint64Range(0, tree.Partitions()-1).Draw(t, "partition") >> level})
 		}), 1, 40).Draw(t, "finished")
 		g := merging{tree: tree, forest: newForest(tree), partials: []string{""}}
 		var done spanSet
@@ -193,11 +193,11 @@ func TestForestDependsOnFinishedPartitionsOnly(t *testing.T) {
 		for len(g.merges) > 0 {
 			g.merge(t, rapid.IntRange(0, len(g.merges)-1).Draw(t, "which"))
 		}
-		var want []jobs.Node
+		var want []engine.Node
 		for _, span := range done.spans {
 			want = append(want, tree.Cover(span)...)
 		}
-		var got []jobs.Node
+		var got []engine.Node
 		for _, n := range g.forest.finishedNodes() {
 			got = append(got, n.Node)
 			if trace := g.partials[n.Ref]; trace != traceOf(tree, n.Node) {
@@ -212,7 +212,7 @@ func TestForestDependsOnFinishedPartitionsOnly(t *testing.T) {
 
 // traceOf returns the merges that produce a node's partial, according to the definition of the
 // tree.
-func traceOf(tree jobs.Tree, n jobs.Node) string {
+func traceOf(tree engine.Tree, n engine.Node) string {
 	span := tree.Span(n)
 	if span.Len() == 1 {
 		return fmt.Sprint(span.Lo)
@@ -223,13 +223,13 @@ func traceOf(tree jobs.Tree, n jobs.Node) string {
 
 // merging is a forest with the traces of its partials and the requested merges.
 type merging struct {
-	tree     jobs.Tree
+	tree     engine.Tree
 	forest   *forest
 	partials []string // traces, by Ref
 	merges   []Merge
 }
 
-func (g *merging) insert(t *rapid.T, n jobs.Node, trace string) {
+func (g *merging) insert(t *rapid.T, n engine.Node, trace string) {
 	ref := Ref(len(g.partials))
 	g.partials = append(g.partials, trace)
 	if _, added := g.forest.insert(FinishedNode{Node: n, Ref: ref}); !added {
@@ -254,10 +254,10 @@ func FuzzForest(f *testing.F) {
 	f.Add(uint64(64), []byte{0, 32, 32, 64, 3, 9})
 	f.Fuzz(func(t *testing.T, n uint64, data []byte) {
 		n = n%100 + 1
-		var spans []jobs.Span
+		var spans []engine.Span
 		for ; len(data) > 1; data = data[2:] {
 			lo := uint64(data[0]) % n
-			spans = append(spans, jobs.Span{Lo: lo, Hi: lo + uint64(data[1])%(n-lo+1)})
+			spans = append(spans, engine.Span{Lo: lo, Hi: lo + uint64(data[1])%(n-lo+1)})
 		}
 		flip := false
 		checkForest(t, n, spans, func() bool { flip = !flip; return flip })
@@ -267,39 +267,39 @@ func FuzzForest(f *testing.F) {
 // TestForestOfManyPartitions checks that the forest's size does not depend on the number of
 // partitions.
 func TestForestOfManyPartitions(t *testing.T) {
-	tree, err := jobs.NewTree(jobs.MaxPartitions)
+	tree, err := engine.NewTree(engine.MaxPartitions)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := newForest(tree)
-	span := jobs.Span{Lo: 12345, Hi: jobs.MaxPartitions - 678}
+	span := engine.Span{Lo: 12345, Hi: engine.MaxPartitions - 678}
 	for i, n := range tree.Cover(span) {
 		f.insert(FinishedNode{Node: n, Ref: Ref(i + 1)})
 	}
 	if f.done() != span.Len() || f.anyMissing(span) {
 		t.Errorf("%d partitions are finished, want %d", f.done(), span.Len())
 	}
-	want := []jobs.Span{{Lo: 0, Hi: span.Lo}, {Lo: span.Hi, Hi: jobs.MaxPartitions}}
-	if got := f.missing(jobs.Span{Hi: jobs.MaxPartitions}); !slices.Equal(got, want) {
+	want := []engine.Span{{Lo: 0, Hi: span.Lo}, {Lo: span.Hi, Hi: engine.MaxPartitions}}
+	if got := f.missing(engine.Span{Hi: engine.MaxPartitions}); !slices.Equal(got, want) {
 		t.Errorf("missing %v, want %v", got, want)
 	}
 }
 
 // TestForestSkips completes a node without a merge, because one of its children was skipped.
 func TestForestSkips(t *testing.T) {
-	tree, _ := jobs.NewTree(3)
+	tree, _ := engine.NewTree(3)
 	f := newForest(tree)
-	f.insert(FinishedNode{Node: jobs.Leaf(0)})
-	f.insert(FinishedNode{Node: jobs.Leaf(1), Ref: 7, Size: 9})
-	parent, left, right, ok := f.siblings(jobs.Leaf(1))
-	if !ok || left.ref != NoRef || right.ref != 7 || parent != (jobs.Node{Level: 1}) {
+	f.insert(FinishedNode{Node: engine.Leaf(0)})
+	f.insert(FinishedNode{Node: engine.Leaf(1), Ref: 7, Size: 9})
+	parent, left, right, ok := f.siblings(engine.Leaf(1))
+	if !ok || left.ref != NoRef || right.ref != 7 || parent != (engine.Node{Level: 1}) {
 		t.Fatalf("siblings: %v of %v and %v, %v", parent, left, right, ok)
 	}
 	f.replace(parent, right)
-	if _, _, _, again := f.siblings(jobs.Leaf(1)); again {
+	if _, _, _, again := f.siblings(engine.Leaf(1)); again {
 		t.Error("a replaced node still has siblings to merge")
 	}
-	if got := f.finishedNodes(); !slices.Equal(got, []FinishedNode{{Node: jobs.Node{Level: 1}, Ref: 7, Size: 9}}) {
+	if got := f.finishedNodes(); !slices.Equal(got, []FinishedNode{{Node: engine.Node{Level: 1}, Ref: 7, Size: 9}}) {
 		t.Errorf("nodes are %v", got)
 	}
 	if n := countBelow(f.root); n != f.treeNodes || f.partials != 1 {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -107,7 +107,7 @@ func formatHeldProgress(p wire.JobProgress) string {
 	return text
 }
 
-func formatCall(function wire.Function, node jobs.Node) string {
+func formatCall(function wire.Function, node engine.Node) string {
 	if function == wire.Merge {
 		return fmt.Sprintf("Merge-%v", node)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -17,13 +17,13 @@ const fetchBackoff = 200 * time.Millisecond
 // heldNode identifies a node that a worker holds.
 type heldNode struct {
 	job  *job
-	node jobs.Node
+	node engine.Node
 }
 
 // settling is a node that was written to storage but is not durable yet. Held nodes below a
 // settling node are kept until a checkpoint makes the settling node durable.
 type settling struct {
-	node       jobs.Node
+	node       engine.Node
 	checkpoint uint64
 }
 
@@ -88,7 +88,7 @@ func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
 }
 
 // lacking returns a hash of the skipped partitions in a span, or 0 if no partition was skipped.
-func (j *job) lacking(span jobs.Span) uint64 {
+func (j *job) lacking(span engine.Span) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
 	sum := uint64(offset)
 	for p := range j.skipped.from(skippedPartition(span.Lo)) {
@@ -123,7 +123,7 @@ func (l *Ledger) loseNode(w *worker, n heldNode) {
 	}
 	j.checkpoint.dirty = true
 	l.enqueueLost(j, lost)
-	j.forest.eachMaximal(func(*treeNode) bool { return false }, func(m jobs.Node, _ *treeNode) {
+	j.forest.eachMaximal(func(*treeNode) bool { return false }, func(m engine.Node, _ *treeNode) {
 		if lost.Contains(j.tree.Span(m)) {
 			l.mergeUp(j, m)
 		}
@@ -166,7 +166,7 @@ func (j *job) withdraw(c *call) {
 
 // enqueueLost queues the missing partitions of a span. Missing partitions that are still in a cut
 // assignment are queued when the worker has given them back.
-func (l *Ledger) enqueueLost(j *job, lost jobs.Span) {
+func (l *Ledger) enqueueLost(j *job, lost engine.Span) {
 	var assigned spanSet
 	for a := range j.assignments.all() {
 		if a.span.Lo < lost.Hi && lost.Lo < a.span.Hi {
@@ -176,12 +176,12 @@ func (l *Ledger) enqueueLost(j *job, lost jobs.Span) {
 	lo := lost.Lo
 	for _, s := range assigned.spans {
 		if lo < s.Lo {
-			l.enqueue(j, jobs.Span{Lo: lo, Hi: s.Lo}, 0)
+			l.enqueue(j, engine.Span{Lo: lo, Hi: s.Lo}, 0)
 		}
 		lo = max(lo, s.Hi)
 	}
 	if lo < lost.Hi {
-		l.enqueue(j, jobs.Span{Lo: lo, Hi: lost.Hi}, 0)
+		l.enqueue(j, engine.Span{Lo: lo, Hi: lost.Hi}, 0)
 	}
 }
 
@@ -195,7 +195,7 @@ func (l *Ledger) onStored(j *job, p *wire.Partial, node FinishedNode) {
 }
 
 // settle registers a node that was written to storage but is not durable yet.
-func (j *job) settle(n jobs.Node) {
+func (j *job) settle(n engine.Node) {
 	if j.large {
 		j.settling = append(j.settling, settling{n, j.checkpoint.requested + 1})
 	}
@@ -420,11 +420,11 @@ func (l *Ledger) leavesForLater(w *worker, j *job) bool {
 // continue begins in the middle of the largest queued span, which leaves the most room to continue.
 // The parameter queued contains the queued spans, and size is the number of partitions in the
 // assignment.
-func (l *Ledger) gapFor(w *worker, j *job, queued []jobs.Span, size uint64) (gap jobs.Span) {
+func (l *Ledger) gapFor(w *worker, j *job, queued []engine.Span, size uint64) (gap engine.Span) {
 	next := w.share(j).next
 	for _, q := range queued {
 		if next > 0 && q.Lo <= next && next < q.Hi {
-			return jobs.Span{Lo: next, Hi: q.Hi}
+			return engine.Span{Lo: next, Hi: q.Hi}
 		}
 		if q.Len() > gap.Len() {
 			gap = q
@@ -438,9 +438,9 @@ func (l *Ledger) gapFor(w *worker, j *job, queued []jobs.Span, size uint64) (gap
 
 // takeSubtree returns the span of the next assignment of a job with large partials, which is a
 // whole node of the tree.
-func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) jobs.Span {
+func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) engine.Span {
 	gap := l.gapFor(w, j, j.queue.fresh.spans, size)
-	piece := jobs.Span{Lo: gap.Lo, Hi: gap.Lo + 1}
+	piece := engine.Span{Lo: gap.Lo, Hi: gap.Lo + 1}
 	for level := uint8(1); level < 62; level++ {
 		step := uint64(1) << level
 		if step > size || piece.Lo%step != 0 || piece.Lo+step > gap.Hi && gap.Hi < j.tree.Partitions() {

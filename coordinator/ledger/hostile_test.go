@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -22,7 +22,7 @@ type liars struct {
 	*rapid.T
 	ledger    *Ledger
 	now       time.Duration
-	trees     map[string]jobs.Tree
+	trees     map[string]engine.Tree
 	sequences map[string]uint64 // sequence number of each worker's last report
 	refs      map[Ref]bool      // refs that the ledger has not dropped
 	lastRef   Ref
@@ -54,7 +54,7 @@ func lie(t *rapid.T, taken, refused func()) {
 	}
 	s := &liars{
 		T: t, ledger: l,
-		trees: map[string]jobs.Tree{}, sequences: map[string]uint64{}, refs: map[Ref]bool{}, taken: taken, refused: refused,
+		trees: map[string]engine.Tree{}, sequences: map[string]uint64{}, refs: map[Ref]bool{}, taken: taken, refused: refused,
 	}
 	for _, id := range []string{"j0", "j1"} {
 		s.addJob(id)
@@ -74,7 +74,7 @@ func lie(t *rapid.T, taken, refused func()) {
 }
 
 func (s *liars) addJob(id string) {
-	tree, err := jobs.NewTree(rapid.OneOf(rapid.Uint64Range(1, 4), rapid.Uint64Range(1, 40)).Draw(s.T, "partitions"))
+	tree, err := engine.NewTree(rapid.OneOf(rapid.Uint64Range(1, 4), rapid.Uint64Range(1, 40)).Draw(s.T, "partitions"))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -206,10 +206,10 @@ func (s *liars) jobReport(id string, items []wire.Item) wire.JobReport {
 	return r
 }
 
-func (s *liars) node(tree jobs.Tree) jobs.Node {
+func (s *liars) node(tree engine.Tree) engine.Node {
 	partition := rapid.Uint64Range(0, tree.Partitions()-1).Draw(s.T, "partition")
 	level := uint8(rapid.IntRange(0, int(tree.Root().Level)).Draw(s.T, "level"))
-	return tree.Lift(jobs.Node{Level: level, Index: partition >> level})
+	return tree.Lift(engine.Node{Level: level, Index: partition >> level})
 }
 
 // truth returns a report of an honest worker: most of the spans that were assigned to the worker,
@@ -235,7 +235,7 @@ func (s *liars) truth(worker string) (items map[string][]wire.Item, spans []wire
 		case "lost":
 			continue
 		case "some":
-			partial := wire.NewPartial(jobs.Leaf(span.Lo), nil)
+			partial := wire.NewPartial(engine.Leaf(span.Lo), nil)
 			items[a.job.spec.ID] = append(items[a.job.spec.ID], wire.Item{Partial: &partial})
 			span.Lo++
 		}
@@ -271,7 +271,7 @@ func (s *liars) falseSpan() wire.HeldSpan {
 	return wire.HeldSpan{
 		ID:      wire.SpanID{Epoch: rapid.Uint64Range(1, 4).Draw(s.T, "epoch"), Number: rapid.Uint64Range(1, 12).Draw(s.T, "number")},
 		Job:     rapid.SampledFrom([]string{"j0", "j1", "jx"}).Draw(s.T, "job"),
-		Span:    jobs.Span{Lo: lo, Hi: lo + rapid.Uint64Range(0, 45).Draw(s.T, "length")},
+		Span:    engine.Span{Lo: lo, Hi: lo + rapid.Uint64Range(0, 45).Draw(s.T, "length")},
 		Running: rapid.Bool().Draw(s.T, "running"),
 	}
 }
@@ -389,7 +389,7 @@ func (s *liars) checkPartitions(j *job) {
 	}
 	s.checkCalls(j)
 	places := make([]int, j.tree.Partitions())
-	put := func(span jobs.Span) {
+	put := func(span engine.Span) {
 		for p := span.Lo; p < span.Hi; p++ {
 			places[p]++
 		}
@@ -438,7 +438,7 @@ func (s *liars) checkCalls(j *job) {
 			s.Fatalf("job %s waits for %v, which is done", j.spec.ID, c)
 		}
 	}
-	if root := j.forest.root; root.finished && j.calls.find(wire.Finish, jobs.Node{}) == nil {
+	if root := j.forest.root; root.finished && j.calls.find(wire.Finish, engine.Node{}) == nil {
 		s.Fatalf("the root of job %s is finished, and no call of Finish is wanted", j.spec.ID)
 	}
 }

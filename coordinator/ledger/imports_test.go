@@ -11,12 +11,12 @@ import (
 func TestImports(t *testing.T) {
 	importtest.Check(t, importtest.Rules{Files: 10, Allowed: map[string][]string{
 		"cmp": nil, "errors": nil, "iter": nil, "math": nil, "math/bits": nil, "slices": nil,
-		"fmt":                            {"Append", "Sprint", "Sprintf", "Errorf"},
-		"maps":                           {"Keys", "Values"},
-		"strings":                        {"Cut", "ToValidUTF8"},
-		"time":                           {"Duration", "Hour", "Minute", "Second", "Millisecond"},
-		importtest.Module + "jobs":       {"Span", "Node", "Tree", "NewTree", "Leaf", "MaxPartitions"},
-		importtest.Module + "jobs/store": {"Spec", "State", "Work", "Contributor", "Attempt", "CallRecord", "CrashSuspect", "ErrorText", "Running", "Completed", "Failed", "Cancelled", "MaxSkipped"},
-		importtest.Module + "jobs/wire":  nil,
+		"fmt":                             {"Append", "Sprint", "Sprintf", "Errorf"},
+		"maps":                            {"Keys", "Values"},
+		"strings":                         {"Cut", "ToValidUTF8"},
+		"time":                            {"Duration", "Hour", "Minute", "Second", "Millisecond"},
+		importtest.Module + "jobs/engine": {"Span", "Node", "Tree", "NewTree", "Leaf", "MaxPartitions"},
+		importtest.Module + "jobs/store":  {"Spec", "State", "Work", "Contributor", "Attempt", "CallRecord", "CrashSuspect", "ErrorText", "Running", "Completed", "Failed", "Cancelled", "MaxSkipped"},
+		importtest.Module + "jobs/wire":   nil,
 	}})
 }

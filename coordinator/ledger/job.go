@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -15,7 +15,7 @@ import (
 type job struct {
 	spec    store.Spec
 	opening wire.Opening
-	tree    jobs.Tree // aggregation tree of the job; zero until the job is planned
+	tree    engine.Tree // aggregation tree of the job; zero until the job is planned
 	state   jobState
 
 	forest      *forest        // finished nodes of the job
@@ -64,7 +64,7 @@ type mergePlace struct {
 func (j *job) planned() bool { return j.tree.Partitions() > 0 }
 
 // setPlan sets the job's plan. The parameter tree is the tree of the plan, or zero without a plan.
-func (j *job) setPlan(p Plan, tree jobs.Tree) {
+func (j *job) setPlan(p Plan, tree engine.Tree) {
 	j.tree, j.forest = tree, newForest(tree)
 	j.opening.Partitions, j.opening.Data, j.opening.InStore = p.Partitions, p.Data, p.InStore
 }
@@ -164,7 +164,7 @@ func (l *Ledger) finish(j *job, finished FinishedNode, executed bool) {
 }
 
 // finished handles a node that has become a maximal finished node of the forest.
-func (l *Ledger) finished(j *job, n jobs.Node) {
+func (l *Ledger) finished(j *job, n engine.Node) {
 	span := j.tree.Span(n)
 	j.mergesDone(span)
 	j.queue.remove(span)
@@ -179,7 +179,7 @@ func (l *Ledger) finished(j *job, n jobs.Node) {
 // If one of the two siblings has only skipped partitions, the parent gets the other sibling's
 // partial without a merge, and mergeUp continues with the parent. When the root is finished,
 // mergeUp requests the call of Finish.
-func (l *Ledger) mergeUp(j *job, n jobs.Node) {
+func (l *Ledger) mergeUp(j *job, n engine.Node) {
 	for !j.ending() {
 		parent, left, right, ok := j.forest.siblings(n)
 		if !ok {
@@ -208,7 +208,7 @@ func (l *Ledger) mergeUp(j *job, n jobs.Node) {
 	case root.empty():
 		l.fail(j, "every partition was skipped")
 	default:
-		l.addCall(j, wire.Finish, jobs.Node{})
+		l.addCall(j, wire.Finish, engine.Node{})
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // jobShare is the ledger's data about one worker and one job: what the worker knows of the job, how
@@ -13,15 +13,15 @@ import (
 type jobShare struct {
 	job *job
 
-	opened       bool        // the worker was sent the data for opening the job
-	ackDue       bool        // the next receipt must acknowledge items
-	sentReceived uint64      // value of contributor.received that was last sent to the worker
-	sentDurable  uint64      // value of contributor.durable that was last sent to the worker
-	release      []jobs.Node // held nodes that the next receipt tells the worker to release
-	store        []jobs.Node // held nodes that the worker is told to store
-	next         uint64      // end of the worker's last assignment; used if partials are large
-	rate         rate        // partitions per second that one of the worker's slots finishes
-	openFailures int         // consecutive failures to open the job
+	opened       bool          // the worker was sent the data for opening the job
+	ackDue       bool          // the next receipt must acknowledge items
+	sentReceived uint64        // value of contributor.received that was last sent to the worker
+	sentDurable  uint64        // value of contributor.durable that was last sent to the worker
+	release      []engine.Node // held nodes that the next receipt tells the worker to release
+	store        []engine.Node // held nodes that the worker is told to store
+	next         uint64        // end of the worker's last assignment; used if partials are large
+	rate         rate          // partitions per second that one of the worker's slots finishes
+	openFailures int           // consecutive failures to open the job
 	benchedUntil time.Duration
 }
 

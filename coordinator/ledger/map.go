@@ -3,7 +3,7 @@ package ledger
 import (
 	"slices"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -21,7 +21,7 @@ type View struct {
 
 // heldSpan is a span that a worker holds.
 type heldSpan struct {
-	span   jobs.Span
+	span   engine.Span
 	worker uint32 // index of the span's worker in View.workers
 	again  bool   // a worker died while it held the span
 }
@@ -52,7 +52,7 @@ func (l *Ledger) View(job string) *View {
 // parameter durable lists the job's spans in the last checkpoint, in order and without overlaps.
 // Map returns nil if the job has no plan yet. The cost of Map depends on the number of cells and of
 // the job's assignments, but not on the number of partitions.
-func (v *View) Map(windows []wire.Window, durable []jobs.Span) *wire.JobMap {
+func (v *View) Map(windows []wire.Window, durable []engine.Span) *wire.JobMap {
 	j := v.job
 	if !j.planned() {
 		return nil
@@ -91,14 +91,14 @@ func (v *View) Map(windows []wire.Window, durable []jobs.Span) *wire.JobMap {
 // cells is a window of a job, divided into cells, each with its own counts.
 type cells struct {
 	window wire.Window
-	span   jobs.Span // the window, clipped to the job's partitions
+	span   engine.Span // the window, clipped to the job's partitions
 	list   []wire.CellRun
 }
 
 // cells counts the partitions of a window by state.
-func (v *View) cells(w wire.Window, durable []jobs.Span, holder func(worker uint32) uint64) *cells {
+func (v *View) cells(w wire.Window, durable []engine.Span, holder func(worker uint32) uint64) *cells {
 	n := v.job.tree.Partitions()
-	c := &cells{window: w, span: jobs.Span{Lo: min(w.Lo, n), Hi: n}}
+	c := &cells{window: w, span: engine.Span{Lo: min(w.Lo, n), Hi: n}}
 	if !c.span.Empty() {
 		count := (c.span.Len()-1)/w.Step + 1
 		if count > uint64(w.Cells) {
@@ -130,7 +130,7 @@ func (v *View) cells(w wire.Window, durable []jobs.Span, holder func(worker uint
 }
 
 // addDurable adds the partitions of the durable spans, which must be in order, to the cells.
-func (c *cells) addDurable(durable []jobs.Span) {
+func (c *cells) addDurable(durable []engine.Span) {
 	from, _ := slices.BinarySearchFunc(durable, c.span.Lo, endsAfter)
 	for _, span := range durable[from:] {
 		if span.Lo >= c.span.Hi {
@@ -171,7 +171,7 @@ func (l *Ledger) addExceptions(j *job, c *cells) {
 }
 
 // touched returns the ranges of cells that overlap one of the spans.
-func (c *cells) touched(spans []jobs.Span) []jobs.Span {
+func (c *cells) touched(spans []engine.Span) []engine.Span {
 	var set spanSet
 	from, _ := slices.BinarySearchFunc(spans, c.span.Lo, endsAfter)
 	for _, span := range spans[from:] {
@@ -179,7 +179,7 @@ func (c *cells) touched(spans []jobs.Span) []jobs.Span {
 			break
 		}
 		lo, hi := max(span.Lo, c.span.Lo), min(span.Hi, c.span.Hi)
-		set.add(jobs.Span{Lo: (lo - c.span.Lo) / c.window.Step, Hi: (hi-1-c.span.Lo)/c.window.Step + 1})
+		set.add(engine.Span{Lo: (lo - c.span.Lo) / c.window.Step, Hi: (hi-1-c.span.Lo)/c.window.Step + 1})
 	}
 	return set.spans
 }
@@ -203,7 +203,7 @@ func settle(c *wire.Cell, size, skipped uint64) {
 
 // each calls visit for each cell that overlaps a span, with the number of partitions in the
 // overlap.
-func (c *cells) each(span jobs.Span, visit func(r *wire.CellRun, n uint64)) {
+func (c *cells) each(span engine.Span, visit func(r *wire.CellRun, n uint64)) {
 	lo, hi := max(span.Lo, c.span.Lo), min(span.Hi, c.span.Hi)
 	if lo >= hi {
 		return
@@ -224,8 +224,8 @@ func (c *cells) each(span jobs.Span, visit func(r *wire.CellRun, n uint64)) {
 // addFinished adds the number of finished partitions to the field Computed of each cell.
 func (c *cells) addFinished(f *forest) {
 	add := func(r *wire.CellRun, n uint64) { r.Computed += n }
-	var walk func(n jobs.Node, p *treeNode)
-	walk = func(n jobs.Node, p *treeNode) {
+	var walk func(n engine.Node, p *treeNode)
+	walk = func(n engine.Node, p *treeNode) {
 		span := f.tree.Span(n)
 		switch {
 		case p == nil || p.done == 0 || span.Hi <= c.span.Lo || span.Lo >= c.span.Hi:
@@ -275,7 +275,7 @@ func (f *forest) upperNodes(levels int) []wire.TreeNode {
 		at := root.Level - uint8(depth)
 		var below []*treeNode
 		for i, p := range level {
-			n := jobs.Node{Level: at, Index: uint64(i)}
+			n := engine.Node{Level: at, Index: uint64(i)}
 			span := f.tree.Span(n)
 			if span.Empty() {
 				continue

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -160,7 +160,7 @@ func (l *Ledger) takeSuspect(w *worker, j *job) (a assignment, ok bool) {
 		gap = l.gapFor(w, j, suspects.spans(false), 1)
 		s = suspects.list[suspects.search(gap.Lo)]
 	}
-	piece := jobs.Span{Lo: gap.Lo, Hi: gap.Lo + min(gap.Len(), s.piece, l.pieceSize(w, j))}
+	piece := engine.Span{Lo: gap.Lo, Hi: gap.Lo + min(gap.Len(), s.piece, l.pieceSize(w, j))}
 	suspects.remove(piece)
 	w.share(j).next = piece.Hi
 	return assignment{span: piece, deaths: s.deaths}, true

@@ -1,6 +1,6 @@
 package ledger
 
-import "github.com/bellwether-compute/bellwether/jobs"
+import "github.com/bellwether-compute/bellwether/jobs/engine"
 
 // queue contains the partitions of a job that are neither finished nor assigned. Each partition in
 // the queue is fresh, failed or a crash suspect.
@@ -19,7 +19,7 @@ func (q *queue) size() uint64 {
 // deaths is the number of workers that died while the span was assigned to them. A partition that
 // is in its backoff is retried alone and does not become a crash suspect, even if deaths is above
 // 0.
-func (l *Ledger) enqueue(j *job, span jobs.Span, deaths int) {
+func (l *Ledger) enqueue(j *job, span engine.Span, deaths int) {
 	if j.ending() {
 		return
 	}
@@ -28,17 +28,17 @@ func (l *Ledger) enqueue(j *job, span jobs.Span, deaths int) {
 		lo := gap.Lo
 		for f := range j.queue.failed.in(gap) {
 			if deaths == 0 || f.due > l.now {
-				j.queue.add(jobs.Span{Lo: lo, Hi: f.partition}, deaths)
+				j.queue.add(engine.Span{Lo: lo, Hi: f.partition}, deaths)
 				j.queue.failed.setQueued(f, true)
 				lo = f.partition + 1
 			}
 		}
-		j.queue.add(jobs.Span{Lo: lo, Hi: gap.Hi}, deaths)
+		j.queue.add(engine.Span{Lo: lo, Hi: gap.Hi}, deaths)
 	}
 }
 
 // add queues a span as a crash suspect, or as fresh partitions if deaths is 0.
-func (q *queue) add(span jobs.Span, deaths int) {
+func (q *queue) add(span engine.Span, deaths int) {
 	switch {
 	case span.Empty():
 	case deaths > 0:
@@ -50,7 +50,7 @@ func (q *queue) add(span jobs.Span, deaths int) {
 
 // remove removes the partitions of a span from the queue, and returns the highest
 // number of deaths among them.
-func (q *queue) remove(span jobs.Span) (deaths int) {
+func (q *queue) remove(span engine.Span) (deaths int) {
 	q.fresh.remove(span)
 	for f := range q.failed.in(span) {
 		q.failed.setQueued(f, false)
@@ -61,20 +61,20 @@ func (q *queue) remove(span jobs.Span) (deaths int) {
 // claimable returns the longest prefix of a span whose partitions are all finished or queued, up to
 // the last queued partition. claimable stops at the first assigned partition, because one report
 // may contain thousands of overlapping spans.
-func (j *job) claimable(span jobs.Span) jobs.Span {
+func (j *job) claimable(span engine.Span) engine.Span {
 	end := span.Lo
-	j.forest.eachMissing(span, func(gap jobs.Span) bool {
+	j.forest.eachMissing(span, func(gap engine.Span) bool {
 		hi := j.queue.prefixEnd(gap)
 		if hi > gap.Lo {
 			end = hi
 		}
 		return hi == gap.Hi
 	})
-	return jobs.Span{Lo: span.Lo, Hi: end}
+	return engine.Span{Lo: span.Lo, Hi: end}
 }
 
 // prefixEnd returns the end of the longest queued prefix of a span.
-func (q *queue) prefixEnd(span jobs.Span) uint64 {
+func (q *queue) prefixEnd(span engine.Span) uint64 {
 	for rest := span; ; {
 		at := max(q.fresh.prefix(rest).Hi, q.suspects.prefix(rest).Hi)
 		if at == rest.Lo && !rest.Empty() && q.failed.isQueued(at) {

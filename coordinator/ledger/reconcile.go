@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -27,7 +27,7 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 			continue
 		}
 		if !holds {
-			s.Span = jobs.Span{Lo: a.span.Hi, Hi: a.span.Hi}
+			s.Span = engine.Span{Lo: a.span.Hi, Hi: a.span.Hi}
 		}
 		ran := a.state == stateRunning || s.Running
 		finished := l.advance(a, s.Span)
@@ -87,18 +87,18 @@ const maxReserved = 1 << 62
 
 // advance shortens an assignment to the reported span, and returns how many of the removed
 // partitions are finished. Removed partitions that are not finished are queued.
-func (l *Ledger) advance(a *assignment, reported jobs.Span) (finished uint64) {
+func (l *Ledger) advance(a *assignment, reported engine.Span) (finished uint64) {
 	was := a.span
 	a.span.Lo = max(was.Lo, min(reported.Lo, was.Hi))
 	a.span.Hi = max(a.span.Lo, min(reported.Hi, was.Hi))
 	if a.span.Hi < was.Hi {
-		l.giveBack(a, jobs.Span{Lo: a.span.Hi, Hi: was.Hi})
+		l.giveBack(a, engine.Span{Lo: a.span.Hi, Hi: was.Hi})
 	}
 	if a.span.Lo == was.Lo {
 		return 0
 	}
 	a.progressAt = l.now
-	passed := jobs.Span{Lo: was.Lo, Hi: a.span.Lo}
+	passed := engine.Span{Lo: was.Lo, Hi: a.span.Lo}
 	finished = passed.Len()
 	for _, gap := range a.job.forest.missing(passed) {
 		finished -= gap.Len()

@@ -3,17 +3,17 @@ package ledger
 import (
 	"slices"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // addJob adds a new job, or resumes a job from its manifest.
 func (l *Ledger) addJob(e JobAdded) {
-	var tree jobs.Tree
+	var tree engine.Tree
 	var err error
 	if e.Partitions > 0 {
-		tree, err = jobs.NewTree(e.Partitions)
+		tree, err = engine.NewTree(e.Partitions)
 	}
 	if err != nil || l.jobsByID[e.Spec.ID] != nil {
 		l.log(e.Spec.ID, "", "Job refused: it is already active, or its number of partitions is %d", e.Partitions)
@@ -33,7 +33,7 @@ func (l *Ledger) addJob(e JobAdded) {
 	l.resumeCalls(j, e.Calls, e.LeaderDied || e.LeaderSilent)
 	j.display = rateDisplay{measuredAt: l.now, done: j.forest.done()}
 	if !j.planned() {
-		l.addCall(j, wire.Plan, jobs.Node{})
+		l.addCall(j, wire.Plan, engine.Node{})
 	}
 	for _, n := range e.Nodes {
 		l.mergeUp(j, n.Node)
@@ -92,7 +92,7 @@ func (l *Ledger) resumeForest(j *job, nodes []FinishedNode) {
 		l.dropPartials(drop...)
 		j.forest.settle(n.Node)
 	}
-	for _, gap := range j.forest.missing(jobs.Span{Hi: j.tree.Partitions()}) {
+	for _, gap := range j.forest.missing(engine.Span{Hi: j.tree.Partitions()}) {
 		j.queue.fresh.add(gap)
 	}
 }

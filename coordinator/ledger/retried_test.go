@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // TestRetriedPartitionsAreBounded adds many partitions, and expects few small spans that contain
@@ -13,7 +13,7 @@ func TestRetriedPartitionsAreBounded(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	var r retriedPartitions
 	for range 10_000 {
-		p := random.Uint64N(jobs.MaxPartitions)
+		p := random.Uint64N(engine.MaxPartitions)
 		r.add(single(p))
 		if len(r.set.spans) > maxRetried {
 			t.Fatalf("%d spans, want at most %d", len(r.set.spans), maxRetried)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -178,7 +178,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		}
 		return b.String()
 	case "map":
-		var durable []jobs.Span
+		var durable []engine.Span
 		for _, a := range d.CmdArgs {
 			if a.Key == "durable" {
 				durable = append(durable, s.span(a.Vals[0]))
@@ -195,7 +195,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 }
 
 // formatMap prints a map and the running assignments.
-func (s *script) formatMap(job string, window wire.Window, durable []jobs.Span) string {
+func (s *script) formatMap(job string, window wire.Window, durable []engine.Span) string {
 	var b strings.Builder
 	v := s.ledger.View(job)
 	if v == nil {
@@ -439,25 +439,25 @@ func (s *script) number(text string) uint64 {
 }
 
 // call parses the name of a function, and the node of a merge.
-func (s *script) call(text string) (wire.Function, jobs.Node) {
+func (s *script) call(text string) (wire.Function, engine.Node) {
 	name, node, merge := strings.Cut(text, "-")
 	for f := wire.Map; f <= wire.Open; f++ {
 		if f.String() == name && merge {
 			return f, s.node(node)
 		} else if f.String() == name {
-			return f, jobs.Node{}
+			return f, engine.Node{}
 		}
 	}
 	s.t.Fatalf("%q is no function", text)
-	return 0, jobs.Node{}
+	return 0, engine.Node{}
 }
 
-func (s *script) node(text string) jobs.Node {
+func (s *script) node(text string) engine.Node {
 	level, index, _ := strings.Cut(text, "/")
-	return jobs.Node{Level: uint8(s.number(level)), Index: s.number(index)}
+	return engine.Node{Level: uint8(s.number(level)), Index: s.number(index)}
 }
 
-func (s *script) span(text string) jobs.Span {
+func (s *script) span(text string) engine.Span {
 	lo, hi, _ := strings.Cut(text, "-")
-	return jobs.Span{Lo: s.number(lo), Hi: s.number(hi)}
+	return engine.Span{Lo: s.number(lo), Hi: s.number(hi)}
 }

@@ -3,18 +3,18 @@ package ledger
 import (
 	"slices"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // spanSet is a set of partitions, stored as a sorted list of spans that neither overlap nor touch.
 // The zero spanSet is empty.
 type spanSet struct {
-	spans []jobs.Span
+	spans []engine.Span
 	size  uint64 // number of partitions in the set
 }
 
 // add adds the partitions of a span.
-func (s *spanSet) add(span jobs.Span) {
+func (s *spanSet) add(span engine.Span) {
 	if span.Empty() {
 		return
 	}
@@ -30,13 +30,13 @@ func (s *spanSet) add(span jobs.Span) {
 }
 
 // remove removes the partitions of a span.
-func (s *spanSet) remove(span jobs.Span) {
+func (s *spanSet) remove(span engine.Span) {
 	if span.Empty() {
 		return
 	}
 	i := s.search(span.Lo)
 	j := i
-	var rest []jobs.Span
+	var rest []engine.Span
 	for ; j < len(s.spans) && s.spans[j].Lo < span.Hi; j++ {
 		for _, part := range without(s.spans[j], span) {
 			if !part.Empty() {
@@ -48,12 +48,12 @@ func (s *spanSet) remove(span jobs.Span) {
 }
 
 // prefix returns the longest prefix of a span whose partitions are all in the set.
-func (s *spanSet) prefix(span jobs.Span) jobs.Span {
+func (s *spanSet) prefix(span engine.Span) engine.Span {
 	i := s.search(span.Lo)
 	if i == len(s.spans) || s.spans[i].Lo > span.Lo {
-		return jobs.Span{Lo: span.Lo, Hi: span.Lo}
+		return engine.Span{Lo: span.Lo, Hi: span.Lo}
 	}
-	return jobs.Span{Lo: span.Lo, Hi: min(span.Hi, s.spans[i].Hi)}
+	return engine.Span{Lo: span.Lo, Hi: min(span.Hi, s.spans[i].Hi)}
 }
 
 // search returns the index of the first span that ends after partition p.
@@ -63,7 +63,7 @@ func (s *spanSet) search(p uint64) int {
 }
 
 // replace replaces the spans from index i up to index j.
-func (s *spanSet) replace(i, j int, spans ...jobs.Span) {
+func (s *spanSet) replace(i, j int, spans ...engine.Span) {
 	for _, old := range s.spans[i:j] {
 		s.size -= old.Len()
 	}
@@ -75,7 +75,7 @@ func (s *spanSet) replace(i, j int, spans ...jobs.Span) {
 
 // endsAfter is a comparison function for binary searches: a span that ends at or before p comes
 // before p, and any other span comes after p.
-func endsAfter(span jobs.Span, p uint64) int {
+func endsAfter(span engine.Span, p uint64) int {
 	if span.Hi <= p {
 		return -1
 	}
@@ -85,9 +85,9 @@ func endsAfter(span jobs.Span, p uint64) int {
 // without cuts one span out of another, and returns the parts before and after the removed span.
 // The two spans of without must overlap. If the removed span begins or ends where the other span
 // does, one of the returned parts is empty.
-func without(span, gone jobs.Span) [2]jobs.Span {
-	return [2]jobs.Span{{Lo: span.Lo, Hi: gone.Lo}, {Lo: gone.Hi, Hi: span.Hi}}
+func without(span, gone engine.Span) [2]engine.Span {
+	return [2]engine.Span{{Lo: span.Lo, Hi: gone.Lo}, {Lo: gone.Hi, Hi: span.Hi}}
 }
 
 // single returns the span of one partition.
-func single(partition uint64) jobs.Span { return jobs.Span{Lo: partition, Hi: partition + 1} }
+func single(partition uint64) engine.Span { return engine.Span{Lo: partition, Hi: partition + 1} }

@@ -5,15 +5,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 const setSize = 40 // number of partitions
 
 // drawSpan draws a span within the first setSize partitions. The drawn span may be empty.
-func drawSpan(t *rapid.T) jobs.Span {
+func drawSpan(t *rapid.T) engine.Span {
 	lo := rapid.Uint64Range(0, setSize).Draw(t, "lo")
-	return jobs.Span{Lo: lo, Hi: min(setSize, lo+rapid.Uint64Range(0, 12).Draw(t, "len"))}
+	return engine.Span{Lo: lo, Hi: min(setSize, lo+rapid.Uint64Range(0, 12).Draw(t, "len"))}
 }
 
 func TestSpanSetIsASet(t *testing.T) {
@@ -41,7 +41,7 @@ func TestSpanSetIsASet(t *testing.T) {
 				for hi < span.Hi && naive[hi] {
 					hi++
 				}
-				if got, want := set.prefix(span), (jobs.Span{Lo: span.Lo, Hi: hi}); got != want {
+				if got, want := set.prefix(span), (engine.Span{Lo: span.Lo, Hi: hi}); got != want {
 					t.Fatalf("prefix of %v in %v is %v, want %v", span, set.spans, got, want)
 				}
 			},

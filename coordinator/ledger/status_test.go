@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -43,7 +43,7 @@ func TestSlowPartitionOfAResumedJob(t *testing.T) {
 		report := wire.Report{Epoch: 2, Worker: "w", Hello: &wire.Hello{Slots: 1, Knows: []wire.JobKind{{Name: "k", Version: "1"}}}}
 		for now := time.Duration(0); now <= 2*time.Minute; now += time.Second {
 			report.Sequence++
-			report.Spans = []wire.HeldSpan{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: jobs.Span{Hi: 1}, Running: true}}
+			report.Spans = []wire.HeldSpan{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: engine.Span{Hi: 1}, Running: true}}
 			l.Step(now, Reported{Report: report})
 			report.Hello = nil
 		}

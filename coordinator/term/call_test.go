@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -172,7 +173,7 @@ func TestItemOfUnplannedJob(t *testing.T) {
 	planner.follow(l)
 	job := c.submit("partitions=5")
 	c.until("the call of Plan", func() bool { return len(planner.held) > 0 })
-	partial := wire.NewPartial(jobs.Leaf(0), []byte("partial"))
+	partial := wire.NewPartial(engine.Leaf(0), []byte("partial"))
 	report := wire.Report{
 		Epoch: l.epoch, Worker: "w2", Sequence: 1, Hello: &wire.Hello{Host: "host", PID: 1, Slots: 1, Knows: planner.knows},
 		Jobs: []wire.JobReport{{Job: job, First: 1, Items: []wire.Item{{Partial: &partial}}}},

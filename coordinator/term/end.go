@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -79,7 +79,7 @@ func (t *Term) putResult(j *activeJob, result []byte) (digest string, err error)
 	case errors.Is(err, store.ErrTooLarge):
 		return "", &jobFault{err}
 	}
-	sum := jobs.Digest(result)
+	sum := engine.Digest(result)
 	return hex.EncodeToString(sum[:]), err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -32,8 +33,8 @@ func newJobTable() jobTable {
 // activeJob is a job that this leader works on.
 type activeJob struct {
 	spec store.Spec
-	job  jobs.Job  // definition of the job; zero if the leader's program does not have it
-	tree jobs.Tree // tree of the job; zero until the job is planned
+	job  jobs.Job    // definition of the job; zero if the leader's program does not have it
+	tree engine.Tree // tree of the job; zero until the job is planned
 
 	submission *store.Submission // submission of the job; nil if this leader has not received it
 	cancels    []func(error)     // functions that answer cancellations at the job's end
@@ -56,8 +57,8 @@ type manifestState struct {
 	version store.Version
 	writes  limiter // allows only one write of the manifest at a time
 
-	durable    []jobs.Span // spans of last.Nodes, with neighbouring spans joined, for maps: see durableSpans
-	durableFor uint64      // value of last.Sequence for which durable was computed
+	durable    []engine.Span // spans of last.Nodes, with neighbouring spans joined, for maps: see durableSpans
+	durableFor uint64        // value of last.Sequence for which durable was computed
 
 	writtenAt       time.Time // time at which this leader last wrote the manifest
 	checkpointSince time.Time // when the checkpoint in flight was requested; zero if none is in flight

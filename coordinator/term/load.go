@@ -327,9 +327,10 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 	m := j.manifest.last
 	resumed := len(m.Epochs) > 1
 	j.blobs.exist = resumed // an earlier leader may have written blobs of a resumed job that no manifest names
+	known := j.job.Name() != ""
 	e := ledger.JobAdded{
 		Spec: j.spec, Plan: j.setPlan(plan), Snapshot: ledger.Snapshot{Work: m.Work}, Elapsed: max(0, t.since(m.Started)),
-		CanMerge: j.job.Name() != "", ExpectLarge: j.job.InPlace(),
+		CanMerge: known, ExpectLarge: known && j.job.Engine().InPlace(),
 		LeaderDied:   t.leadership.Cause.Crashed() && resumed,
 		LeaderSilent: t.leadership.Cause == election.Silent && resumed,
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/coordinator/term"
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -35,7 +35,7 @@ func TestJobThatIsNotFound(t *testing.T) {
 			}
 			w := cluster.addWorker("w1")
 			w.storage = c.worker(identity)
-			partial := wire.NewPartial(jobs.Leaf(0), []byte("a"))
+			partial := wire.NewPartial(engine.Leaf(0), []byte("a"))
 			w.items[job] = []wire.Item{{Partial: &partial}}
 			leader := cluster.lead(func(cfg *term.Config) { cfg.Storage = identity })
 			if c.replace != "" {

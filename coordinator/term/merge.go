@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // pair is a requested merge of the partials of two siblings.
 type pair struct {
-	parent      jobs.Node
+	parent      engine.Node
 	left, right partial
 }
 
@@ -104,14 +104,14 @@ func (t *Term) mergePairs(j *activeJob, pairs []pair) ([]nodePartial, []time.Dur
 	// One call of Guard covers all pairs, because a goroutine for each pair would cost more than a
 	// small merge.
 	returned := t.env.Guard(maxMergeCall, func() {
-		if j.job.HasMerger(j.spec.Params) { // HasMerger is code of the job, so only Guard may call it
+		if j.job.Engine().HasMerger(j.spec.Params) { // HasMerger is code of the job, so only Guard may call it
 			failed = errMerger
 			return
 		}
 		first := t.env.Now()
 		for i, o := range operands {
 			began := t.env.Now()
-			data, err := j.job.Merge(t.ctx, j.spec.Params, o[0], o[1])
+			data, err := j.job.Engine().Merge(t.ctx, j.spec.Params, engine.Operand{Data: o[0]}, engine.Operand{Data: o[1]})
 			if err != nil {
 				failed = &jobFault{err}
 				return

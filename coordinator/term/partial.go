@@ -2,7 +2,7 @@ package term
 
 import (
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // partial refers to the bytes of a node's partial: in memory, in a blob, or in both.
@@ -84,7 +84,7 @@ func (p partial) stored() bool { return p.blob != "" && p.data == nil }
 
 // nodePartial is a node with its partial.
 type nodePartial struct {
-	node jobs.Node
+	node engine.Node
 	partial
 	written bool // putPartials has written the partial into a blob
 }

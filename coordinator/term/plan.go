@@ -6,6 +6,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -16,7 +17,7 @@ const maxPlanData = 8 << 10
 // setPlan stores a job's plan in the job. setPlan returns the parts of the plan that the ledger
 // needs.
 func (j *activeJob) setPlan(plan jobs.Plan) ledger.Plan {
-	if tree, err := jobs.NewTree(plan.Partitions); err == nil {
+	if tree, err := engine.NewTree(plan.Partitions); err == nil {
 		j.tree = tree
 	}
 	if len(plan.Data) > maxPlanData {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -99,7 +99,7 @@ func (t *Term) storeItem(j *activeJob, item wire.Item, worker string) ledger.Ite
 func checkOutput(o *wire.Output) *wire.Failure {
 	err := o.Check()
 	if err == nil && o.Function == wire.Plan {
-		_, err = jobs.NewTree(o.Partitions)
+		_, err = engine.NewTree(o.Partitions)
 	}
 	if err != nil {
 		return &wire.Failure{Function: o.Function, Error: err.Error()}
@@ -109,7 +109,7 @@ func checkOutput(o *wire.Output) *wire.Failure {
 
 // checkPartial returns a failure if a partial is damaged or does not belong to the job's
 // tree.
-func checkPartial(p *wire.Partial, tree jobs.Tree) *wire.Failure {
+func checkPartial(p *wire.Partial, tree engine.Tree) *wire.Failure {
 	if !tree.Contains(p.Node) {
 		return outsideTree(p.Node, tree)
 	}
@@ -120,7 +120,7 @@ func checkPartial(p *wire.Partial, tree jobs.Tree) *wire.Failure {
 }
 
 // outsideTree returns the failure for a node that is not in a job's tree.
-func outsideTree(n jobs.Node, tree jobs.Tree) *wire.Failure {
+func outsideTree(n engine.Node, tree engine.Tree) *wire.Failure {
 	noPartition := tree.Partitions() // this index belongs to no partition of the job
 	return &wire.Failure{Partition: noPartition, Error: fmt.Sprintf("node %v is not in a tree of %d partitions", n, tree.Partitions())}
 }

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // inBlob returns an item for the partial of a partition that a worker has written to storage.
 func inBlob(partition uint64, size uint64) wire.Item {
-	return wire.Item{Partial: &wire.Partial{Node: jobs.Leaf(partition), Blob: strings.Repeat("0e", 32), Size: size, Stored: true}}
+	return wire.Item{Partial: &wire.Partial{Node: engine.Leaf(partition), Blob: strings.Repeat("0e", 32), Size: size, Stored: true}}
 }
 
 // operandSizes sends reports with held nodes until the leader assigns a merge of a planned job, and
@@ -95,7 +95,7 @@ func TestOperandsInStorageHaveSizes(t *testing.T) {
 				c.change(job, test.between)
 				var held []wire.HeldNode
 				if test.held > 0 {
-					held = []wire.HeldNode{{Job: job, Node: jobs.Leaf(3), Size: test.held}}
+					held = []wire.HeldNode{{Job: job, Node: engine.Leaf(3), Size: test.held}}
 				}
 				got = c.lead(plain).operandSizes(job, held, 3, test.later...)
 			}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -86,7 +86,7 @@ func (t *Term) jobMap(v *ledger.View, query wire.JobQuery) *wire.JobMap {
 
 // durableSpans returns the finished spans in the last manifest. The spans are cached for all
 // viewers, because a manifest may contain tens of thousands of nodes.
-func (j *activeJob) durableSpans() []jobs.Span {
+func (j *activeJob) durableSpans() []engine.Span {
 	m := &j.manifest
 	if m.durableFor == m.last.Sequence {
 		return m.durable

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -184,7 +185,7 @@ func TestPartialOfADeadLeaderIsRemoved(t *testing.T) {
 	job := c.submit("partitions=8")
 	c.until("the job to begin", func() bool { return c.manifest(job).State == store.Running })
 	first.kill()
-	if _, err := c.store.PutPartial(context.Background(), job, jobs.Leaf(3), []byte("data")); err != nil {
+	if _, err := c.store.PutPartial(context.Background(), job, engine.Leaf(3), []byte("data")); err != nil {
 		t.Fatal(err)
 	}
 	c.lead(rarelyCheckpointing)

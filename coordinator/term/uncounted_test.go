@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -20,7 +20,7 @@ func TestMergeForDeadLeaderCountsExecutions(t *testing.T) {
 	first.kill()
 	w := c.addWorker("w1")
 	w.hangs = true // so that the second leader does not end the job
-	merged := lettersNode(t, jobs.Node{Level: 1})
+	merged := lettersNode(t, engine.Node{Level: 1})
 	merged.MergedFor = first.epoch
 	w.items[job] = []wire.Item{{Partial: &merged}}
 	second := c.lead(plain)
@@ -36,14 +36,14 @@ func TestMergeForDeadLeaderCountsExecutions(t *testing.T) {
 }
 
 // lettersNode returns the partial of a node of the job letters.
-func lettersNode(t *testing.T, node jobs.Node) wire.Partial {
+func lettersNode(t *testing.T, node engine.Node) wire.Partial {
 	t.Helper()
 	params, err := letters.Params(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	span := jobs.Span{Lo: node.Index << node.Level, Hi: (node.Index + 1) << node.Level}
-	task, err := letters.Open(context.Background(), params, jobs.Plan{Partitions: span.Hi, Data: []byte{}})
+	span := engine.Span{Lo: node.Index << node.Level, Hi: (node.Index + 1) << node.Level}
+	task, err := letters.Engine().Open(context.Background(), params, span.Hi, []byte{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
@@ -219,13 +220,13 @@ func (w *worker) work() {
 			w.cluster.t.Fatal(err)
 		}
 	}
-	task, err := letters.Open(context.Background(), o.Params, plan)
+	task, err := letters.Engine().Open(context.Background(), o.Params, plan.Partitions, plan.Data)
 	if err != nil {
 		w.cluster.t.Fatal(err)
 	}
 	stack := task.NewStack()
 	var never atomic.Bool
-	if _, err := stack.Run(context.Background(), jobs.Span{Lo: s.Span.Lo, Hi: s.Span.Lo + 1}, &never); err != nil {
+	if _, err := stack.Run(context.Background(), engine.Span{Lo: s.Span.Lo, Hi: s.Span.Lo + 1}, &never); err != nil {
 		w.cluster.t.Fatal(err)
 	}
 	partials, err := stack.Drain(s.Span.Lo + 1)
@@ -261,17 +262,17 @@ func (w *worker) call(h wire.HeldSpan) {
 func (w *worker) makeCall(h wire.HeldSpan, call wire.Call) (wire.Item, error) {
 	w.cluster.t.Helper()
 	ctx := context.Background()
-	operands := make([][]byte, len(call.Operands))
+	operands := make([]engine.Operand, len(call.Operands))
 	for i, p := range call.Operands {
-		operands[i] = p.Data
+		operands[i].Data = p.Data
 		if p.Blob != "" {
 			var err error
-			if operands[i], err = w.cluster.store.Partial(ctx, h.Job, p.Blob); err != nil {
+			if operands[i].Data, err = w.cluster.store.Partial(ctx, h.Job, p.Blob); err != nil {
 				return wire.Item{}, err
 			}
 		}
 	}
-	item, err := session.MakeCall(ctx, w.job, w.openings[h.Job].Params, call, operands, h.ID.Epoch)
+	item, _, err := session.MakeCall(ctx, w.job, w.openings[h.Job].Params, call, operands, h.ID.Epoch)
 	if o := item.Output; o != nil && len(o.Data) > session.MaxInline {
 		o.Blob = w.putPartial(h.Job, session.OutputNode(o.Function), o.Data)
 		o.Data, o.Sum = nil, 0
@@ -293,7 +294,7 @@ func (w *worker) calls(function wire.Function) (n int) {
 	return n
 }
 
-func (w *worker) putPartial(job string, node jobs.Node, data []byte) (blob string) {
+func (w *worker) putPartial(job string, node engine.Node, data []byte) (blob string) {
 	w.cluster.t.Helper()
 	blob, err := w.cluster.store.PutPartial(context.Background(), job, node, data)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -217,7 +217,7 @@ func (r record) done() uint64 {
 	if r.manifest.State == Completed {
 		return r.manifest.Partitions
 	}
-	tree, err := jobs.NewTree(r.manifest.Partitions)
+	tree, err := engine.NewTree(r.manifest.Partitions)
 	if err != nil {
 		return 0 // the job is not planned yet
 	}

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 func TestStage(t *testing.T) {
-	leaf := func(i uint64) store.StoredNode { return store.StoredNode{Node: jobs.Leaf(i), Data: []byte{1}} }
-	skipped := store.StoredNode{Node: jobs.Leaf(2), Empty: true}
+	leaf := func(i uint64) store.StoredNode { return store.StoredNode{Node: engine.Leaf(i), Data: []byte{1}} }
+	skipped := store.StoredNode{Node: engine.Leaf(2), Empty: true}
 	running := func(nodes ...store.StoredNode) record {
 		return record{store.Spec{ID: "j"}, store.Manifest{State: Running, Partitions: 4, Nodes: nodes}}
 	}
@@ -31,7 +31,7 @@ func TestStage(t *testing.T) {
 		{"a checkpoint without a plan", record{manifest: store.Manifest{State: Running}}, nil, Planning, 0},
 		{"a checkpoint without all partitions", running(leaf(0), leaf(1)), nil, Mapping, 0},
 		{"a checkpoint with all partitions", running(leaf(0), leaf(1), skipped, leaf(3)), nil, Merging, 2},
-		{"a checkpoint with the root", running(store.StoredNode{Node: jobs.Node{Level: 2}, Data: []byte{1}}), nil, Finishing, 0},
+		{"a checkpoint with the root", running(store.StoredNode{Node: engine.Node{Level: 2}, Data: []byte{1}}), nil, Finishing, 0},
 		{"live, without all partitions", running(), live(wire.JobProgress{Done: 3, Rate: 1}), Mapping, 0},
 		{"live, with all partitions", running(), live(wire.JobProgress{Done: 4, MergesLeft: 2, Rate: 4e-11}), Merging, 2},
 		{"live, with the root", running(leaf(0), leaf(1), skipped, leaf(3)), live(wire.JobProgress{Done: 4}), Finishing, 0},
@@ -55,7 +55,7 @@ func TestStatusOfLargePartials(t *testing.T) {
 	mapping := wire.JobProgress{
 		Job: "j", State: "running", Partitions: 8, Done: 3, Executed: 5, Rate: 0.5, Workers: 2,
 		Unreported: 1, HeldBytes: 700, MergedBytes: 100, MergeRate: 50,
-		Merging: []wire.Merging{{Node: jobs.Node{Level: 2, Index: 1}, Worker: "w1", Bytes: 600, For: time.Second}, {Node: jobs.Node{Level: 1, Index: 0}, Worker: "w2"}},
+		Merging: []wire.Merging{{Node: engine.Node{Level: 2, Index: 1}, Worker: "w1", Bytes: 600, For: time.Second}, {Node: engine.Node{Level: 1, Index: 0}, Worker: "w2"}},
 	}
 	merging := mapping
 	merging.Done, merging.Executed, merging.Unreported, merging.MergesLeft, merging.MergeLeft = 8, 10, 0, 3, 500

@@ -144,7 +144,7 @@ func TestProgramMergesAndFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !job.HasMerger(params) {
+	if !job.Engine().HasMerger(params) {
 		t.Error("the leader may merge the job's partials")
 	}
 	if _, err := (jobs.Local{Slots: 1, Attempts: 2}).Run(t.Context(), job, params); err != nil {

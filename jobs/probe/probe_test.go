@@ -239,7 +239,7 @@ func BenchmarkEmptyPartitions(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	task, err := job.Open(context.Background(), params, jobs.Plan{Partitions: 1e18})
+	task, err := job.Engine().Open(context.Background(), params, 1e18, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // rowsOf returns the rows of an output in the order of the manifest, without the headers.
@@ -163,7 +164,7 @@ func TestOutputOfLostAttempts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := job.Open(t.Context(), params, plan)
+	task, err := job.Engine().Open(t.Context(), params, plan.Partitions, plan.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +185,7 @@ func TestOutputOfLostAttempts(t *testing.T) {
 		for p := range plan.Partitions {
 			partial, err := attempt(p)
 			if err == nil && p > 0 {
-				partial, err = job.Merge(t.Context(), params, roots[i], partial)
+				partial, err = job.Engine().Merge(t.Context(), params, engine.Operand{Data: roots[i]}, engine.Operand{Data: partial})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -194,7 +195,7 @@ func TestOutputOfLostAttempts(t *testing.T) {
 	}
 	var results [2]string
 	for i, root := range roots {
-		result, err := job.Finish(t.Context(), params, root)
+		result, _, err := job.Engine().Finish(t.Context(), params, engine.Operand{Data: root})
 		if err != nil {
 			t.Fatal(err)
 		}

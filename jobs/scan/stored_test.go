@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // storedParams is the stored form of parameters of version 7 of the job.
@@ -32,7 +33,7 @@ func TestStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := job.Open(t.Context(), params, plan)
+	task, err := job.Engine().Open(t.Context(), params, plan.Partitions, plan.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := job.Finish(t.Context(), params, partials[0].Data)
+	result, _, err := job.Engine().Finish(t.Context(), params, engine.Operand{Data: partials[0].Data})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/internal/record"
 )
 
@@ -64,7 +65,7 @@ func encodePlan(p jobs.Plan) []byte { return encode(planRecord{p.Partitions, p.D
 func decodePlan(data []byte) (jobs.Plan, error) {
 	r, err := decode[planRecord](data)
 	if err == nil {
-		if _, treeErr := jobs.NewTree(r.Partitions); treeErr != nil {
+		if _, treeErr := engine.NewTree(r.Partitions); treeErr != nil {
 			err = fmt.Errorf("%w: %w", ErrCorrupt, treeErr)
 		}
 	}
@@ -100,7 +101,7 @@ func decodeManifest(data []byte) (Manifest, error) {
 // and eight bytes for the node's index, big-endian.
 const partialHeader = 9
 
-func encodePartial(n jobs.Node, data []byte) []byte {
+func encodePartial(n engine.Node, data []byte) []byte {
 	value := make([]byte, partialHeader+len(data))
 	value[0] = n.Level
 	binary.BigEndian.PutUint64(value[1:], n.Index)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 var update = flag.Bool("update", false, "write the golden files of formats that have none")
@@ -38,16 +39,16 @@ func someManifest() Manifest {
 	return Manifest{
 		Epoch: 3, Sequence: 1 << 60, State: Failed, Error: "partition 7: no", Partitions: 1 << 40,
 		Nodes: []StoredNode{
-			{Node: jobs.Node{Level: 20, Index: 0}, Data: []byte("partial")},
-			{Node: jobs.Node{Level: 3, Index: 1 << 17}, Blob: strings.Repeat("ab", 32)},
-			{Node: jobs.Leaf(1<<20 + 8), Empty: true},
+			{Node: engine.Node{Level: 20, Index: 0}, Data: []byte("partial")},
+			{Node: engine.Node{Level: 3, Index: 1 << 17}, Blob: strings.Repeat("ab", 32)},
+			{Node: engine.Leaf(1<<20 + 8), Empty: true},
 		},
 		Work: Work{
 			Workers:       []Contributor{{"host-1", 17}, {"host-2", 1 << 33}},
 			Executed:      1<<20 + 12,
 			Skipped:       []uint64{1<<20 + 8},
 			Attempts:      []Attempt{{Partition: 1<<20 + 9, Failed: 2, Error: "no"}},
-			CrashSuspects: []CrashSuspect{{Span: jobs.Span{Lo: 1 << 30, Hi: 1<<30 + 5}, Deaths: 1}},
+			CrashSuspects: []CrashSuspect{{Span: engine.Span{Lo: 1 << 30, Hi: 1<<30 + 5}, Deaths: 1}},
 		},
 		Epochs:  []uint64{1, 3},
 		Started: someTime, Finished: someTime.Add(90 * time.Second),
@@ -73,9 +74,9 @@ var formats = []testedFormat{
 	format("spec", encodeSpec, decodeSpec, someSpec(), Spec{ID: otherID, Job: "a", Version: "0", Params: jobs.Params("{}"), MaxAttempts: 1}),
 	format("plan", encodePlan, decodePlan, somePlan(), jobs.Plan{Partitions: 1}),
 	format("manifest", encodeManifest, decodeManifest, someManifest(), Manifest{State: Queued},
-		Manifest{State: Running, Nodes: []StoredNode{{Node: jobs.Leaf(4), Blob: strings.Repeat("ab", 32), Large: true, Size: 1 << 30}}, Work: Work{Uncounted: true, PartitionTime: 1500 * time.Millisecond}},
+		Manifest{State: Running, Nodes: []StoredNode{{Node: engine.Leaf(4), Blob: strings.Repeat("ab", 32), Large: true, Size: 1 << 30}}, Work: Work{Uncounted: true, PartitionTime: 1500 * time.Millisecond}},
 		Manifest{State: Running, Work: Work{Attempts: []Attempt{{Partition: 4, Failed: 1}}, Errors: []ErrorText{{"no disk", 9, 4}}, OtherErrors: 3}},
-		Manifest{State: Running, Samples: []Sample{{At: time.Second, Epoch: 3, Done: 9, Executed: 10, Failing: 1, Workers: 2, Cells: []byte{0, 255}}}, Work: Work{Retried: []jobs.Span{{Lo: 4, Hi: 6}}}}),
+		Manifest{State: Running, Samples: []Sample{{At: time.Second, Epoch: 3, Done: 9, Executed: 10, Failing: 1, Workers: 2, Cells: []byte{0, 255}}}, Work: Work{Retried: []engine.Span{{Lo: 4, Hi: 6}}}}),
 	format("term", encodeTerm, decodeTerm, someTerm(), TermRecord{}, TermRecord{FirstAssignment: new(time.Duration(0))}),
 	format("poison", encodePoisoned, decodePoisoned, somePoisoned(), Poisoned{}),
 	format("submission", encodeSubmission, decodeSubmission, submissionRecord{ID: someID}, submissionRecord{someID, "17"}),

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
@@ -41,9 +41,9 @@ func fuzz(f *testing.F, name string) {
 
 // FuzzPartial checks that decoding a stored partial returns the stored bytes.
 func FuzzPartial(f *testing.F) {
-	f.Add(encodePartial(jobs.Node{Level: 3, Index: 1 << 40}, []byte("partial")))
-	f.Add(encodePartial(jobs.Leaf(0), nil))
-	f.Add(encodePartial(jobs.Leaf(7), []byte("longer than the header")))
+	f.Add(encodePartial(engine.Node{Level: 3, Index: 1 << 40}, []byte("partial")))
+	f.Add(encodePartial(engine.Leaf(0), nil))
+	f.Add(encodePartial(engine.Leaf(7), []byte("longer than the header")))
 	f.Add([]byte("short"))
 	corpus := fuzztest.Watch(f)
 	f.Fuzz(func(t *testing.T, value []byte) {

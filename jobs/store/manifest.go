@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // State is the state of a job.
@@ -96,19 +97,19 @@ type Work struct {
 	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds, the only build that may compute partials
 	Uncounted     bool           `cbor:"23,keyasint,omitempty"` // true if executions of partitions in Nodes may be missing from Executed
 	PartitionTime time.Duration  `cbor:"24,keyasint,omitempty"` // mean time for which a partition occupies a slot; 0 until it is measured, and in manifests of earlier versions
-	Retried       []jobs.Span    `cbor:"31,keyasint,omitempty"` // partitions that ran again after a failure or a worker's death, for display; may include neighbouring partitions
+	Retried       []engine.Span  `cbor:"31,keyasint,omitempty"` // partitions that ran again after a failure or a worker's death, for display; may include neighbouring partitions
 }
 
 // StoredNode is a finished node with its partial, in a manifest. A small partial is in Data, and a
 // large partial is in the blob that Blob names. A node is empty if all of its partitions were
 // skipped. Merging an empty node with another node yields the other node.
 type StoredNode struct {
-	Node  jobs.Node `cbor:"1,keyasint"`
-	Data  []byte    `cbor:"2,keyasint,omitempty"`
-	Blob  string    `cbor:"3,keyasint,omitempty"` // name of the partial's blob, which PutPartial has returned
-	Empty bool      `cbor:"4,keyasint,omitempty"`
-	Large bool      `cbor:"5,keyasint,omitempty"` // true if the partial is too large for messages, so that workers merge it
-	Size  uint64    `cbor:"6,keyasint,omitempty"` // size in bytes of the partial in Blob; 0 in manifests of earlier versions
+	Node  engine.Node `cbor:"1,keyasint"`
+	Data  []byte      `cbor:"2,keyasint,omitempty"`
+	Blob  string      `cbor:"3,keyasint,omitempty"` // name of the partial's blob, which PutPartial has returned
+	Empty bool        `cbor:"4,keyasint,omitempty"`
+	Large bool        `cbor:"5,keyasint,omitempty"` // true if the partial is too large for messages, so that workers merge it
+	Size  uint64      `cbor:"6,keyasint,omitempty"` // size in bytes of the partial in Blob; 0 in manifests of earlier versions
 }
 
 // Contributor is a worker that ran partitions of the job. Each worker numbers the items that it
@@ -136,17 +137,17 @@ type ErrorText struct {
 // span, or the leader's own process was running the span when it wrote the manifest. Only the next
 // leader can know whether the leader's process died while it ran the span.
 type CrashSuspect struct {
-	Span   jobs.Span `cbor:"1,keyasint"`
-	Deaths int       `cbor:"2,keyasint"`
-	Led    int       `cbor:"3,keyasint,omitempty"` // number of deaths that replaces Deaths if the leader that wrote the manifest died
+	Span   engine.Span `cbor:"1,keyasint"`
+	Deaths int         `cbor:"2,keyasint"`
+	Led    int         `cbor:"3,keyasint,omitempty"` // number of deaths that replaces Deaths if the leader that wrote the manifest died
 }
 
 // CallRecord is the record of an unfinished call of Plan, Merge or Finish. CallRecord counts the
 // failed attempts, and the workers that died while the call was assigned to them.
 type CallRecord struct {
-	Function string    `cbor:"1,keyasint"`           // name of the function: Plan, Merge or Finish
-	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // node of the call; only for Merge
-	Failed   int       `cbor:"3,keyasint,omitempty"` // number of failed attempts
-	Deaths   int       `cbor:"4,keyasint,omitempty"`
-	Led      int       `cbor:"5,keyasint,omitempty"` // number of deaths that replaces Deaths if the leader that wrote the manifest died
+	Function string      `cbor:"1,keyasint"`           // name of the function: Plan, Merge or Finish
+	Node     engine.Node `cbor:"2,keyasint,omitzero"`  // node of the call; only for Merge
+	Failed   int         `cbor:"3,keyasint,omitempty"` // number of failed attempts
+	Deaths   int         `cbor:"4,keyasint,omitempty"`
+	Led      int         `cbor:"5,keyasint,omitempty"` // number of deaths that replaces Deaths if the leader that wrote the manifest died
 }

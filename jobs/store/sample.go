@@ -3,7 +3,7 @@ package store
 import (
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // Sample is the progress of a job at one checkpoint.
@@ -59,13 +59,13 @@ func (m *Manifest) AddSample(at time.Duration) {
 
 // finishedCells returns the number of finished partitions, and the finished share of each cell.
 func (m *Manifest) finishedCells() (done uint64, shares []byte) {
-	tree, err := jobs.NewTree(m.Partitions)
+	tree, err := engine.NewTree(m.Partitions)
 	if err != nil {
 		return 0, nil // the job is not planned yet
 	}
 	cells, size := SampleCells(m.Partitions)
 	finished := make([]uint64, cells)
-	add := func(span jobs.Span) {
+	add := func(span engine.Span) {
 		span.Hi = min(span.Hi, m.Partitions)
 		done += span.Len()
 		for lo := span.Lo; lo < span.Hi; {
@@ -76,7 +76,7 @@ func (m *Manifest) finishedCells() (done uint64, shares []byte) {
 		}
 	}
 	if m.State == Completed { // a final manifest contains the nodes of the previous checkpoint
-		add(jobs.Span{Hi: m.Partitions})
+		add(engine.Span{Hi: m.Partitions})
 	} else {
 		for _, n := range m.Nodes {
 			add(tree.Span(n.Node))

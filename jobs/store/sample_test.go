@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // TestSamplesAreBounded adds a sample for each second of a month.
 func TestSamplesAreBounded(t *testing.T) {
-	m := Manifest{Epoch: 7, State: Running, Partitions: jobs.MaxPartitions, Nodes: []StoredNode{{Node: jobs.Node{Level: 60}}}}
+	m := Manifest{Epoch: 7, State: Running, Partitions: engine.MaxPartitions, Nodes: []StoredNode{{Node: engine.Node{Level: 60}}}}
 	for at := time.Second; at < 31*24*time.Hour; at = at*1001/1000 + time.Second {
 		m.AddSample(at)
 		n := len(m.Samples)
@@ -30,7 +30,7 @@ func TestSamplesAreBounded(t *testing.T) {
 }
 
 func TestSampleOfNodes(t *testing.T) {
-	m := Manifest{Partitions: 100, Nodes: []StoredNode{{Node: jobs.Node{Level: 2}}, {Node: jobs.Leaf(5)}, {Node: jobs.Leaf(99)}}}
+	m := Manifest{Partitions: 100, Nodes: []StoredNode{{Node: engine.Node{Level: 2}}, {Node: engine.Leaf(5)}, {Node: engine.Leaf(99)}}}
 	before := m.Samples
 	m.AddSample(time.Second)
 	s := m.Samples[0]
@@ -44,7 +44,7 @@ func TestSampleOfNodes(t *testing.T) {
 	if s := m.Samples[1]; s.Done != 100 || slices.Min(s.Cells) != 255 {
 		t.Errorf("completed: got %d done, cells %v, want all", s.Done, s.Cells)
 	}
-	for n, want := range map[uint64]int{0: 0, 1: 1, 64: 64, 65: 33, 1000: 63, jobs.MaxPartitions: 64} {
+	for n, want := range map[uint64]int{0: 0, 1: 1, 64: 64, 65: 33, 1000: 63, engine.MaxPartitions: 64} {
 		if cells, size := SampleCells(n); cells != want || n > 0 && (uint64(cells-1)*size >= n || uint64(cells)*size < n) {
 			t.Errorf("%d partitions: got %d cells of %d, want %d cells", n, cells, size, want)
 		}

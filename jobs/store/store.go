@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // The kind of a record is the first segment of its key.
@@ -108,7 +109,7 @@ func (s *Store) Manifest(ctx context.Context, id string) (Manifest, Version, err
 // node and data in hexadecimal. Writing the same partial again is not an error. Blobs are not
 // shared by nodes, so a blob can be deleted together with its node. A failed write may have taken
 // effect, so PutPartial returns the name even if it returns an error.
-func (s *Store) PutPartial(ctx context.Context, id string, node jobs.Node, data []byte) (blob string, err error) {
+func (s *Store) PutPartial(ctx context.Context, id string, node engine.Node, data []byte) (blob string, err error) {
 	value := encodePartial(node, data)
 	blob = digest(value)
 	return blob, s.putSame(ctx, partials, id, value, blob)
@@ -376,12 +377,12 @@ func jobKey(kind, id string, more ...string) (string, error) {
 }
 
 func digest(data []byte) string {
-	sum := jobs.Digest(data)
+	sum := engine.Digest(data)
 	return hex.EncodeToString(sum[:])
 }
 
 // copyTo copies a value in steps, because a garbage collection stops all other goroutines until the
-// copy of a step returns (see [jobs.Digest]). The two slices may overlap if to begins before from.
+// copy of a step returns (see [engine.Digest]). The two slices may overlap if to begins before from.
 func copyTo(to, from []byte) {
 	for piece := range slices.Chunk(from, 1<<20) {
 		to = to[copy(to, piece):]

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 )
@@ -325,20 +326,20 @@ func TestManifestsAreChained(t *testing.T) {
 func TestPartials(t *testing.T) {
 	f := newFixture()
 	id, other := store.NewID(time.Now()), store.NewID(time.Now())
-	blob, err := f.PutPartial(t.Context(), id, jobs.Leaf(1), []byte("partial"))
+	blob, err := f.PutPartial(t.Context(), id, engine.Leaf(1), []byte("partial"))
 	must(t, err)
-	again, err := f.PutPartial(t.Context(), id, jobs.Leaf(1), []byte("partial"))
+	again, err := f.PutPartial(t.Context(), id, engine.Leaf(1), []byte("partial"))
 	must(t, err)
 	if again != blob {
 		t.Errorf("the same bytes are called %s and %s", blob, again)
 	}
-	twin, err := f.PutPartial(t.Context(), id, jobs.Leaf(2), []byte("partial"))
+	twin, err := f.PutPartial(t.Context(), id, engine.Leaf(2), []byte("partial"))
 	must(t, err)
 	must(t, f.DropPartial(t.Context(), id, twin))
 	must(t, f.DropPartial(t.Context(), id, twin))
 	_, err = f.Partial(t.Context(), id, twin)
 	want(t, err, store.ErrNotFound)
-	kept, err := f.PutPartial(t.Context(), other, jobs.Leaf(1), []byte("partial"))
+	kept, err := f.PutPartial(t.Context(), other, engine.Leaf(1), []byte("partial"))
 	must(t, err)
 	data, err := f.Partial(t.Context(), id, blob)
 	must(t, err)
@@ -405,7 +406,7 @@ func fill(t *testing.T, f fixture, spec store.Spec) {
 	must(t, f.PutPlan(t.Context(), spec.ID, jobs.Plan{Partitions: 1}))
 	_, err := f.PutManifest(t.Context(), spec.ID, store.Manifest{State: store.Running}, store.IfAbsent)
 	must(t, err)
-	_, err = f.PutPartial(t.Context(), spec.ID, jobs.Leaf(1), []byte("partial"))
+	_, err = f.PutPartial(t.Context(), spec.ID, engine.Leaf(1), []byte("partial"))
 	must(t, err)
 	must(t, f.PutResult(t.Context(), spec.ID, []byte("1")))
 	must(t, f.PutAttachmentPiece(t.Context(), spec.ID, someDigest, 0, []byte("piece")))
@@ -480,7 +481,7 @@ func TestNoSuchJob(t *testing.T) {
 			"Plan":       second(f.Plan(t.Context(), id)),
 			"Result":     second(f.Result(t.Context(), id)),
 			"PutPlan":    f.PutPlan(t.Context(), id, jobs.Plan{Partitions: 1}),
-			"PutPartial": second(f.PutPartial(t.Context(), id, jobs.Leaf(1), nil)),
+			"PutPartial": second(f.PutPartial(t.Context(), id, engine.Leaf(1), nil)),
 			"Activate":   f.Activate(t.Context(), id),
 			"Remove":     f.Remove(t.Context(), id),
 		} {

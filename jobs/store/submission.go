@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // MaxDeliveries is the largest number of times that a submission is delivered before a leader has
@@ -113,7 +114,7 @@ func (s Spec) check() error {
 	case !bytes.HasPrefix(s.Params, []byte("{")) || !json.Valid(s.Params):
 		return fmt.Errorf("Params %.50q: want a JSON object", s.Params)
 	}
-	return jobs.CheckKind(s.Job, s.Version)
+	return engine.CheckKind(s.Job, s.Version)
 }
 
 // Receive waits for a submission until ctx is done. The job may have begun or ended already. Receive moves two

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // LeaderInfo is the answer to AskLeader and AskStepDown.
@@ -191,7 +191,7 @@ type CellMap struct {
 	Window Window   `cbor:"1,keyasint"`
 	Runs   CellRuns `cbor:"2,keyasint,omitempty"`
 
-	Retried []jobs.Span `cbor:"3,keyasint,omitempty"` // ranges of the window's cells with partitions that ran again after a failure or the death of a worker
+	Retried []engine.Span `cbor:"3,keyasint,omitempty"` // ranges of the window's cells with partitions that ran again after a failure or the death of a worker
 }
 
 // CellRuns is a []CellRun with its own encoder, because encoding by reflection would take too long
@@ -283,7 +283,7 @@ type Usage struct {
 
 // Merging describes a merge that is running on a worker.
 type Merging struct {
-	Node   jobs.Node     `cbor:"1,keyasint"`
+	Node   engine.Node   `cbor:"1,keyasint"`
 	Worker string        `cbor:"2,keyasint"`
 	Bytes  uint64        `cbor:"3,keyasint,omitempty"` // size of the operands that workers hold, in bytes
 	For    time.Duration `cbor:"4,keyasint,omitempty"` // time since the merge began

@@ -5,7 +5,7 @@ import (
 	"hash/crc32"
 	"slices"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // castagnoli is the polynomial of CRC-32C (RFC 3720, section 12.1), for which
@@ -13,7 +13,7 @@ import (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // NewPartial returns a partial that contains data and its checksum.
-func NewPartial(node jobs.Node, data []byte) Partial {
+func NewPartial(node engine.Node, data []byte) Partial {
 	return Partial{Node: node, Data: data, Sum: Checksum(data)}
 }
 

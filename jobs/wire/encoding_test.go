@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
@@ -51,20 +52,20 @@ var (
 		Epoch: 7, Worker: "w-1", Sequence: 1, Conversation: 8, Draining: true,
 		Hello: &Hello{Host: "h", PID: 4, Slots: 2, Since: since, Knows: []JobKind{{"primes", "1"}}, Storage: "s", Build: "amd64/v1 go1.26.0", Version: "v1.2.3", Holds: true},
 		Spans: []HeldSpan{
-			{ID: SpanID{7, 1}, Job: "j", Span: jobs.Span{Lo: 5, Hi: 9}, Running: true, Step: "Map", Done: 2, Slot: 2},
-			{ID: SpanID{7, 3}, Job: "j", Function: Merge, Node: jobs.Node{Level: 1, Index: 4}},
+			{ID: SpanID{7, 1}, Job: "j", Span: engine.Span{Lo: 5, Hi: 9}, Running: true, Step: "Map", Done: 2, Slot: 2},
+			{ID: SpanID{7, 3}, Job: "j", Function: Merge, Node: engine.Node{Level: 1, Index: 4}},
 		},
 		LostSlots: 1, LostCalls: 2, LostAt: []int{1}, Server: "N1", Usage: Usage{Memory: 9, Items: 2, Bytes: 5, Nodes: 3, NodeBytes: 6},
-		Nodes: []HeldNode{{Job: "j", Node: jobs.Node{Level: 3, Index: 1}, Size: 1 << 30, Sum: 5, Lacking: 6}},
+		Nodes: []HeldNode{{Job: "j", Node: engine.Node{Level: 3, Index: 1}, Size: 1 << 30, Sum: 5, Lacking: 6}},
 		Jobs: []JobReport{{Job: "j", First: 3, Items: []Item{
-			{Partial: &Partial{Node: jobs.Node{Level: 2, Index: 0}, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
-			{Partial: &Partial{Node: jobs.Leaf(4), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}},
+			{Partial: &Partial{Node: engine.Node{Level: 2, Index: 0}, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
+			{Partial: &Partial{Node: engine.Leaf(4), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}},
 			{Failure: &Failure{Partition: 5, Error: "bad", Permanent: true, Function: Open}},
-			{Failure: &Failure{Error: "bad", Function: Merge, Node: jobs.Node{Level: 1, Index: 4}}},
-			{Failure: &Failure{Error: "bad", Function: Merge, Node: jobs.Node{Level: 1, Index: 4}, Holder: "w-2"}},
-			{Held: &jobs.Node{Level: 1, Index: 2}},
-			{Partial: &Partial{Node: jobs.Leaf(9), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 30, Stored: true, Lacking: 6}},
-			{Partial: &Partial{Node: jobs.Node{Level: 1, Index: 4}, MergedFor: 7, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
+			{Failure: &Failure{Error: "bad", Function: Merge, Node: engine.Node{Level: 1, Index: 4}}},
+			{Failure: &Failure{Error: "bad", Function: Merge, Node: engine.Node{Level: 1, Index: 4}, Holder: "w-2"}},
+			{Held: &engine.Node{Level: 1, Index: 2}},
+			{Partial: &Partial{Node: engine.Leaf(9), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 30, Stored: true, Lacking: 6}},
+			{Partial: &Partial{Node: engine.Node{Level: 1, Index: 4}, MergedFor: 7, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
 			{Output: &Output{Function: Plan, Partitions: 9, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
 			{Output: &Output{Function: Finish, Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Epoch: 7, Lacking: 6}},
 		}}},
@@ -76,14 +77,14 @@ var (
 			Priority: -2, Partitions: 100, Data: []byte{1}, InStore: true, ParamsSHA256: []byte{2}, PartitionTimeout: time.Minute, Audit: 1000,
 		}},
 		Assigned: []Assignment{
-			{ID: SpanID{7, 2}, Job: "j", Span: jobs.Span{Lo: 9, Hi: 20}, Alone: true},
-			{ID: SpanID{7, 3}, Job: "j", Call: &Call{Function: Merge, Node: jobs.Node{Level: 1}, Operands: []Partial{NewPartial(jobs.Leaf(0), []byte("l")), NewPartial(jobs.Leaf(1), nil)}}},
-			{ID: SpanID{7, 4}, Job: "j", Call: &Call{Function: Merge, Node: jobs.Node{Level: 1, Index: 1}, Lacking: 6, Failed: 1, Operands: []Partial{
-				{Node: jobs.Leaf(2), Size: 1 << 30, Sum: 5, Holder: "w-2"}, {Node: jobs.Leaf(3), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 20},
+			{ID: SpanID{7, 2}, Job: "j", Span: engine.Span{Lo: 9, Hi: 20}, Alone: true},
+			{ID: SpanID{7, 3}, Job: "j", Call: &Call{Function: Merge, Node: engine.Node{Level: 1}, Operands: []Partial{NewPartial(engine.Leaf(0), []byte("l")), NewPartial(engine.Leaf(1), nil)}}},
+			{ID: SpanID{7, 4}, Job: "j", Call: &Call{Function: Merge, Node: engine.Node{Level: 1, Index: 1}, Lacking: 6, Failed: 1, Operands: []Partial{
+				{Node: engine.Leaf(2), Size: 1 << 30, Sum: 5, Holder: "w-2"}, {Node: engine.Leaf(3), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 20},
 			}}},
 		},
 		Cuts:    []Cut{{ID: SpanID{7, 1}, Hi: 8}},
-		Jobs:    []JobReceipt{{Job: "j", Received: 5, Durable: 4, Ended: true, Release: []jobs.Node{{Level: 1}}, Store: []jobs.Node{{Level: 2}}, Auditors: []string{"w-2", "w-3"}}},
+		Jobs:    []JobReceipt{{Job: "j", Received: 5, Durable: 4, Ended: true, Release: []engine.Node{{Level: 1}}, Store: []engine.Node{{Level: 2}}, Auditors: []string{"w-2", "w-3"}}},
 		Every:   time.Second,
 		Storage: "s",
 		Holds:   true,
@@ -112,9 +113,9 @@ var (
 		kindOf(JobQuery{Job: "j", Windows: []Window{{Lo: 1, Step: 2, Cells: 3}}, Recent: true}),
 		kindOf(Jobs{Epoch: 7, Workers: 2, Jobs: []JobProgress{{
 			Job: "j", State: "running", Partitions: 9, Done: 4, Executed: 5, Skipped: []uint64{3}, Rate: 0.5, Workers: 2, Trouble: "t",
-			MergesLeft: 3, Unreported: 4, HeldBytes: 5, MergedBytes: 6, MergeRate: 0.5, MergeLeft: 7, Merging: []Merging{{Node: jobs.Node{Level: 1}, Worker: "w", Bytes: 8, For: time.Second}},
+			MergesLeft: 3, Unreported: 4, HeldBytes: 5, MergedBytes: 6, MergeRate: 0.5, MergeLeft: 7, Merging: []Merging{{Node: engine.Node{Level: 1}, Worker: "w", Bytes: 8, For: time.Second}},
 		}}, More: 9, Storage: "s", Map: &JobMap{
-			Maps:    []CellMap{{Window{1, 2, 3}, []CellRun{{Repeat: 3, Cell: Cell{Held: 1}, Holder: 1}}, []jobs.Span{{Lo: 1, Hi: 2}}}},
+			Maps:    []CellMap{{Window{1, 2, 3}, []CellRun{{Repeat: 3, Cell: Cell{Held: 1}, Holder: 1}}, []engine.Span{{Lo: 1, Hi: 2}}}},
 			Holders: []string{"w"}, Total: Cell{Held: 1, Computed: 2, Durable: 3, Retrying: 4, Failed: 5}, Tree: []TreeNode{{4, true}}, Errors: []ErrorCount{{"e", 2, 3}}, OtherErrors: 1, Started: since, Checkpoint: since,
 		}}),
 		kindOf(Cancel{Job: "j"}),

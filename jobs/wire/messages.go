@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // Report is sent by a worker to its leader, at an interval, and immediately if the report is
@@ -68,12 +69,12 @@ type SpanID struct {
 // HeldSpan is the unreported part of an assigned span, or an assigned call whose outcome the worker has not
 // reported.
 type HeldSpan struct {
-	ID       SpanID    `cbor:"1,keyasint"`
-	Job      string    `cbor:"2,keyasint"`
-	Span     jobs.Span `cbor:"3,keyasint"`           // unreported part of the span; empty for a call
-	Running  bool      `cbor:"4,keyasint,omitempty"` // true if a slot has begun the span, or if the call has begun
-	Function Function  `cbor:"5,keyasint,omitempty"` // function to call; only for a call
-	Node     jobs.Node `cbor:"6,keyasint,omitzero"`  // node to compute; only for a merge
+	ID       SpanID      `cbor:"1,keyasint"`
+	Job      string      `cbor:"2,keyasint"`
+	Span     engine.Span `cbor:"3,keyasint"`           // unreported part of the span; empty for a call
+	Running  bool        `cbor:"4,keyasint,omitempty"` // true if a slot has begun the span, or if the call has begun
+	Function Function    `cbor:"5,keyasint,omitempty"` // function to call; only for a call
+	Node     engine.Node `cbor:"6,keyasint,omitzero"`  // node to compute; only for a merge
 
 	// Step is set if the assignment has the flag Alone and the worker has begun the assignment. Step is the
 	// function of the job's definition that the worker will call next. The worker waits for the receipt before
@@ -88,10 +89,10 @@ type HeldSpan struct {
 // HeldNode is a finished node whose large partial a worker holds. If the worker dies, the partial
 // is lost, unless it is durable.
 type HeldNode struct {
-	Job  string    `cbor:"1,keyasint"`
-	Node jobs.Node `cbor:"2,keyasint"`
-	Size uint64    `cbor:"3,keyasint"` // size of the partial in bytes
-	Sum  uint32    `cbor:"4,keyasint"` // CRC-32C of the partial's bytes
+	Job  string      `cbor:"1,keyasint"`
+	Node engine.Node `cbor:"2,keyasint"`
+	Size uint64      `cbor:"3,keyasint"` // size of the partial in bytes
+	Sum  uint32      `cbor:"4,keyasint"` // CRC-32C of the partial's bytes
 
 	// Lacking is 0 if the partial contains all partitions of the node. Otherwise Lacking identifies
 	// the skipped partitions that are missing from the partial, with the same hash as Call.Lacking.
@@ -115,10 +116,10 @@ type JobReport struct {
 // is durable. The worker may have merged the node since it made the item. Report.Nodes lists the
 // nodes that the worker still holds.
 type Item struct {
-	Partial *Partial   `cbor:"1,keyasint,omitempty"`
-	Failure *Failure   `cbor:"2,keyasint,omitempty"`
-	Output  *Output    `cbor:"3,keyasint,omitempty"`
-	Held    *jobs.Node `cbor:"4,keyasint,omitempty"`
+	Partial *Partial     `cbor:"1,keyasint,omitempty"`
+	Failure *Failure     `cbor:"2,keyasint,omitempty"`
+	Output  *Output      `cbor:"3,keyasint,omitempty"`
+	Held    *engine.Node `cbor:"4,keyasint,omitempty"`
 }
 
 // NeedsPlan reports whether an item can only come from a worker that has the plan of the item's job.
@@ -179,10 +180,10 @@ type Output struct {
 // computed the node from its partitions. If a call of Merge returned the value, MergedFor is the epoch of the
 // leader that chose the operands.
 type Partial struct {
-	Node jobs.Node `cbor:"1,keyasint"`
-	Data []byte    `cbor:"2,keyasint,omitempty"`
-	Sum  uint32    `cbor:"3,keyasint"`           // CRC-32C of Data
-	Blob string    `cbor:"4,keyasint,omitempty"` // name of the blob, which is its SHA-256 in hexadecimal
+	Node engine.Node `cbor:"1,keyasint"`
+	Data []byte      `cbor:"2,keyasint,omitempty"`
+	Sum  uint32      `cbor:"3,keyasint"`           // CRC-32C of Data
+	Blob string      `cbor:"4,keyasint,omitempty"` // name of the blob, which is its SHA-256 in hexadecimal
 
 	MergedFor uint64 `cbor:"5,keyasint,omitempty"`
 
@@ -202,11 +203,11 @@ type Partial struct {
 
 // Failure is one failed attempt to run a partition, to open the job or to make a call.
 type Failure struct {
-	Partition uint64    `cbor:"1,keyasint"` // partition that failed; only for Map
-	Error     string    `cbor:"2,keyasint"`
-	Permanent bool      `cbor:"3,keyasint,omitempty"` // true if a retry cannot succeed
-	Function  Function  `cbor:"5,keyasint,omitempty"` // the function that failed; Map if a merge within a span failed
-	Node      jobs.Node `cbor:"6,keyasint,omitzero"`  // node for which Merge failed
+	Partition uint64      `cbor:"1,keyasint"` // partition that failed; only for Map
+	Error     string      `cbor:"2,keyasint"`
+	Permanent bool        `cbor:"3,keyasint,omitempty"` // true if a retry cannot succeed
+	Function  Function    `cbor:"5,keyasint,omitempty"` // the function that failed; Map if a merge within a span failed
+	Node      engine.Node `cbor:"6,keyasint,omitzero"`  // node for which Merge failed
 
 	// If an operand of a call could not be fetched, Holder is the worker that holds the operand.
 	// The call has not begun if Holder is set.
@@ -253,10 +254,10 @@ type Opening struct {
 
 // Assignment is an order to a worker to run a span or to make a call.
 type Assignment struct {
-	ID   SpanID    `cbor:"1,keyasint"`
-	Job  string    `cbor:"2,keyasint"`
-	Span jobs.Span `cbor:"3,keyasint"` // the assigned span; empty for a call
-	Call *Call     `cbor:"4,keyasint,omitempty"`
+	ID   SpanID      `cbor:"1,keyasint"`
+	Job  string      `cbor:"2,keyasint"`
+	Span engine.Span `cbor:"3,keyasint"` // the assigned span; empty for a call
+	Call *Call       `cbor:"4,keyasint,omitempty"`
 
 	// Alone is true if workers have died while they ran the span. An assignment with Alone has a
 	// span of one partition and is the worker's only assignment. The worker reports each step of
@@ -266,9 +267,9 @@ type Assignment struct {
 
 // Call is one call of a job's Plan, Merge or Finish.
 type Call struct {
-	Function Function  `cbor:"1,keyasint"`
-	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // node whose partial is to be computed; only for Merge
-	Operands []Partial `cbor:"3,keyasint,omitempty"` // operands of the call: the node's children for Merge, the root for Finish
+	Function Function    `cbor:"1,keyasint"`
+	Node     engine.Node `cbor:"2,keyasint,omitzero"`  // node whose partial is to be computed; only for Merge
+	Operands []Partial   `cbor:"3,keyasint,omitempty"` // operands of the call: the node's children for Merge, the root for Finish
 
 	// Lacking is a hash of the skipped partitions that are missing from the operands of Merge or
 	// Finish, or 0 if no partition is missing. A leader accepts the result only if it has skipped
@@ -299,8 +300,8 @@ type JobReceipt struct {
 
 	// Release and Store are orders concerning nodes in Report.Nodes: the worker must drop the nodes in Release,
 	// and write the nodes in Store to storage. The worker ignores a repeated order.
-	Release []jobs.Node `cbor:"5,keyasint,omitempty"`
-	Store   []jobs.Node `cbor:"6,keyasint,omitempty"`
+	Release []engine.Node `cbor:"5,keyasint,omitempty"`
+	Store   []engine.Node `cbor:"6,keyasint,omitempty"`
 
 	// Auditors are the IDs of other workers that can run the job now, at most MaxAuditors. They are
 	// set only for a job that is audited. Each receipt that concerns such a job has the whole list.

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 	MaxEpoch     = 1 << 48 // highest epoch, far above the number of leaders in the life of a cluster
 	MaxAuditors  = 3       // maximum number of auditors in a receipt for a job
 	MaxAudited   = 1 << 12 // maximum number of partitions in an AuditRequest
-	maxLevel     = 62      // highest level of a node, because jobs.MaxPartitions is 2^62
+	maxLevel     = 62      // highest level of a node, because engine.MaxPartitions is 2^62
 )
 
 func malformed(format string, args ...any) error {
@@ -120,7 +120,7 @@ func validateJobs(list []JobReport) error {
 func validateNodes(list []HeldNode) error {
 	type place struct {
 		job  string
-		node jobs.Node
+		node engine.Node
 	}
 	listed := make(map[place]bool, len(list))
 	for _, n := range list {
@@ -139,8 +139,8 @@ func validateNodes(list []HeldNode) error {
 	return nil
 }
 
-func validateNode(n jobs.Node) error {
-	if n.Level > maxLevel || n.Index > (jobs.MaxPartitions-1)>>n.Level {
+func validateNode(n engine.Node) error {
+	if n.Level > maxLevel || n.Index > (engine.MaxPartitions-1)>>n.Level {
 		return malformed("node %v is outside every tree", n)
 	}
 	return nil
@@ -186,7 +186,7 @@ func (r Receipt) Validate() error {
 		if o.Partitions == 0 {
 			continue // the job is not planned yet
 		}
-		if _, err := jobs.NewTree(o.Partitions); err != nil {
+		if _, err := engine.NewTree(o.Partitions); err != nil {
 			return malformed("job %s: %w", o.Job, err)
 		}
 	}
@@ -276,7 +276,7 @@ func validateJobID(id string) error {
 
 // validateAssigned checks an assignment, which is a call if function is not Map, and otherwise a
 // span.
-func validateAssigned(id SpanID, job string, span jobs.Span, function Function) error {
+func validateAssigned(id SpanID, job string, span engine.Span, function Function) error {
 	if err := validateJobID(job); err != nil {
 		return err
 	}
@@ -285,9 +285,9 @@ func validateAssigned(id SpanID, job string, span jobs.Span, function Function) 
 		return malformed("span %v of job %s has no ID", span, job)
 	case function > Finish:
 		return malformed("call %v of job %s: want a call of Plan, Merge or Finish, got %v", id, job, function)
-	case function != Map && span != jobs.Span{}:
+	case function != Map && span != engine.Span{}:
 		return malformed("call %v of job %s has partitions %v", id, job, span)
-	case function == Map && (span.Empty() || span.Hi > jobs.MaxPartitions):
+	case function == Map && (span.Empty() || span.Hi > engine.MaxPartitions):
 		return malformed("span %v of job %s holds no partitions", span, job)
 	}
 	return nil

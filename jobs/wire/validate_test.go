@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 func TestReportValidateRefuses(t *testing.T) {
@@ -36,11 +36,11 @@ func TestReportValidateRefuses(t *testing.T) {
 		"too many spans":      func(r *Report) { r.Spans = manySpans(MaxSpans + 1) },
 		"too many jobs":       func(r *Report) { r.Jobs = manyJobs(MaxJobs+1, 0) },
 		"too many items":      func(r *Report) { r.Jobs = manyJobs(MaxItems/100+1, 100) },
-		"span without ID":     func(r *Report) { r.Spans = []HeldSpan{{Job: "j", Span: jobs.Span{Hi: 1}}} },
-		"span without job":    func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Span: jobs.Span{Hi: 1}}} },
-		"empty span":          func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Lo: 4, Hi: 4}}} },
-		"span turned round":   func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Lo: 5, Hi: 4}}} },
-		"span beyond all":     func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Hi: 1<<62 + 1}}} },
+		"span without ID":     func(r *Report) { r.Spans = []HeldSpan{{Job: "j", Span: engine.Span{Hi: 1}}} },
+		"span without job":    func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Span: engine.Span{Hi: 1}}} },
+		"empty span":          func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: engine.Span{Lo: 4, Hi: 4}}} },
+		"span turned round":   func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: engine.Span{Lo: 5, Hi: 4}}} },
+		"span beyond all":     func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: engine.Span{Hi: 1<<62 + 1}}} },
 		"spans, but more":     func(r *Report) { r.More = true },
 		"long step":           func(r *Report) { r.Spans[0].Step = strings.Repeat("x", 17) },
 		"nodes, but more":     func(r *Report) { r.More, r.Spans = true, nil },
@@ -48,7 +48,7 @@ func TestReportValidateRefuses(t *testing.T) {
 		"server ID too long":  func(r *Report) { r.Server = strings.Repeat("N", maxServer+1) },
 		"node held twice":     func(r *Report) { r.Nodes = append(r.Nodes, r.Nodes[0]) },
 		"node without a job":  func(r *Report) { r.Nodes = []HeldNode{{}} },
-		"held node too high":  func(r *Report) { r.Nodes = []HeldNode{{Job: "j", Node: jobs.Node{Level: 63}}} },
+		"held node too high":  func(r *Report) { r.Nodes = []HeldNode{{Job: "j", Node: engine.Node{Level: 63}}} },
 		"span twice":          func(r *Report) { r.Spans = append(r.Spans, r.Spans[0]) },
 		"job without name":    func(r *Report) { r.Jobs = []JobReport{{First: 1}} },
 		"job's name too long": func(r *Report) { r.Jobs = []JobReport{{Job: strings.Repeat("j", MaxJobID+1), First: 1}} },
@@ -64,8 +64,8 @@ func TestReportValidateRefuses(t *testing.T) {
 		},
 		"report of an operand": partial(Partial{Holder: "w-2"}),
 		"stored nowhere":       partial(Partial{Stored: true}),
-		"node too high":        partial(Partial{Node: jobs.Node{Level: 63}}),
-		"node too far":         partial(Partial{Node: jobs.Node{Level: 62, Index: 1}}),
+		"node too high":        partial(Partial{Node: engine.Node{Level: 63}}),
+		"node too far":         partial(Partial{Node: engine.Node{Level: 62, Index: 1}}),
 		"data and blob":        partial(Partial{Data: []byte{1}, Blob: fullReport.Jobs[0].Items[1].Partial.Blob}),
 		"blob not in hex":      partial(Partial{Blob: strings.Repeat("x", 64)}),
 		"blob of no SHA-2":     partial(Partial{Blob: "abcd"}),
@@ -98,7 +98,7 @@ func TestValidateAcceptsTheMost(t *testing.T) {
 func manySpans(n int) []HeldSpan {
 	spans := make([]HeldSpan, n)
 	for i := range spans {
-		spans[i] = HeldSpan{ID: SpanID{1, uint64(i) + 1}, Job: "0123456789abcdef", Span: jobs.Span{Lo: uint64(i), Hi: uint64(i) + 1}}
+		spans[i] = HeldSpan{ID: SpanID{1, uint64(i) + 1}, Job: "0123456789abcdef", Span: engine.Span{Lo: uint64(i), Hi: uint64(i) + 1}}
 	}
 	return spans
 }
@@ -109,7 +109,7 @@ func manyJobs(n, items int) []JobReport {
 	for i := range list {
 		list[i] = JobReport{Job: fmt.Sprintf("%016d", i), First: 1}
 		for p := range items {
-			partial := NewPartial(jobs.Leaf(uint64(p)), nil)
+			partial := NewPartial(engine.Leaf(uint64(p)), nil)
 			list[i].Items = append(list[i].Items, Item{Partial: &partial})
 		}
 	}
@@ -124,10 +124,10 @@ func TestReceiptValidateRefuses(t *testing.T) {
 		"opening without a job": func(r *Receipt) { r.Opens = []Opening{{Partitions: 1}} },
 		"too many partitions":   func(r *Receipt) { r.Opens = []Opening{{Job: "j", Partitions: 1<<62 + 1}} },
 		"assigned nothing":      func(r *Receipt) { r.Assigned = []Assignment{{ID: SpanID{1, 1}, Job: "j"}} },
-		"assigned without ID":   func(r *Receipt) { r.Assigned = []Assignment{{Job: "j", Span: jobs.Span{Hi: 1}}} },
+		"assigned without ID":   func(r *Receipt) { r.Assigned = []Assignment{{Job: "j", Span: engine.Span{Hi: 1}}} },
 		"call of Map":           func(r *Receipt) { r.Assigned = []Assignment{{ID: SpanID{1, 1}, Job: "j", Call: &Call{}}} },
 		"call with partitions": func(r *Receipt) {
-			r.Assigned = []Assignment{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Hi: 1}, Call: &Call{Function: Plan}}}
+			r.Assigned = []Assignment{{ID: SpanID{1, 1}, Job: "j", Span: engine.Span{Hi: 1}, Call: &Call{Function: Plan}}}
 		},
 		"receipt of no job":  func(r *Receipt) { r.Jobs = []JobReceipt{{}} },
 		"too many auditors":  func(r *Receipt) { r.Jobs = []JobReceipt{{Job: "j", Auditors: make([]string, MaxAuditors+1)}} },
@@ -147,7 +147,7 @@ func TestPartialCheck(t *testing.T) {
 	if got := Checksum([]byte("123456789")); got != 0xe3069283 {
 		t.Errorf("checksum of the check string: got %08x, want e3069283", got)
 	}
-	p := NewPartial(jobs.Leaf(3), []byte("abc"))
+	p := NewPartial(engine.Leaf(3), []byte("abc"))
 	if err := p.Check(); err != nil {
 		t.Errorf("whole: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -70,8 +71,8 @@ func TestLeaderKnowsTheFunctionOfASpanThatRunsAlone(t *testing.T) {
 	l.mu.Lock()
 	l.alone = true
 	l.mu.Unlock()
-	l.assign("j", job, 0, 100, jobs.Span{Lo: 7, Hi: 8})
-	l.wait("the partition", func() bool { return l.nodes["j"][jobs.Leaf(7)] != nil })
+	l.assign("j", job, 0, 100, engine.Span{Lo: 7, Hi: 8})
+	l.wait("the partition", func() bool { return l.nodes["j"][engine.Leaf(7)] != nil })
 	noted.mu.Lock()
 	defer noted.mu.Unlock()
 	if want := []string{"Open Open", "Fork Fork", "Map Map", "Encode Encode"}; !slices.Equal(noted.list, want) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -28,7 +29,7 @@ type AttachmentStore interface {
 // during the write, some pieces of the attachment remain in storage. The next call of Finish
 // overwrites the remaining pieces, because it uses the same keys; otherwise they are removed with
 // the job.
-func (s jobStorage) writeAttachment(a jobs.Attachment) error {
+func (s jobStorage) writeAttachment(a engine.Attachment) error {
 	kept, ok := s.store.(AttachmentStore)
 	if !ok {
 		return jobs.Permanent(fmt.Errorf("attachment %q of %d bytes: the worker's storage keeps no attachments", a.Name(), a.Size()))
@@ -56,13 +57,13 @@ func (s jobStorage) writeAttachment(a jobs.Attachment) error {
 // dropAttachment starts to remove the attachment of a job that has ended. The attachment of a
 // completed job is kept, because the job's result may describe an equal attachment that another
 // worker wrote.
-func (s jobStorage) dropAttachment(a jobs.Attachment) {
+func (s jobStorage) dropAttachment(a engine.Attachment) {
 	if kept, ok := s.store.(AttachmentStore); ok {
 		s.removals.Go(func() { s.removeAttachment(kept, a) })
 	}
 }
 
-func (s jobStorage) removeAttachment(kept AttachmentStore, a jobs.Attachment) {
+func (s jobStorage) removeAttachment(kept AttachmentStore, a engine.Attachment) {
 	ctx, cancel := context.WithTimeout(s.removing, dropTimeout)
 	defer cancel()
 	manifest, _, err := kept.Manifest(ctx, s.job)

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -34,7 +35,7 @@ var errNotAudited = errors.New("the worker audits nothing")
 // computes. If no other worker computes them, the slot does. An error is a *jobs.PartitionError or
 // errLost.
 func (s *slot) audit(span *session.HeldSpan, t *task) error {
-	for audited := range slices.Chunk(t.opened.Audited(t.stacks[s.number]), wire.MaxAudited) {
+	for audited := range slices.Chunk(t.stacks[s.number].Audited(), wire.MaxAudited) {
 		partitions := make([]uint64, len(audited))
 		for i, a := range audited {
 			partitions[i] = a.Partition
@@ -45,7 +46,7 @@ func (s *slot) audit(span *session.HeldSpan, t *task) error {
 		}
 		for i, a := range audited {
 			if err := a.Compare(sums[i], by); err != nil {
-				return &jobs.PartitionError{Partition: a.Partition, Err: err}
+				return &jobs.PartitionError{Partition: a.Partition, Err: jobs.Permanent(err)}
 			}
 		}
 	}
@@ -53,7 +54,7 @@ func (s *slot) audit(span *session.HeldSpan, t *task) error {
 }
 
 // recompute has partitions computed a second time. The result by says who computed them.
-func (s *slot) recompute(span *session.HeldSpan, t *task, partitions []uint64) (sums []jobs.SHA256, by string, err error) {
+func (s *slot) recompute(span *session.HeldSpan, t *task, partitions []uint64) (sums []engine.SHA256, by string, err error) {
 	s.mu.Lock()
 	auditors := s.session.Auditors(span)
 	s.mu.Unlock()
@@ -74,9 +75,9 @@ func (s *slot) recompute(span *session.HeldSpan, t *task, partitions []uint64) (
 // recompute computes partitions a second time on this worker. If the job's code does not return,
 // recompute returns a channel that receives a value when the code returns. An error is a
 // *jobs.PartitionError.
-func (t *task) recompute(ctx context.Context, partitions []uint64) (sums []jobs.SHA256, gone <-chan struct{}, err error) {
-	var progress jobs.Progress
-	g := t.watch(t.limits.Map, &progress, partitions[0], jobs.MapForAudit)
+func (t *task) recompute(ctx context.Context, partitions []uint64) (sums []engine.SHA256, gone <-chan struct{}, err error) {
+	var progress engine.Progress
+	g := t.watch(t.limits.Map, &progress, partitions[0], engine.MapForAudit)
 	gone, err = g.run(ctx, func(ctx context.Context) (err error) {
 		sums, err = t.opened.Recompute(ctx, partitions, &progress)
 		return err
@@ -89,7 +90,7 @@ func (t *task) recompute(ctx context.Context, partitions []uint64) (sums []jobs.
 		partition, err = at.Partition, at.Err
 	}
 	if limit, ok := errors.AsType[*limitError](err); ok {
-		limit.what = jobs.MapForAudit
+		limit.what = engine.MapForAudit
 	}
 	return nil, gone, &jobs.PartitionError{Partition: partition, Err: fmt.Errorf("audit: %w", err)}
 }
@@ -97,7 +98,7 @@ func (t *task) recompute(ctx context.Context, partitions []uint64) (sums []jobs.
 // ask asks a worker to compute partitions a second time, and waits for the answer. If the worker
 // has not begun, ask returns errNotAudited. Otherwise an error is a *jobs.PartitionError: if the
 // worker died, the job may have ended its process, so the attempt counts as failed.
-func (t *task) ask(auditor string, partitions []uint64) ([]jobs.SHA256, error) {
+func (t *task) ask(auditor string, partitions []uint64) ([]engine.SHA256, error) {
 	nc := t.nc
 	inbox, answers := nc.NewInbox(), make(chan *nats.Msg, 16)
 	sub, err := nc.ChanSubscribe(inbox, answers)
@@ -148,7 +149,7 @@ func (t *task) ask(auditor string, partitions []uint64) ([]jobs.SHA256, error) {
 }
 
 // sums returns the sums in an auditor's last answer, which is valid.
-func sums(auditor string, answer wire.AuditAnswer) (list []jobs.SHA256, err error) {
+func sums(auditor string, answer wire.AuditAnswer) (list []engine.SHA256, err error) {
 	if f := answer.Failure; f != nil {
 		err := fmt.Errorf("worker %s: %s", auditor, f.Error)
 		if f.Permanent {
@@ -157,7 +158,7 @@ func sums(auditor string, answer wire.AuditAnswer) (list []jobs.SHA256, err erro
 		return nil, &jobs.PartitionError{Partition: f.Partition, Err: err}
 	}
 	for _, sum := range answer.Sums {
-		list = append(list, jobs.SHA256(sum))
+		list = append(list, engine.SHA256(sum))
 	}
 	if len(list) == 0 {
 		return nil, errNotAudited
@@ -237,7 +238,7 @@ func (a *audits) compute(ctx context.Context, request wire.AuditRequest) wire.Au
 		release()
 	} else {
 		a.lost.Add(1)
-		a.cfg.Logger.Error("A job's code does not return", "job", request.Opening.Job, "function", jobs.MapForAudit, "error", err)
+		a.cfg.Logger.Error("A job's code does not return", "job", request.Opening.Job, "function", engine.MapForAudit, "error", err)
 		a.goroutines.Go(func() {
 			<-gone
 			release()

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
@@ -88,7 +89,7 @@ func TestAuditFindsWhatDependsOnTheWorker(t *testing.T) {
 		Finish: func(_ context.Context, _ struct{}, root uint64) (uint64, error) { return root, nil },
 	})
 	f := startAuditFleet(t, sum("sum", nil), there, "b")
-	f.assign("j", sum("sum", nil), 0, 10, jobs.Span{Lo: 3, Hi: 10})
+	f.assign("j", sum("sum", nil), 0, 10, engine.Span{Lo: 3, Hi: 10})
 	f.wait("a failure", func() bool { return len(f.failures) > 0 })
 	got := f.failures[0]
 	want := "audit: the partition was computed twice, by worker w and by worker b, and the partials have the SHA-256 "
@@ -109,7 +110,7 @@ func TestAuditorFails(t *testing.T) {
 		return nil
 	})
 	f := startAuditFleet(t, sum("sum", nil), there, "b")
-	f.assign("j", sum("sum", nil), 0, 10, jobs.Span{Lo: 5, Hi: 10})
+	f.assign("j", sum("sum", nil), 0, 10, engine.Span{Lo: 5, Hi: 10})
 	f.wait("a failure", func() bool { return len(f.failures) > 0 })
 	if got := f.failures[0]; got.Partition != 5 || got.Permanent || !strings.HasPrefix(got.Error, "worker b: audit: panic: broken") {
 		t.Errorf("got %+v", got)
@@ -128,7 +129,7 @@ func TestAuditorDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.assign("j", sum("sum", nil), 0, 10, jobs.Span{Lo: 7, Hi: 8})
+	f.assign("j", sum("sum", nil), 0, 10, engine.Span{Lo: 7, Hi: 8})
 	f.wait("a failure", func() bool { return len(f.failures) > 0 })
 	if got := f.failures[0]; got.Partition != 7 || got.Permanent || got.Error != "audit: worker dying did not finish the second computation" {
 		t.Errorf("got %+v", got)
@@ -206,7 +207,7 @@ func TestAuditorIsBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = asked.Unsubscribe() })
-	f.assign("j", counting(&here), 0, 2, jobs.Span{Lo: 0, Hi: 1}, jobs.Span{Lo: 1, Hi: 2})
+	f.assign("j", counting(&here), 0, 2, engine.Span{Lo: 0, Hi: 1}, engine.Span{Lo: 1, Hi: 2})
 	f.wait("20 messages to each slot", func() bool {
 		mu.Lock()
 		defer mu.Unlock()

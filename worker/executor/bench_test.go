@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // BenchmarkEmptyPartitions runs empty partitions through one slot until the leader has all of them.
@@ -36,9 +37,9 @@ func BenchmarkEmptySpans(b *testing.B) {
 	const batch = 1000
 	for lo := uint64(0); lo < n; lo += batch {
 		hi := min(lo+batch, n)
-		var spans []jobs.Span
+		var spans []engine.Span
 		for p := lo; p < hi; p++ {
-			spans = append(spans, jobs.Span{Lo: p, Hi: p + 1})
+			spans = append(spans, engine.Span{Lo: p, Hi: p + 1})
 		}
 		l.assign("j", job, 0, n, spans...)
 		l.wait("the batch", func() bool { return uint64(len(l.nodes["j"])) == hi })

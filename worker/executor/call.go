@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/holdings"
 	"github.com/bellwether-compute/bellwether/worker/session"
@@ -40,7 +41,7 @@ type call struct {
 	keeps    []func()              // functions that let operands of this worker be moved to files again
 	reserved *holdings.Reservation // memory for the call; nil if it needs none
 
-	attachment jobs.Attachment // the attachment of the result that Finish returned
+	attachment engine.Attachment // the attachment of the result that Finish returned, or nil
 }
 
 // begin begins as many waiting calls as may run. The caller must hold core.mu.
@@ -83,7 +84,7 @@ func (c *call) run() {
 	if c.blob != "" {
 		c.storage.dropPartial(c.blob) // the leader may have removed the job's blobs before this blob was written
 	}
-	if c.attachment.Name() != "" {
+	if c.attachment != nil {
 		c.storage.dropAttachment(c.attachment)
 	}
 }
@@ -137,7 +138,7 @@ func (c *call) make() (wire.Item, error) {
 		return wire.Item{}, err
 	}
 	defer c.unreserve()
-	if err := c.reserve(job.InPlace()); err != nil {
+	if err := c.reserve(job.Engine().InPlace()); err != nil {
 		return wire.Item{}, err
 	}
 	operands, err := c.readOperands()
@@ -145,16 +146,15 @@ func (c *call) make() (wire.Item, error) {
 		c.checkTaken()
 		return wire.Item{}, err
 	}
-	for _, data := range operands {
-		c.partials.expansions.note(o.Job, len(data), job.DecodedSize(data))
+	for _, operand := range operands {
+		c.partials.expansions.note(o.Job, len(operand.Data), job.Engine().DecodedSize(operand.Data))
 	}
 	if made.Function == wire.Finish && slices.ContainsFunc(made.Operands, func(p wire.Partial) bool { return p.Holder != "" }) {
 		runtime.GC() // frees the operands of the last merge before Finish allocates memory for a large root
 	}
-	job = job.OnAttachment(func(a jobs.Attachment) { c.attachment = a }).OwnOperands(c.owns(0), c.owns(1))
 	var item wire.Item
 	gone, err := guard{core: c.core, limit: limit(job.Limits(), made.Function)}.run(c.ctx, func(ctx context.Context) (err error) {
-		item, err = session.MakeCall(ctx, job, params, made, operands, c.held.Epoch())
+		item, c.attachment, err = session.MakeCall(ctx, job, params, made, operands, c.held.Epoch())
 		return err
 	})
 	if gone != nil {
@@ -200,7 +200,7 @@ func (c *call) lose(err error) {
 
 // moveLarge moves the data of an item into storage if the data is too large for a report.
 func (c *call) moveLarge(item wire.Item) (_ wire.Item, err error) {
-	if c.attachment.Name() != "" {
+	if c.attachment != nil {
 		if err := c.storage.writeAttachment(c.attachment); err != nil {
 			return wire.Item{}, err
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -27,13 +28,13 @@ func TestDrainEndsAtAPartitionBoundaryAndWaitsUntilDurable(t *testing.T) {
 	l := startLeader(t, nc, 1)
 	open := sync.OnceFunc(func() { close(gate) })
 	defer open()
-	running := l.assign("j", job, 0, 100, jobs.Span{Lo: 0, Hi: 50}, jobs.Span{Lo: 50, Hi: 100})
+	running := l.assign("j", job, 0, 100, engine.Span{Lo: 0, Hi: 50}, engine.Span{Lo: 50, Hi: 100})
 	<-begun
 	w.stop()
 	l.wait("the queued span given back", func() bool { _, held := l.held(running); return l.last().Draining && held && len(l.last().Spans) == 1 })
 	open()
 	l.wait("everything given back", func() bool { return len(l.last().Spans) == 0 })
-	if !l.has("j", 100, jobs.Span{Lo: 0, Hi: 1}) || l.has("j", 100, jobs.Span{Lo: 0, Hi: 2}) {
+	if !l.has("j", 100, engine.Span{Lo: 0, Hi: 1}) || l.has("j", 100, engine.Span{Lo: 0, Hi: 2}) {
 		t.Error("want the partition that ran and no more")
 	}
 	select {
@@ -92,7 +93,7 @@ func TestDrainCancelsWhatTakesTooLong(t *testing.T) {
 	if err := w.leave(); err != nil {
 		t.Errorf("run: %v", err)
 	}
-	if !l.has("j", 100, jobs.Span{Lo: 0, Hi: 3}) || len(l.failures) != 0 || len(l.last().Spans) != 0 {
+	if !l.has("j", 100, engine.Span{Lo: 0, Hi: 3}) || len(l.failures) != 0 || len(l.last().Spans) != 0 {
 		t.Errorf("want three partitions, no failure and nothing held; got %+v", l.last())
 	}
 }
@@ -124,7 +125,7 @@ type cleaningStore struct {
 	take  time.Duration
 }
 
-func (s cleaningStore) PutPartial(ctx context.Context, _ string, _ jobs.Node, _ []byte) (string, error) {
+func (s cleaningStore) PutPartial(ctx context.Context, _ string, _ engine.Node, _ []byte) (string, error) {
 	close(s.begun)
 	<-ctx.Done()
 	time.Sleep(s.take)

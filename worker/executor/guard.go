@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // limitError is the error for a job's code that took longer than its limit.
@@ -81,7 +82,7 @@ type guard struct {
 
 // watch returns a guard that limits each function of a partition that progress records. The
 // parameters partition and function are the first ones.
-func (c *core) watch(limit time.Duration, progress *jobs.Progress, partition uint64, function string) guard {
+func (c *core) watch(limit time.Duration, progress *engine.Progress, partition uint64, function string) guard {
 	return guard{core: c, limit: limit, late: func() bool {
 		p, f := progress.At()
 		same := p == partition && f == function

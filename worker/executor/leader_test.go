@@ -17,6 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
@@ -88,11 +89,11 @@ type leader struct {
 	sequence   uint64
 	first      []byte // bytes of the last report when it was first sent
 	receipt    []byte
-	next       wire.Receipt                    // orders for the next receipt
-	number     uint64                          // number of the last assigned span
-	received   map[string]uint64               // number of received items, by job
-	nodes      map[string]map[jobs.Node][]byte // partials of nodes, by job
-	blobs      map[string]map[jobs.Node]string // blobs of nodes, by job
+	next       wire.Receipt                      // orders for the next receipt
+	number     uint64                            // number of the last assigned span
+	received   map[string]uint64                 // number of received items, by job
+	nodes      map[string]map[engine.Node][]byte // partials of nodes, by job
+	blobs      map[string]map[engine.Node]string // blobs of nodes, by job
 	failures   []wire.Failure
 	failedJobs []string // jobs of failures
 	alone      bool     // spans are assigned to run alone
@@ -111,7 +112,7 @@ func startLeader(t testing.TB, nc *nats.Conn, epoch uint64) *leader {
 	t.Helper()
 	l := &leader{
 		t: t, nc: nc, subjects: subjects(t), epoch: epoch, every: 20 * time.Millisecond,
-		received: map[string]uint64{}, nodes: map[string]map[jobs.Node][]byte{}, blobs: map[string]map[jobs.Node]string{},
+		received: map[string]uint64{}, nodes: map[string]map[engine.Node][]byte{}, blobs: map[string]map[engine.Node]string{},
 	}
 	l.changed = sync.NewCond(&l.mu)
 	t.Cleanup(l.stop)
@@ -244,7 +245,7 @@ func (l *leader) item(job string, item wire.Item) {
 		l.t.Errorf("job %s: %v", job, err)
 	}
 	if l.nodes[job] == nil {
-		l.nodes[job], l.blobs[job] = map[jobs.Node][]byte{}, map[jobs.Node]string{}
+		l.nodes[job], l.blobs[job] = map[engine.Node][]byte{}, map[engine.Node]string{}
 	}
 	l.nodes[job][item.Partial.Node] = item.Partial.Data
 	l.blobs[job][item.Partial.Node] = item.Partial.Blob
@@ -266,7 +267,7 @@ func (l *leader) nudge() {
 
 // assign assigns spans of a job with the given number of partitions, and returns the ID of the
 // first span.
-func (l *leader) assign(id string, job jobs.Job, priority int, partitions uint64, spans ...jobs.Span) wire.SpanID {
+func (l *leader) assign(id string, job jobs.Job, priority int, partitions uint64, spans ...engine.Span) wire.SpanID {
 	l.t.Helper()
 	params, err := job.Params(nil)
 	if err != nil {
@@ -330,13 +331,13 @@ func (l *leader) held(id wire.SpanID) (wire.HeldSpan, bool) {
 }
 
 // has reports whether every partition of s is finished. The caller of has must hold the lock.
-func (l *leader) has(job string, partitions uint64, s jobs.Span) bool {
-	tree, _ := jobs.NewTree(partitions)
-	var spans []jobs.Span
+func (l *leader) has(job string, partitions uint64, s engine.Span) bool {
+	tree, _ := engine.NewTree(partitions)
+	var spans []engine.Span
 	for n := range l.nodes[job] {
 		spans = append(spans, tree.Span(n))
 	}
-	slices.SortFunc(spans, func(a, b jobs.Span) int { return int(int64(a.Lo - b.Lo)) })
+	slices.SortFunc(spans, func(a, b engine.Span) int { return int(int64(a.Lo - b.Lo)) })
 	at := s.Lo
 	for _, have := range spans {
 		if have.Lo <= at && have.Hi > at {
@@ -349,14 +350,14 @@ func (l *leader) has(job string, partitions uint64, s jobs.Span) bool {
 // result merges the received nodes of a job up to the root. The caller of result must hold the
 // lock.
 func (l *leader) result(id string, job jobs.Job, partitions uint64) []byte {
-	tree, _ := jobs.NewTree(partitions)
-	var partial func(n jobs.Node) []byte
-	partial = func(n jobs.Node) []byte {
+	tree, _ := engine.NewTree(partitions)
+	var partial func(n engine.Node) []byte
+	partial = func(n engine.Node) []byte {
 		if data, ok := l.nodes[id][n]; ok {
 			return data
 		}
 		left, right := tree.Children(n)
-		merged, err := job.Merge(l.t.Context(), nil, partial(tree.Lift(left)), partial(tree.Lift(right)))
+		merged, err := job.Engine().Merge(l.t.Context(), nil, engine.Operand{Data: partial(tree.Lift(left))}, engine.Operand{Data: partial(tree.Lift(right))})
 		if err != nil {
 			l.t.Fatal(err)
 		}
@@ -415,7 +416,7 @@ func (s noStore) Plan(context.Context, string) (jobs.Plan, error) {
 	return jobs.Plan{}, nil
 }
 
-func (s noStore) PutPartial(context.Context, string, jobs.Node, []byte) (string, error) {
+func (s noStore) PutPartial(context.Context, string, engine.Node, []byte) (string, error) {
 	s.t.Error("a partial was stored")
 	return "", nil
 }

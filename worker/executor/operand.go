@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/bulk"
@@ -22,7 +23,7 @@ type operand struct {
 // readOperands returns the bytes of the call's operands. readOperands fetches operands from other
 // workers first, because the merge may take over the memory of partials on this worker, which would
 // be lost if a fetch failed later.
-func (c *call) readOperands() (list [][]byte, err error) {
+func (c *call) readOperands() (list []engine.Operand, err error) {
 	made := c.held.Call()
 	c.operands = make([]operand, len(made.Operands))
 	for _, own := range []bool{false, true} {
@@ -36,7 +37,7 @@ func (c *call) readOperands() (list [][]byte, err error) {
 		}
 	}
 	for _, o := range c.operands {
-		list = append(list, o.data)
+		list = append(list, engine.Operand{Data: o.data, Own: o.own})
 	}
 	return list, nil
 }
@@ -57,9 +58,6 @@ func (c *call) readOperand(p wire.Partial, o *operand) error {
 		return err
 	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
 }
-
-// owns reports whether the call may change the bytes of operand i, because nothing else uses them.
-func (c *call) owns(i int) bool { return i < len(c.operands) && c.operands[i].own }
 
 // fetchError is the error for an operand that could not be fetched from its holder.
 type fetchError struct {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/bulk"
 	"github.com/bellwether-compute/bellwether/worker/internal/holdings"
@@ -47,7 +47,7 @@ func newPartials(c *core) (*partials, error) {
 // heldKey identifies a held partial.
 type heldKey struct {
 	job  string
-	node jobs.Node
+	node engine.Node
 }
 
 // heldPartial is a large partial that the worker will hold.
@@ -56,7 +56,7 @@ type heldPartial struct {
 	data []byte
 }
 
-func newHeldPartial(node jobs.Node, data []byte, lacking uint64) heldPartial {
+func newHeldPartial(node engine.Node, data []byte, lacking uint64) heldPartial {
 	return heldPartial{wire.HeldNode{Node: node, Size: uint64(len(data)), Sum: wire.Checksum(data), Lacking: lacking}, data}
 }
 
@@ -86,19 +86,19 @@ var _ bulk.Source = served{}
 type served struct{ p *partials }
 
 // ReadAt implements [bulk.Source].
-func (s served) ReadAt(job string, node jobs.Node, to []byte, offset int64) error {
+func (s served) ReadAt(job string, node engine.Node, to []byte, offset int64) error {
 	return s.p.checkRead(job, node, s.p.held.ReadAt(job, node, to, offset))
 }
 
 // readHeld returns the bytes of a partial that this worker holds, as [holdings.Holdings.Read] does.
-func (p *partials) readHeld(job string, node jobs.Node) (data []byte, own bool, done func(), err error) {
+func (p *partials) readHeld(job string, node engine.Node) (data []byte, own bool, done func(), err error) {
 	data, own, done, err = p.held.Read(job, node)
 	return data, own, done, p.checkRead(job, node, err)
 }
 
 // checkRead handles the outcome of a read of a held partial. A held partial that cannot be read is
 // lost, and its partitions run again.
-func (p *partials) checkRead(job string, node jobs.Node, err error) error {
+func (p *partials) checkRead(job string, node engine.Node, err error) error {
 	switch {
 	case errors.Is(err, holdings.ErrRange): // the fetcher wants another partial of the node, which lacks other skipped partitions
 		return bulk.ErrNotHeld

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/bulk"
@@ -70,7 +71,7 @@ func startHolderWith(t *testing.T, job jobs.Job, store Store, memory int64, tune
 	known := []jobs.Job{job, sum("s", func(context.Context, uint64) error { return nil })}
 	w := startWorker(t, nc, store, 1, known, tune, func(c *Config) { c.Bulk, c.Memory = connect(t, url), memory })
 	l.wait("the worker's first report", func() bool { return len(l.reports) > 0 })
-	l.assign("j", job, 0, 2, jobs.Span{Lo: 0, Hi: 1}, jobs.Span{Lo: 1, Hi: 2})
+	l.assign("j", job, 0, 2, engine.Span{Lo: 0, Hi: 1}, engine.Span{Lo: 1, Hi: 2})
 	l.wait("two held nodes", func() bool { return len(l.last().Nodes) == 2 })
 	return w, l
 }
@@ -90,7 +91,7 @@ func (l *leader) merge(holder string, failed int) {
 func (l *leader) mergeWith(right wire.Partial, failed int) {
 	l.t.Helper()
 	l.order(func(r *wire.Receipt) {
-		call := &wire.Call{Function: wire.Merge, Node: jobs.Node{Level: 1}, Operands: []wire.Partial{l.operand(0), right}, Failed: failed}
+		call := &wire.Call{Function: wire.Merge, Node: engine.Node{Level: 1}, Operands: []wire.Partial{l.operand(0), right}, Failed: failed}
 		l.number++
 		r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: 1, Number: l.number}, Job: "j", Call: call})
 	})
@@ -107,7 +108,7 @@ func TestMergeOfHeldPartials(t *testing.T) {
 	_, l := startHolder(t, blocks(nil), noStore{t})
 	l.merge("w", 0)
 	l.wait("the merged node", func() bool { return len(l.last().Nodes) == 1 })
-	want := wire.HeldNode{Job: "j", Node: jobs.Node{Level: 1}, Size: 1 << 20, Sum: wire.Checksum(bytes.Repeat([]byte{1}, 1<<20))}
+	want := wire.HeldNode{Job: "j", Node: engine.Node{Level: 1}, Size: 1 << 20, Sum: wire.Checksum(bytes.Repeat([]byte{1}, 1<<20))}
 	if got := l.last().Nodes[0]; got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -121,7 +122,7 @@ func TestFailedMergeLosesWhatItChanged(t *testing.T) {
 	}), noStore{t})
 	l.merge("w", 0)
 	l.wait("one held node", func() bool { return len(l.last().Nodes) == 1 && len(l.failures) == 1 })
-	if got := l.last().Nodes[0].Node; got != jobs.Leaf(1) {
+	if got := l.last().Nodes[0].Node; got != engine.Leaf(1) {
 		t.Errorf("node %v is held, want 0/1", got)
 	}
 	if f := l.failures[0]; f.Function != wire.Merge || f.Holder != "" || !strings.Contains(f.Error, "broken") {
@@ -179,7 +180,7 @@ type fullStore struct {
 	full sync.Once
 }
 
-func (s *fullStore) PutPartial(ctx context.Context, job string, node jobs.Node, data []byte) (blob string, err error) {
+func (s *fullStore) PutPartial(ctx context.Context, job string, node engine.Node, data []byte) (blob string, err error) {
 	s.full.Do(func() { err = fmt.Errorf("write: %w", store.ErrFull) })
 	if err != nil {
 		return "", err
@@ -192,9 +193,9 @@ func TestHeldPartialWaitsForFullStorage(t *testing.T) {
 	st := &fullStore{}
 	w, l := startHolder(t, blocks(nil), st)
 	l.order(func(r *wire.Receipt) {
-		r.Jobs = []wire.JobReceipt{{Job: "j", Received: l.received["j"], Store: []jobs.Node{jobs.Leaf(1)}}}
+		r.Jobs = []wire.JobReceipt{{Job: "j", Received: l.received["j"], Store: []engine.Node{engine.Leaf(1)}}}
 	})
-	l.wait("the stored partial", func() bool { return l.blobs["j"][jobs.Leaf(1)] != "" })
+	l.wait("the stored partial", func() bool { return l.blobs["j"][engine.Leaf(1)] != "" })
 	for line := range strings.Lines(w.log.String()) {
 		if !strings.Contains(line, "Storage call failed, trying again") {
 			continue
@@ -213,7 +214,7 @@ func TestHeldPartialWaitsForFullStorage(t *testing.T) {
 type damagedPartial byte
 
 // ReadAt implements [bulk.Source].
-func (d damagedPartial) ReadAt(_ string, _ jobs.Node, to []byte, offset int64) error {
+func (d damagedPartial) ReadAt(_ string, _ engine.Node, to []byte, offset int64) error {
 	copy(to, bytes.Repeat([]byte{byte(d)}, len(to)))
 	if offset == 0 {
 		to[len(to)/2]++
@@ -253,8 +254,8 @@ func TestDamagedOperandIsReadFromStorage(t *testing.T) {
 	l.mu.Unlock()
 
 	l.assign("k", w.known[wire.JobKind{Name: "s", Version: "1"}], 0, 10, all(10))
-	l.mergeWith(wire.Partial{Node: jobs.Leaf(1), Size: 1 << 20, Blob: "blob"}, 0)
-	merged := wire.HeldNode{Job: "j", Node: jobs.Node{Level: 1}, Size: 1 << 20, Sum: wire.Checksum(right)} // all bytes of the left partial are 0
+	l.mergeWith(wire.Partial{Node: engine.Leaf(1), Size: 1 << 20, Blob: "blob"}, 0)
+	merged := wire.HeldNode{Job: "j", Node: engine.Node{Level: 1}, Size: 1 << 20, Sum: wire.Checksum(right)} // all bytes of the left partial are 0
 	l.wait("the merged node and the other job", func() bool {
 		return slices.Contains(l.last().Nodes, merged) && l.has("k", 10, all(10))
 	})
@@ -264,7 +265,7 @@ func TestDamagedOperandIsReadFromStorage(t *testing.T) {
 func TestHeldPartialTooLargeForStorage(t *testing.T) {
 	w, l := startHolder(t, blocks(nil), &narrowStore{})
 	l.order(func(r *wire.Receipt) {
-		r.Jobs = []wire.JobReceipt{{Job: "j", Received: l.received["j"], Store: []jobs.Node{jobs.Leaf(1)}}}
+		r.Jobs = []wire.JobReceipt{{Job: "j", Received: l.received["j"], Store: []engine.Node{engine.Leaf(1)}}}
 	})
 	l.wait("the log line", func() bool {
 		return strings.Contains(w.log.String(), `A partial is too large for storage, it is lost if this worker ends" job=j node=0/1 bytes=1048576`)
@@ -337,7 +338,7 @@ func (s awayStore) try() error {
 	return store.ErrUnavailable
 }
 
-func (s awayStore) PutPartial(context.Context, string, jobs.Node, []byte) (string, error) {
+func (s awayStore) PutPartial(context.Context, string, engine.Node, []byte) (string, error) {
 	return "", s.try()
 }
 
@@ -348,7 +349,7 @@ func TestStoringReservesNothingBetweenAttempts(t *testing.T) {
 	s := awayStore{noStore{t}, make(chan struct{})}
 	w, l := startHolderWith(t, blocks(nil), s, 4<<20, nil)
 	l.order(func(r *wire.Receipt) {
-		r.Jobs = []wire.JobReceipt{{Job: "j", Received: l.received["j"], Store: []jobs.Node{jobs.Leaf(1)}}}
+		r.Jobs = []wire.JobReceipt{{Job: "j", Received: l.received["j"], Store: []engine.Node{engine.Leaf(1)}}}
 	})
 	<-s.tried
 	reserved, err := w.partials.held.Reserve(t.Context(), 100<<20) // granted only if there is no other reservation
@@ -362,7 +363,7 @@ func TestStoringReservesNothingBetweenAttempts(t *testing.T) {
 func TestMergeThatWaitsForStorageHoldsUpNoOther(t *testing.T) {
 	s := awayStore{noStore{t}, make(chan struct{})}
 	w, l := startHolderWith(t, blocks(nil), s, 4<<20, nil)
-	l.mergeWith(wire.Partial{Node: jobs.Leaf(1), Size: 1 << 20, Blob: "blob"}, 0)
+	l.mergeWith(wire.Partial{Node: engine.Leaf(1), Size: 1 << 20, Blob: "blob"}, 0)
 	<-s.tried
 	reserved, err := w.partials.held.Reserve(t.Context(), 100<<20)
 	if err != nil {
@@ -378,7 +379,7 @@ type meteredStore struct {
 	used   chan int64
 }
 
-func (s meteredStore) PutPartial(context.Context, string, jobs.Node, []byte) (string, error) {
+func (s meteredStore) PutPartial(context.Context, string, engine.Node, []byte) (string, error) {
 	used := (<-s.worker).partials.held.Stats().Used
 	s.used <- used
 	return strings.Repeat("0", 64), nil
@@ -394,7 +395,7 @@ func TestStoringCountsTheCopy(t *testing.T) {
 	})
 	s.worker <- w
 	l.order(func(r *wire.Receipt) {
-		r.Jobs = []wire.JobReceipt{{Job: "j", Received: l.received["j"], Store: []jobs.Node{jobs.Leaf(1)}}}
+		r.Jobs = []wire.JobReceipt{{Job: "j", Received: l.received["j"], Store: []engine.Node{engine.Leaf(1)}}}
 	})
 	if used := <-s.used; used != 3<<20 {
 		t.Errorf("%d bytes are used while a partial of two is stored, want 3 MiB", used)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // sizedMapper maps every partition to a large partial, whose size it gives in advance.
@@ -38,9 +39,9 @@ func TestSizerBoundsFirstPartitions(t *testing.T) {
 		c.Bulk, c.Memory, c.SpillDir = connect(t, url), 5<<19, t.TempDir() // 2.5 MiB
 	})
 	l.wait("the worker's first report", func() bool { return len(l.reports) > 0 })
-	var spans []jobs.Span
+	var spans []engine.Span
 	for p := range uint64(8) {
-		spans = append(spans, jobs.Span{Lo: p, Hi: p + 1})
+		spans = append(spans, engine.Span{Lo: p, Hi: p + 1})
 	}
 	l.assign("j", job, 0, 8, spans...)
 	l.wait("eight held nodes", func() bool { return len(l.last().Nodes) == 8 })

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -52,7 +53,7 @@ func TestFirstPartitionUsesSpareMemory(t *testing.T) {
 	_, l := startHolder(t, job, noStore{t})
 	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "j", Ended: true}} })
 	l.wait("the end of the job", func() bool { return len(l.last().Nodes) == 0 })
-	l.assign("k", job, 0, 2, jobs.Span{Lo: 0, Hi: 1})
+	l.assign("k", job, 0, 2, engine.Span{Lo: 0, Hi: 1})
 	l.wait("a held node", func() bool { return len(l.last().Nodes) == 1 })
 	if first, _, again := <-filler.spares, <-filler.spares, <-filler.spares; first != 0 || again != 1<<20 {
 		t.Errorf("the first partitions of two jobs got spare values of %d and %d bytes, want 0 and %d", first, again, 1<<20)

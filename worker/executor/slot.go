@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -118,8 +119,8 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 	want := uint64(1)
 	clean := true // the slot has run no partition since its last delivery
 	var next uint64
-	defer s.account(t, jobs.Span{}, 0)
-	stacked := jobs.Span{}
+	defer s.account(t, engine.Span{}, 0)
+	stacked := engine.Span{}
 	for t.ctx.Err() == nil {
 		s.mu.Lock()
 		s.partials.pause()
@@ -159,7 +160,7 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 			return
 		}
 		clean = hi == next
-		stacked = jobs.Span{Lo: hi, Hi: next}
+		stacked = engine.Span{Lo: hi, Hi: next}
 		s.account(t, stacked, 0)
 		now = time.Now()
 	}
@@ -170,7 +171,7 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 
 // account updates the amount of memory that is attributed to the slot: the memory of its merge
 // stack, and of the partials of the next partitions.
-func (s *slot) account(t *task, span jobs.Span, next uint64) {
+func (s *slot) account(t *task, span engine.Span, next uint64) {
 	size := cmp.Or(t.size(), t.expected)
 	if s.partials.held == nil || size == 0 && s.uses == 0 {
 		return
@@ -188,9 +189,9 @@ func (s *slot) account(t *task, span jobs.Span, next uint64) {
 var errLost = errors.New("code was given up")
 
 // runClaim runs claimed partitions, and returns the first partition that is not done.
-func (s *slot) runClaim(span *session.HeldSpan, t *task, claim jobs.Span) (next uint64, err error) {
+func (s *slot) runClaim(span *session.HeldSpan, t *task, claim engine.Span) (next uint64, err error) {
 	stack := t.stacks[s.number]
-	var progress jobs.Progress
+	var progress engine.Progress
 	_, function := progress.At()
 	g := s.watch(t.limits.Map, &progress, claim.Lo, function)
 	if g.limit > 0 {
@@ -343,7 +344,7 @@ func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.It
 			t.stacks[s.number] = nil
 		}
 	}()
-	var partials []jobs.Partial
+	var partials []engine.Partial
 	t.before(span, "Encode")
 	gone, err := guard{core: s.core, limit: t.limits.Map}.run(t.ctx, func(context.Context) (err error) {
 		partials, err = t.stacks[s.number].Drain(hi)

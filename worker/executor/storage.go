@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
@@ -45,7 +46,7 @@ func (s jobStorage) params(o wire.Opening) (jobs.Params, error) {
 }
 
 // writePartial writes a partial to storage and returns the blob's name, see [jobStorage.write].
-func (s jobStorage) writePartial(node jobs.Node, data []byte) (blob string, err error) {
+func (s jobStorage) writePartial(node engine.Node, data []byte) (blob string, err error) {
 	return s.write("write partial", slog.String("node", node.String()), node, data)
 }
 
@@ -60,7 +61,7 @@ func (s jobStorage) writeOutput(function wire.Function, data []byte) (blob strin
 // effect. For data that are too large for storage, write returns a permanent error of the job. Log
 // lines and errors name what is written and its size, because the operator of a full storage needs
 // both.
-func (s jobStorage) write(doing string, what slog.Attr, node jobs.Node, data []byte) (blob string, err error) {
+func (s jobStorage) write(doing string, what slog.Attr, node engine.Node, data []byte) (blob string, err error) {
 	err = s.retry(doing, func() (err error) {
 		blob, err = s.store.PutPartial(s.ctx, s.job, node, data)
 		return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
@@ -30,15 +31,15 @@ type task struct {
 	partials    *partials
 	opening     wire.Opening
 	limits      jobs.Limits
-	tree        jobs.Tree // aggregation tree of the job; set before the session is told that the job is open
+	tree        engine.Tree // aggregation tree of the job; set before the session is told that the job is open
 	storage     jobStorage
 	ctx         context.Context // context that is done when the job has ended or the worker stops
 	cancel      context.CancelFunc
 	users       sync.WaitGroup // number of slots that run the job; increases only while tasks.byJob contains the task
 	reuses      bool           // memory of the job's dropped partials may be reused; set before opened
-	opened      *jobs.Task     // the opened job; set before the session is told that the job is open
-	stacks      []jobs.Stack   // merge stack of each slot, created for the slot's first span; each stack is used only by its slot
-	first       jobs.Stack     // merge stack that open has created, until a slot takes it; guarded by core.mu
+	opened      engine.Task    // the opened job; set before the session is told that the job is open
+	stacks      []engine.Stack // merge stack of each slot, created for the slot's first span; each stack is used only by its slot
+	first       engine.Stack   // merge stack that open has created, until a slot takes it; guarded by core.mu
 	panics      sync.Once      // logs the stack trace of only the first panic
 	partitions  atomic.Uint64  // number of partitions that have run so far
 	took        atomic.Int64   // slot time in nanoseconds of all partitions that have run so far
@@ -105,7 +106,7 @@ func (t *task) run() {
 
 // cleanUp removes the objects that partitions of a failed or cancelled job have written to storage
 // themselves.
-func (t *task) cleanUp(opened *jobs.Task) {
+func (t *task) cleanUp(opened engine.Task) {
 	_, err := guard{core: t.core, limit: t.limits.Open}.run(t.life, opened.CleanUp)
 	if err != nil && t.life.Err() == nil {
 		t.cfg.Logger.Warn("Could not clean up after a job", "job", t.opening.Job, "error", err)
@@ -114,7 +115,7 @@ func (t *task) cleanUp(opened *jobs.Task) {
 
 // delayClose waits before the job is closed if this process leads, because Close may end the
 // process (see [Config.Leads]).
-func (t *task) delayClose(opened *jobs.Task) {
+func (t *task) delayClose(opened engine.Task) {
 	if !opened.IsCloser() || !t.cfg.Leads() {
 		return
 	}
@@ -127,7 +128,7 @@ func (t *task) delayClose(opened *jobs.Task) {
 }
 
 // close closes the job. If the job's Close does not return, close does not wait for it.
-func (t *task) close(opened *jobs.Task) {
+func (t *task) close(opened engine.Task) {
 	_, err := guard{core: t.core, limit: t.limits.Open}.run(context.WithoutCancel(t.ctx), func(context.Context) error { return opened.Close() })
 	if err != nil {
 		t.cfg.Logger.Warn("Could not close a job", "job", t.opening.Job, "error", err)
@@ -136,7 +137,7 @@ func (t *task) close(opened *jobs.Task) {
 
 // announce tells the session the outcome of opening the job, and reports whether the job is now
 // open.
-func (t *task) announce(opened *jobs.Task, err error) bool {
+func (t *task) announce(opened engine.Task, err error) bool {
 	id := t.opening.Job
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,7 +152,7 @@ func (t *task) announce(opened *jobs.Task, err error) bool {
 		t.wakeLink()
 		return false
 	}
-	t.opened, t.stacks = opened, make([]jobs.Stack, t.cfg.Slots)
+	t.opened, t.stacks = opened, make([]engine.Stack, t.cfg.Slots)
 	if t.expected > 0 {
 		t.partials.held.Expect(id, t.expected)
 	}
@@ -160,7 +161,7 @@ func (t *task) announce(opened *jobs.Task, err error) bool {
 	return true
 }
 
-func (t *task) open() (*jobs.Task, error) {
+func (t *task) open() (engine.Task, error) {
 	o := t.opening
 	job, ok := t.known[o.Kind]
 	if !ok {
@@ -177,13 +178,13 @@ func (t *task) open() (*jobs.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.tree, err = jobs.NewTree(plan.Partitions); err != nil {
+	if t.tree, err = engine.NewTree(plan.Partitions); err != nil {
 		return nil, err
 	}
 	t.before(t.alone(), "Open")
-	var opened *jobs.Task
+	var opened engine.Task
 	gone, err := guard{core: t.core, limit: t.limits.Open}.run(t.ctx, func(ctx context.Context) (err error) {
-		opened, err = job.Open(ctx, params, plan)
+		opened, err = job.Engine().Open(ctx, params, plan.Partitions, plan.Data)
 		return err
 	})
 	if gone != nil {
@@ -197,7 +198,7 @@ func (t *task) open() (*jobs.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened.Audit(jobs.Audit{Share: o.Audit, Seed: o.Job, Defer: true})
+	opened.Audit(o.Audit, o.Job)
 	if t.partials.held != nil {
 		t.workID = newWorkID(o.Kind, params)
 		t.likelySize = t.partials.sizes.get(t.workID)
@@ -223,7 +224,7 @@ func (t *task) size() int64 { return cmp.Or(t.partialSize.Load(), t.likelySize) 
 
 // noteSize records the size of a partial that the worker will hold. The caller must hold core.mu.
 func (t *task) noteSize(p heldPartial) {
-	decoded := t.known[t.opening.Kind].DecodedSize(p.data)
+	decoded := t.known[t.opening.Kind].Engine().DecodedSize(p.data)
 	t.partials.expansions.note(t.opening.Job, len(p.data), decoded)
 	if bytes := int64(min(decoded, math.MaxInt64)); bytes > t.partialSize.Load() {
 		t.partialSize.Store(bytes)
@@ -234,11 +235,11 @@ func (t *task) noteSize(p heldPartial) {
 // fork creates the first merge stack and calls the job's Fork for it. Fork is called before any
 // slot runs the job, so that a Fork that does not return does not block a slot. If Fork fails, fork
 // closes the job.
-func (t *task) fork(opened *jobs.Task) error {
+func (t *task) fork(opened engine.Task) error {
 	t.before(t.alone(), "Fork")
 	t.first = opened.NewStack()
 	gone, err := guard{core: t.core, limit: t.limits.Open}.run(t.ctx, func(ctx context.Context) error {
-		_, err := t.first.Run(ctx, jobs.Span{}, new(atomic.Bool))
+		_, err := t.first.Run(ctx, engine.Span{}, new(atomic.Bool))
 		return err
 	})
 	if gone == nil && err == nil {
@@ -257,7 +258,7 @@ func (t *task) fork(opened *jobs.Task) error {
 }
 
 // newStack returns an empty merge stack for a slot.
-func (t *task) newStack() jobs.Stack {
+func (t *task) newStack() engine.Stack {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if first := t.first; first != nil {
@@ -303,7 +304,7 @@ func (t *task) readPlan() (jobs.Plan, error) {
 
 // writePartial writes a partial to storage. If the job has ended, writePartial removes the blob
 // that it may have written.
-func (t *task) writePartial(p jobs.Partial) (blob string, err error) {
+func (t *task) writePartial(p engine.Partial) (blob string, err error) {
 	blob, err = t.storage.writePartial(p.Node, p.Data)
 	if err != nil && blob != "" && t.ended() {
 		t.storage.dropPartial(blob)

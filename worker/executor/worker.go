@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/bulk"
@@ -27,7 +28,7 @@ type Store interface {
 	// PutPartial stores a partial that is too large for a message. The name of the partial's blob
 	// is derived from the partial's bytes. PutPartial returns the blob's name even with an error,
 	// because the failed write may have taken effect.
-	PutPartial(ctx context.Context, job string, node jobs.Node, data []byte) (blob string, err error)
+	PutPartial(ctx context.Context, job string, node engine.Node, data []byte) (blob string, err error)
 	// Partial reads a partial.
 	Partial(ctx context.Context, job, blob string) ([]byte, error)
 	// DropPartial removes a partial. DropPartial is called only after the partial's job has ended.

@@ -16,19 +16,20 @@ import (
 
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-func all(partitions uint64) jobs.Span { return jobs.Span{Lo: 0, Hi: partitions} }
+func all(partitions uint64) engine.Span { return engine.Span{Lo: 0, Hi: partitions} }
 
 // wantSum fails the test if the received partials do not merge to the sum of all partitions.
 func wantSum(t *testing.T, l *leader, id string, job jobs.Job, partitions uint64) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	got, err := job.Finish(context.Background(), jobs.Params("{}"), l.result(id, job, partitions))
+	got, _, err := job.Engine().Finish(context.Background(), jobs.Params("{}"), engine.Operand{Data: l.result(id, job, partitions)})
 	if want := fmt.Sprint(partitions * (partitions + 1) / 2); err != nil || string(got) != want {
 		t.Errorf("result: got %s, %v, want %s", got, err, want)
 	}
@@ -41,7 +42,7 @@ func TestRunsWhatItIsAssigned(t *testing.T) {
 	l := startLeader(t, nc, 3)
 	l.durable = true
 	const n = 100_003
-	l.assign("j", job, 0, n, jobs.Span{Lo: 0, Hi: 40_000}, jobs.Span{Lo: 40_000, Hi: 99_999}, jobs.Span{Lo: 99_999, Hi: n})
+	l.assign("j", job, 0, n, engine.Span{Lo: 0, Hi: 40_000}, engine.Span{Lo: 40_000, Hi: 99_999}, engine.Span{Lo: 99_999, Hi: n})
 	l.wait("everything finished", func() bool { return l.has("j", n, all(n)) })
 	wantSum(t, l, "j", job, n)
 	l.wait("nothing held", func() bool { return len(l.last().Spans) == 0 })
@@ -101,7 +102,7 @@ func TestGoesOnWithoutALeaderAndReportsToTheNextOne(t *testing.T) {
 	open := sync.OnceFunc(func() { close(gate) })
 	defer open()
 	old := startLeader(t, nc, 1)
-	first := old.assign("j", job, 0, n, jobs.Span{Lo: 0, Hi: 300}, jobs.Span{Lo: 300, Hi: n})
+	first := old.assign("j", job, 0, n, engine.Span{Lo: 0, Hi: 300}, engine.Span{Lo: 300, Hi: n})
 	old.wait("a part reported", func() bool { s, ok := old.held(first); return ok && s.Running })
 	old.stop()
 	open()
@@ -146,7 +147,7 @@ func TestCutOfALongPartitionIsConfirmedAtOnce(t *testing.T) {
 	l.order(func(r *wire.Receipt) { r.Cuts = []wire.Cut{{ID: id, Hi: 2}} })
 	l.wait("the cut confirmed", func() bool { s, _ := l.held(id); return s.Span.Hi == 5 })
 	gate <- struct{}{}
-	l.wait("the rest", func() bool { _, held := l.held(id); return !held && l.has("j", 1000, jobs.Span{Lo: 0, Hi: 5}) })
+	l.wait("the rest", func() bool { _, held := l.held(id); return !held && l.has("j", 1000, engine.Span{Lo: 0, Hi: 5}) })
 }
 
 func TestReportsProgressOfFastAndSlowPartitions(t *testing.T) {
@@ -162,8 +163,8 @@ func TestReportsProgressOfFastAndSlowPartitions(t *testing.T) {
 	l := startLeader(t, nc, 1)
 	open := sync.OnceFunc(func() { close(gate) })
 	defer open()
-	l.assign("j", job, 0, 1<<40, jobs.Span{Lo: 0, Hi: 1000})
-	fast := l.assign("j", job, 0, 1<<40, jobs.Span{Lo: 1 << 30, Hi: 1 << 39})
+	l.assign("j", job, 0, 1<<40, engine.Span{Lo: 0, Hi: 1000})
+	fast := l.assign("j", job, 0, 1<<40, engine.Span{Lo: 1 << 30, Hi: 1 << 39})
 	var seen []uint64
 	l.wait("three advances of the fast span", func() bool {
 		if s, ok := l.held(fast); ok && s.Span.Lo > 1<<30 && (len(seen) == 0 || s.Span.Lo > seen[len(seen)-1]) {
@@ -172,12 +173,12 @@ func TestReportsProgressOfFastAndSlowPartitions(t *testing.T) {
 		return len(seen) == 3
 	})
 	for _, lo := range seen {
-		if !l.has("j", 1<<40, jobs.Span{Lo: 1 << 30, Hi: lo}) {
+		if !l.has("j", 1<<40, engine.Span{Lo: 1 << 30, Hi: lo}) {
 			t.Errorf("the span was at %d before its items came", lo)
 		}
 	}
 	open()
-	l.wait("the slow span", func() bool { return l.has("j", 1<<40, jobs.Span{Lo: 0, Hi: 1000}) })
+	l.wait("the slow span", func() bool { return l.has("j", 1<<40, engine.Span{Lo: 0, Hi: 1000}) })
 	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "j", Ended: true}} })
 	l.wait("the job dropped", func() bool { return len(l.last().Spans) == 0 })
 }
@@ -219,7 +220,7 @@ func TestFailures(t *testing.T) {
 	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
 	l := startLeader(t, nc, 1)
 	l.assign("j", job, 0, 10, all(10))
-	l.wait("all failures", func() bool { return len(l.failures) == 4 && l.has("j", 10, jobs.Span{Lo: 9, Hi: 10}) })
+	l.wait("all failures", func() bool { return len(l.failures) == 4 && l.has("j", 10, engine.Span{Lo: 9, Hi: 10}) })
 	for i, want := range []wire.Failure{
 		{Partition: 3, Error: "three is bad"}, {Partition: 5, Error: "five is hopeless", Permanent: true}, {Partition: 7}, {Partition: 8},
 	} {
@@ -235,7 +236,7 @@ func TestFailures(t *testing.T) {
 		}
 	}
 	for p := range uint64(10) {
-		if failed := p == 3 || p == 5 || p == 7 || p == 8; l.has("j", 10, jobs.Span{Lo: p, Hi: p + 1}) == failed {
+		if failed := p == 3 || p == 5 || p == 7 || p == 8; l.has("j", 10, engine.Span{Lo: p, Hi: p + 1}) == failed {
 			t.Errorf("partition %d: failed %v and finished %v", p, failed, !failed)
 		}
 	}
@@ -256,7 +257,7 @@ func TestFailedMergeGivesUpTheSpan(t *testing.T) {
 	job := jobs.MustNew(d)
 	startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
 	l := startLeader(t, nc, 1)
-	id := l.assign("j", job, 0, 10, jobs.Span{Lo: 4, Hi: 10})
+	id := l.assign("j", job, 0, 10, engine.Span{Lo: 4, Hi: 10})
 	l.wait("the failure", func() bool { return len(l.failures) == 1 })
 	if f := l.failures[0]; !f.Permanent || f.Partition > 7 || !strings.Contains(f.Error, "cannot merge") {
 		t.Errorf("got %+v", f)
@@ -278,7 +279,7 @@ func TestFailureToOpenIsReportedOncePerAttempt(t *testing.T) {
 	job := jobs.MustNew(d)
 	startWorker(t, nc, noStore{t}, 2, []jobs.Job{job}, nil)
 	l := startLeader(t, nc, 1)
-	l.assign("j", job, 0, 100, jobs.Span{Lo: 0, Hi: 50}, jobs.Span{Lo: 50, Hi: 100})
+	l.assign("j", job, 0, 100, engine.Span{Lo: 0, Hi: 50}, engine.Span{Lo: 50, Hi: 100})
 	l.wait("the failure", func() bool { return len(l.failures) == 1 && len(l.last().Spans) == 0 })
 	if f := l.failures[0]; f.Function != wire.Open || !f.Permanent || !strings.Contains(f.Error, "no licence") {
 		t.Errorf("got %+v", f)
@@ -310,7 +311,7 @@ func TestEndedJobIsCancelledAndClosed(t *testing.T) {
 	}, func() { close(closed) }))
 	w := startWorker(t, nc, noStore{t}, 2, []jobs.Job{job}, nil)
 	l := startLeader(t, nc, 1)
-	l.assign("j", job, 0, 100, jobs.Span{Lo: 0, Hi: 50}, jobs.Span{Lo: 50, Hi: 90}, jobs.Span{Lo: 90, Hi: 100})
+	l.assign("j", job, 0, 100, engine.Span{Lo: 0, Hi: 50}, engine.Span{Lo: 50, Hi: 90}, engine.Span{Lo: 90, Hi: 100})
 	<-begun
 	<-begun
 	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "j", Ended: true}} })
@@ -474,7 +475,7 @@ func (s *slowStore) Plan(context.Context, string) (jobs.Plan, error) {
 	return s.plan, s.here()
 }
 
-func (s *slowStore) PutPartial(_ context.Context, _ string, _ jobs.Node, data []byte) (string, error) {
+func (s *slowStore) PutPartial(_ context.Context, _ string, _ engine.Node, data []byte) (string, error) {
 	if s.put != nil {
 		s.put()
 	}
@@ -592,7 +593,7 @@ func TestLargeParametersAreReadFromTheStore(t *testing.T) {
 // narrowStore refuses all partials because of their size.
 type narrowStore struct{ slowStore }
 
-func (*narrowStore) PutPartial(_ context.Context, _ string, _ jobs.Node, data []byte) (string, error) {
+func (*narrowStore) PutPartial(_ context.Context, _ string, _ engine.Node, data []byte) (string, error) {
 	return "", fmt.Errorf("%w: %d bytes", store.ErrTooLarge, len(data))
 }
 
@@ -724,7 +725,7 @@ func TestManyItemsAreSplitOverReports(t *testing.T) {
 	old.order(func(r *wire.Receipt) {
 		r.Opens = []wire.Opening{{Job: "j", Kind: wire.JobKind{Name: "lump", Version: "1"}, Params: jobs.Params("{}"), Partitions: n, Data: make([]byte, 200<<10)}}
 		for p := range uint64(n) { // separate spans are not merged
-			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: 1, Number: p + 1}, Job: "j", Span: jobs.Span{Lo: p, Hi: p + 1}})
+			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: 1, Number: p + 1}, Job: "j", Span: engine.Span{Lo: p, Hi: p + 1}})
 		}
 	})
 	old.wait("everything", func() bool { return len(old.nodes["j"]) == n })
@@ -747,11 +748,11 @@ func TestStartsOverWhenRefused(t *testing.T) {
 	l.assign("j", job, 0, 1000, all(500))
 	l.wait("the first half", func() bool { return l.has("j", 1000, all(500)) })
 	l.mu.Lock()
-	l.nodes = map[string]map[jobs.Node][]byte{}
+	l.nodes = map[string]map[engine.Node][]byte{}
 	l.refuse = 3
 	l.mu.Unlock()
 	l.wait("the first half again", func() bool { return l.has("j", 1000, all(500)) })
-	l.assign("j", job, 0, 1000, jobs.Span{Lo: 500, Hi: 1000})
+	l.assign("j", job, 0, 1000, engine.Span{Lo: 500, Hi: 1000})
 	l.wait("everything", func() bool { return l.has("j", 1000, all(1000)) })
 	wantSum(t, l, "j", job, 1000)
 	if got := strings.Count(w.log.String(), "who are you?"); got != 1 {

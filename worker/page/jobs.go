@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -322,7 +322,7 @@ func newMapAnswer(ctx context.Context, c *client.Client, id string, windows []cl
 }
 
 // pairsOf converts spans to pairs of numbers, as in the API.
-func pairsOf(spans []jobs.Span) [][2]uint64 {
+func pairsOf(spans []engine.Span) [][2]uint64 {
 	list := make([][2]uint64, 0, len(spans))
 	for _, s := range spans {
 		list = append(list, [2]uint64{s.Lo, s.Hi})

@@ -3,7 +3,7 @@ package session
 import (
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -52,7 +52,7 @@ type EndJob struct {
 // DropNode drops the partial of a held node, which is not needed any more.
 type DropNode struct {
 	Job  string
-	Node jobs.Node
+	Node engine.Node
 }
 
 // StoreNode writes a held partial to storage. The reply to StoreNode is [Session.NodeStored], or

@@ -3,7 +3,7 @@ package session
 import (
 	"testing"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // The benchmark measures Claim, which slots call about once a millisecond under the worker's lock.
@@ -32,7 +32,7 @@ func BenchmarkClaim(b *testing.B) {
 func claimed(t testing.TB) (*Session, *HeldSpan) {
 	t.Helper()
 	s := newSessionOf(t, 2)
-	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 900}))
+	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 0, Hi: 900}))
 	s.Opened("a")
 	return s, s.Take()
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -125,40 +126,40 @@ func (s *Session) dropQueuedCalls(j *job) {
 }
 
 // MakeCall calls a function of a job, and returns the item for [Session.Return]: the partial of a
-// merge's node, or the output of Plan or Finish. The parameter epoch is the epoch of the leader
+// merge's node, or the output of Plan or Finish, and the attachment of the result of Finish or nil. The parameter epoch is the epoch of the leader
 // that assigned the call, and operands contains the encoded operands. MakeCall runs the job's code,
 // so it must not be called while the session's lock is held. If the item's data is larger than
 // [MaxInline], the caller must move the data into storage.
-func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.Call, operands [][]byte, epoch uint64) (wire.Item, error) {
+func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.Call, operands []engine.Operand, epoch uint64) (wire.Item, engine.Attachment, error) {
 	switch call.Function {
 	case wire.Plan:
 		plan, err := job.Plan(ctx, params)
 		if err != nil {
-			return wire.Item{}, err
+			return wire.Item{}, nil, err
 		}
 		output := wire.NewOutput(wire.Plan, plan.Partitions, plan.Data)
 		output.Epoch = epoch
-		return wire.Item{Output: &output}, nil
+		return wire.Item{Output: &output}, nil, nil
 	case wire.Finish:
-		result, err := job.Finish(ctx, params, operands[0])
+		result, attachment, err := job.Engine().Finish(ctx, params, operands[0])
 		if err != nil {
-			return wire.Item{}, err
+			return wire.Item{}, nil, err
 		}
 		output := wire.NewOutput(wire.Finish, 0, result)
 		output.Epoch, output.Lacking = epoch, call.Lacking
-		return wire.Item{Output: &output}, nil
+		return wire.Item{Output: &output}, attachment, nil
 	}
-	merged, err := job.Merge(ctx, params, operands[0], operands[1])
+	merged, err := job.Engine().Merge(ctx, params, operands[0], operands[1])
 	if err != nil {
-		return wire.Item{}, err
+		return wire.Item{}, nil, err
 	}
 	partial := wire.NewPartial(call.Node, merged)
 	partial.MergedFor, partial.Lacking = epoch, call.Lacking
-	return wire.Item{Partial: &partial}, nil
+	return wire.Item{Partial: &partial}, nil, nil
 }
 
 // OutputNode returns the node under which the output of a function is stored if it is too large for
 // a report. The node of an output is outside every tree.
-func OutputNode(function wire.Function) jobs.Node {
-	return jobs.Node{Level: 255, Index: uint64(function)}
+func OutputNode(function wire.Function) engine.Node {
+	return engine.Node{Level: 255, Index: uint64(function)}
 }

@@ -10,8 +10,9 @@ import (
 func TestImports(t *testing.T) {
 	importtest.Check(t, importtest.Rules{Files: 10, Allowed: map[string][]string{
 		"cmp": nil, "context": {"Context"}, "errors": nil, "fmt": {"Errorf"}, "math": {"MaxInt64"}, "slices": nil,
-		"time":                          {"Duration", "Minute", "Second", "Millisecond"},
-		importtest.Module + "jobs":      nil,
-		importtest.Module + "jobs/wire": nil,
+		"time":                            {"Duration", "Minute", "Second", "Millisecond"},
+		importtest.Module + "jobs":        {"Job", "Params"},
+		importtest.Module + "jobs/engine": nil,
+		importtest.Module + "jobs/wire":   nil,
 	}})
 }

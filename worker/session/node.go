@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -15,13 +15,13 @@ type heldNode struct {
 	stored  uint64 // number of the item with the blob's name; 0 if the partial is not in storage
 }
 
-func compareNodes(a, b jobs.Node) int {
+func compareNodes(a, b engine.Node) int {
 	return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Index, b.Index))
 }
 
 // findNode returns the index of a held node in j.nodes.
-func (j *job) findNode(n jobs.Node) (int, bool) {
-	return slices.BinarySearchFunc(j.nodes, n, func(h *heldNode, n jobs.Node) int { return compareNodes(h.Node, n) })
+func (j *job) findNode(n engine.Node) (int, bool) {
+	return slices.BinarySearchFunc(j.nodes, n, func(h *heldNode, n engine.Node) int { return compareNodes(h.Node, n) })
 }
 
 // holdNode adds a node to the held nodes of a job.
@@ -39,13 +39,13 @@ func (s *Session) holdNode(j *job, n wire.HeldNode) {
 }
 
 // dropNode removes a held node, and tells the caller to drop the partial.
-func (s *Session) dropNode(j *job, n jobs.Node) {
+func (s *Session) dropNode(j *job, n engine.Node) {
 	if s.forgetNode(j, n) {
 		s.do(DropNode{j.id, n})
 	}
 }
 
-func (s *Session) forgetNode(j *job, n jobs.Node) bool {
+func (s *Session) forgetNode(j *job, n engine.Node) bool {
 	at, found := j.findNode(n)
 	if found {
 		j.nodes = slices.Delete(j.nodes, at, at+1)
@@ -126,7 +126,7 @@ func (j *job) held(n wire.HeldNode) *heldNode {
 }
 
 // NodeFailed fails the job of a held node for a reason that the caller cannot resolve.
-func (s *Session) NodeFailed(job string, n jobs.Node, reason string) {
+func (s *Session) NodeFailed(job string, n engine.Node, reason string) {
 	j, _ := s.find(job)
 	if j == nil {
 		return
@@ -139,7 +139,7 @@ func (s *Session) NodeFailed(job string, n jobs.Node, reason string) {
 
 // NodeLost records that the caller no longer has a held partial: the partial could not be read
 // back, or it was dropped because it is durable and memory was short.
-func (s *Session) NodeLost(job string, n jobs.Node) {
+func (s *Session) NodeLost(job string, n engine.Node) {
 	if j, _ := s.find(job); j != nil && s.forgetNode(j, n) {
 		s.hurry()
 	}
@@ -147,7 +147,7 @@ func (s *Session) NodeLost(job string, n jobs.Node) {
 
 // NodeDurable reports whether a held partial is durable. The caller may drop a durable partial if
 // memory is short, and must then call [Session.NodeLost].
-func (s *Session) NodeDurable(job string, n jobs.Node) bool {
+func (s *Session) NodeDurable(job string, n engine.Node) bool {
 	j, _ := s.find(job)
 	if j == nil {
 		return false
@@ -226,7 +226,7 @@ func (s *Session) orderNodes(j *job, r wire.JobReceipt) {
 // BeginStore records that the caller writes a held partial to storage without a [StoreNode], and
 // describes the partial. BeginStore returns false if the partial is already being written, is
 // already in storage, or is not held.
-func (s *Session) BeginStore(job string, n jobs.Node) (held wire.HeldNode, ok bool) {
+func (s *Session) BeginStore(job string, n engine.Node) (held wire.HeldNode, ok bool) {
 	j, _ := s.find(job)
 	if j == nil {
 		return wire.HeldNode{}, false
@@ -240,7 +240,7 @@ func (s *Session) BeginStore(job string, n jobs.Node) (held wire.HeldNode, ok bo
 }
 
 // HoldsNode reports whether the worker holds the partial of a node.
-func (s *Session) HoldsNode(job string, n jobs.Node) bool {
+func (s *Session) HoldsNode(job string, n engine.Node) bool {
 	j, _ := s.find(job)
 	if j == nil {
 		return false

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -33,7 +33,7 @@ type world struct {
 // jobTruth is the true state of a job, and the knowledge of leader and worker about it.
 type jobTruth struct {
 	id       string
-	tree     jobs.Tree
+	tree     engine.Tree
 	executed []int // number of executions of each partition
 	excused  []int // number of necessary repetitions of each partition, because it failed or its results were lost
 
@@ -47,15 +47,15 @@ type jobTruth struct {
 
 type logged struct {
 	item   wire.Item
-	covers jobs.Span
+	covers engine.Span
 }
 
 type slotState struct {
 	run   *HeldSpan
-	claim jobs.Span // partitions that were claimed and not run yet
-	from  uint64    // first partition that was run and not delivered
-	next  uint64    // first partition that was not run
-	begun bool      // the fields from and next are set
+	claim engine.Span // partitions that were claimed and not run yet
+	from  uint64      // first partition that was run and not delivered
+	next  uint64      // first partition that was not run
+	begun bool        // the fields from and next are set
 }
 
 const (
@@ -80,9 +80,9 @@ func (j *jobTruth) finished(n uint64) []bool {
 
 // free lists the spans that the leader must assign: they are not finished, not held in the worker's
 // last report, and not assigned since then.
-func (w *world) free(j *jobTruth) []jobs.Span {
+func (w *world) free(j *jobTruth) []engine.Span {
 	taken := j.finished(j.received)
-	mark := func(s jobs.Span) {
+	mark := func(s engine.Span) {
 		for p := s.Lo; p < s.Hi; p++ {
 			taken[p] = true
 		}
@@ -95,14 +95,14 @@ func (w *world) free(j *jobTruth) []jobs.Span {
 			mark(a.Span)
 		}
 	}
-	var free []jobs.Span
+	var free []engine.Span
 	for p := range uint64(len(taken)) {
 		switch {
 		case taken[p]:
 		case len(free) > 0 && free[len(free)-1].Hi == p:
 			free[len(free)-1].Hi++
 		default:
-			free = append(free, jobs.Span{Lo: p, Hi: p + 1})
+			free = append(free, engine.Span{Lo: p, Hi: p + 1})
 		}
 	}
 	return free
@@ -245,7 +245,7 @@ func (w *world) run(s *slotState, upTo uint64) {
 		if s.run = w.session.Take(); s.run == nil {
 			return
 		}
-		s.begun, s.claim = false, jobs.Span{}
+		s.begun, s.claim = false, engine.Span{}
 	}
 	if s.claim.Empty() {
 		if s.claim = w.session.Claim(s.run, upTo, rapid.Bool().Draw(w.T, "long")); s.claim.Empty() {
@@ -281,7 +281,7 @@ func (w *world) run(s *slotState, upTo uint64) {
 // of the nodes have large partials.
 func (w *world) items(j *jobTruth, s *slotState, hi uint64) []logged {
 	var list []logged
-	for _, n := range j.tree.Cover(jobs.Span{Lo: s.from, Hi: hi}) {
+	for _, n := range j.tree.Cover(engine.Span{Lo: s.from, Hi: hi}) {
 		n = j.tree.Lift(n)
 		p := &wire.Partial{Node: n}
 		if n.Index%3 == 0 {
@@ -302,7 +302,7 @@ func (w *world) deliver(s *slotState, hi uint64) {
 
 func (w *world) fail(s *slotState, p uint64) {
 	j := w.job(s.run.Job())
-	list := append(w.items(j, s, s.next), logged{wire.Item{Failure: &wire.Failure{Partition: p}}, jobs.Span{Lo: p, Hi: p + 1}})
+	list := append(w.items(j, s, s.next), logged{wire.Item{Failure: &wire.Failure{Partition: p}}, engine.Span{Lo: p, Hi: p + 1}})
 	w.hand(j, s, p+1, p+1, list)
 }
 
@@ -315,7 +315,7 @@ func (w *world) hand(j *jobTruth, s *slotState, hi, next uint64, list []logged) 
 		w.Fatalf("deliver: %v", err)
 	}
 	j.log = append(j.log, list...)
-	s.from, s.next, s.claim = hi, next, jobs.Span{}
+	s.from, s.next, s.claim = hi, next, engine.Span{}
 }
 
 // lose makes a slot lose the partitions that it has run and not delivered.
@@ -393,7 +393,7 @@ func TestNothingIsLostOrRunTwice(t *testing.T) {
 		}
 		w := &world{T: t, session: s}
 		for _, id := range []string{"a", "b"} {
-			tree, err := jobs.NewTree(rapid.Uint64Range(1, 60).Draw(t, "partitions"))
+			tree, err := engine.NewTree(rapid.Uint64Range(1, 60).Draw(t, "partitions"))
 			if err != nil {
 				t.Fatal(err)
 			}

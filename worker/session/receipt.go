@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -96,10 +96,10 @@ func (s *Session) endJob(id string) {
 // addJob records the data for opening a job. addJob is called again after the planning of a job
 // that was not planned yet.
 func (s *Session) addJob(o wire.Opening) {
-	tree := jobs.Tree{}
+	tree := engine.Tree{}
 	if o.Partitions > 0 {
 		var err error
-		if tree, err = jobs.NewTree(o.Partitions); err != nil {
+		if tree, err = engine.NewTree(o.Partitions); err != nil {
 			return // unreachable: Validate rejects such a receipt
 		}
 	}

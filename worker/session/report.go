@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -115,7 +115,7 @@ func (s *Session) heldSpans() []wire.HeldSpan {
 	})
 	spans := make([]wire.HeldSpan, 0, s.work.held)
 	for i, h := range slices.Concat(running, queued) {
-		span := wire.HeldSpan{ID: h.id, Job: h.job.id, Span: jobs.Span{Lo: h.lo, Hi: h.hi}, Running: i < len(running), Done: h.done()}
+		span := wire.HeldSpan{ID: h.id, Job: h.job.id, Span: engine.Span{Lo: h.lo, Hi: h.hi}, Running: i < len(running), Done: h.done()}
 		if span.Running {
 			span.Slot = h.slot + 1
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -70,7 +70,7 @@ type script struct {
 
 type scriptSlot struct {
 	span *HeldSpan
-	done jobs.Span // partitions that were run and not delivered
+	done engine.Span // partitions that were run and not delivered
 }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
@@ -208,7 +208,7 @@ func (s *script) call() {
 			s.printf("slot %s gets nothing", name)
 			return
 		}
-		slot.done = jobs.Span{Lo: slot.span.claimed, Hi: slot.span.claimed}
+		slot.done = engine.Span{Lo: slot.span.claimed, Hi: slot.span.claimed}
 		s.printf("slot %s gets %v of %s", name, slot.span.id, slot.span.Job())
 	case "auditors":
 		s.printf("auditors of slot %s: %v", name, s.session.Auditors(slot.span))
@@ -305,13 +305,13 @@ func (s *script) items(slot *scriptSlot) (items []wire.Item, held []wire.HeldNod
 }
 
 // storedPartial returns the partial of a node whose data is in a blob.
-func storedPartial(n jobs.Node) *wire.Partial {
+func storedPartial(n engine.Node) *wire.Partial {
 	return &wire.Partial{Node: n, Blob: fmt.Sprintf("%064x", n.Index), Size: 1000}
 }
 
-func (s *script) node(text string) jobs.Node {
+func (s *script) node(text string) engine.Node {
 	level, index, _ := strings.Cut(text, "/")
-	return jobs.Node{Level: uint8(s.number(level)), Index: s.number(index)}
+	return engine.Node{Level: uint8(s.number(level)), Index: s.number(index)}
 }
 
 // receipt makes a receipt, by default for the last report.
@@ -340,7 +340,7 @@ func (s *script) receipt() ReceiptHeard {
 			r.Opens = append(r.Opens, wire.Opening{Job: a.Vals[0], Partitions: 1000})
 			r.Assigned = append(r.Assigned, wire.Assignment{
 				ID: wire.SpanID{Epoch: r.Epoch, Number: s.spans}, Job: a.Vals[0],
-				Span: jobs.Span{Lo: s.number(a.Vals[1]), Hi: s.number(a.Vals[2])}, Alone: a.Key == "alone",
+				Span: engine.Span{Lo: s.number(a.Vals[1]), Hi: s.number(a.Vals[2])}, Alone: a.Key == "alone",
 			})
 		case "call":
 			s.spans++
@@ -351,13 +351,13 @@ func (s *script) receipt() ReceiptHeard {
 			case wire.Plan:
 				opening.Partitions = 0
 			case wire.Merge:
-				call.Node = jobs.Node{Level: 1}
-				call.Operands = []wire.Partial{wire.NewPartial(jobs.Leaf(0), nil), wire.NewPartial(jobs.Leaf(1), nil)}
+				call.Node = engine.Node{Level: 1}
+				call.Operands = []wire.Partial{wire.NewPartial(engine.Leaf(0), nil), wire.NewPartial(engine.Leaf(1), nil)}
 				if len(a.Vals) > 2 { // the worker holds the left operand, and another worker the right one
-					call.Operands = []wire.Partial{{Node: jobs.Leaf(0), Size: 1000, Holder: "w"}, {Node: jobs.Leaf(1), Size: 1000, Holder: a.Vals[2]}}
+					call.Operands = []wire.Partial{{Node: engine.Leaf(0), Size: 1000, Holder: "w"}, {Node: engine.Leaf(1), Size: 1000, Holder: a.Vals[2]}}
 				}
 			case wire.Finish:
-				call.Operands = []wire.Partial{wire.NewPartial(jobs.Leaf(0), nil)}
+				call.Operands = []wire.Partial{wire.NewPartial(engine.Leaf(0), nil)}
 			}
 			r.Opens = append(r.Opens, opening)
 			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: r.Epoch, Number: s.spans}, Job: a.Vals[0], Call: &call})

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -92,16 +92,16 @@ func insertByArrival(spans []*HeldSpan, h *HeldSpan) []*HeldSpan {
 // empty span if h is at its end, h was cut or dropped, a span with precedence needs the slot, or
 // the kept items take too much memory. The parameter long is true if h has occupied its slot for
 // the maximum time while another job of the same priority has no slot.
-func (s *Session) Claim(h *HeldSpan, want uint64, long bool) jobs.Span {
+func (s *Session) Claim(h *HeldSpan, want uint64, long bool) engine.Span {
 	if h.dropped || h.yields || s.drain.begun || h.claimed == h.hi || s.Full() {
-		return jobs.Span{}
+		return engine.Span{}
 	}
 	if s.mustYield(h, long) {
 		h.yields = true
 		s.work.yielding++
-		return jobs.Span{}
+		return engine.Span{}
 	}
-	claim := jobs.Span{Lo: h.claimed, Hi: h.claimed + min(want, h.hi-h.claimed)}
+	claim := engine.Span{Lo: h.claimed, Hi: h.claimed + min(want, h.hi-h.claimed)}
 	h.ran, h.claimed = claim.Lo, claim.Hi
 	return claim
 }
@@ -145,7 +145,7 @@ func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 	if h.job.large {
 		return h.lo
 	}
-	return jobs.Span{Lo: h.lo, Hi: next}.Aligned().Hi
+	return engine.Span{Lo: h.lo, Hi: next}.Aligned().Hi
 }
 
 // Deliver accepts a slot's results since its last delivery: items, in order, that cover exactly the
@@ -167,10 +167,10 @@ func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item, h
 	items := make([]item, 0, len(delivered))
 	at := h.lo
 	for _, d := range delivered {
-		var covers jobs.Span
+		var covers engine.Span
 		switch {
 		case d.Failure != nil:
-			covers = jobs.Span{Lo: d.Failure.Partition, Hi: d.Failure.Partition + 1}
+			covers = engine.Span{Lo: d.Failure.Partition, Hi: d.Failure.Partition + 1}
 		case d.Held != nil && h.job.tree.Contains(*d.Held) && slices.ContainsFunc(held, func(n wire.HeldNode) bool { return n.Node == *d.Held }):
 			covers = h.job.tree.Span(*d.Held)
 		case d.Partial == nil || !h.job.tree.Contains(d.Partial.Node):

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -80,7 +80,7 @@ func exchange(t testing.TB, s *Session, fill func(*wire.Receipt)) (wire.Report, 
 }
 
 // assign adds spans of a job to a receipt, with consecutive numbers from number on.
-func assign(job string, priority int, number uint64, spans ...jobs.Span) func(*wire.Receipt) {
+func assign(job string, priority int, number uint64, spans ...engine.Span) func(*wire.Receipt) {
 	return func(r *wire.Receipt) {
 		r.Opens = append(r.Opens, wire.Opening{Job: job, Partitions: 1000, Priority: priority})
 		for i, s := range spans {
@@ -90,8 +90,8 @@ func assign(job string, priority int, number uint64, spans ...jobs.Span) func(*w
 }
 
 // run makes items for the partitions of s.
-func run(s jobs.Span) []wire.Item {
-	tree, _ := jobs.NewTree(1000)
+func run(s engine.Span) []wire.Item {
+	tree, _ := engine.NewTree(1000)
 	var items []wire.Item
 	for _, n := range tree.Cover(s) {
 		p := wire.NewPartial(tree.Lift(n), []byte(n.String()))
@@ -127,7 +127,7 @@ func wantHeld(t *testing.T, r wire.Report, want string) {
 
 func wantClaim(t *testing.T, s *Session, r *HeldSpan, want uint64, lo, hi uint64) {
 	t.Helper()
-	if got := s.Claim(r, want, false); got != (jobs.Span{Lo: lo, Hi: hi}) {
+	if got := s.Claim(r, want, false); got != (engine.Span{Lo: lo, Hi: hi}) {
 		t.Fatalf("claim: got %v, want [%d,%d)", got, lo, hi)
 	}
 }
@@ -141,7 +141,7 @@ func deliver(t *testing.T, s *Session, r *HeldSpan, next uint64, items ...wire.I
 
 func TestASpanFromAssignmentToDurable(t *testing.T) {
 	s := newSession(t)
-	first, orders := exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 8}))
+	first, orders := exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 0, Hi: 8}))
 	if first.Sequence != 1 || first.Hello == nil || first.Hello.Slots != 2 {
 		t.Errorf("first report: got %+v", first)
 	}
@@ -154,7 +154,7 @@ func TestASpanFromAssignmentToDurable(t *testing.T) {
 	s.Opened("a")
 	r := s.Take()
 	wantClaim(t, s, r, 5, 0, 5)
-	deliver(t, s, r, 5, run(jobs.Span{Lo: 0, Hi: 5})...)
+	deliver(t, s, r, 5, run(engine.Span{Lo: 0, Hi: 5})...)
 
 	report, _ := exchange(t, s, func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "a", Received: 2}} })
 	wantHeld(t, report, "1a[5,8)!")
@@ -165,7 +165,7 @@ func TestASpanFromAssignmentToDurable(t *testing.T) {
 	if s.schedule.urgent {
 		t.Error("urgent while a span runs")
 	}
-	deliver(t, s, r, 8, run(jobs.Span{Lo: 5, Hi: 8})...)
+	deliver(t, s, r, 8, run(engine.Span{Lo: 5, Hi: 8})...)
 	wantClaim(t, s, r, 5, 0, 0)
 	s.Release(r)
 	if !s.schedule.urgent {
@@ -186,11 +186,11 @@ func TestASpanFromAssignmentToDurable(t *testing.T) {
 
 func TestNewLeaderGetsEverything(t *testing.T) {
 	s := newSession(t)
-	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 8}, jobs.Span{Lo: 8, Hi: 16}))
+	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 0, Hi: 8}, engine.Span{Lo: 8, Hi: 16}))
 	s.Opened("a")
 	r := s.Take()
 	wantClaim(t, s, r, 4, 0, 4)
-	deliver(t, s, r, 4, run(jobs.Span{Lo: 0, Hi: 4})...)
+	deliver(t, s, r, 4, run(engine.Span{Lo: 0, Hi: 4})...)
 	exchange(t, s, func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "a", Received: 1}} })
 	lost := s.nextReport()
 
@@ -210,12 +210,12 @@ func TestNewLeaderGetsEverything(t *testing.T) {
 
 func TestItemsThatDoNotFitFollowBeforeSpansAdvance(t *testing.T) {
 	s := newSession(t)
-	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 4}, jobs.Span{Lo: 4, Hi: 9}))
+	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 0, Hi: 4}, engine.Span{Lo: 4, Hi: 9}))
 	s.Opened("a")
 	r := s.Take()
 	for p := range uint64(4) {
 		wantClaim(t, s, r, 1, p, p+1)
-		partial := wire.NewPartial(jobs.Leaf(p), make([]byte, MaxInline))
+		partial := wire.NewPartial(engine.Leaf(p), make([]byte, MaxInline))
 		deliver(t, s, r, p+1, wire.Item{Partial: &partial})
 	}
 	s.Release(r)
@@ -242,12 +242,12 @@ func TestItemsThatDoNotFitFollowBeforeSpansAdvance(t *testing.T) {
 
 func TestReportsAreNotUrgentIfTheLeaderTakesNothing(t *testing.T) {
 	s := newSession(t)
-	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 4}))
+	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 0, Hi: 4}))
 	s.Opened("a")
 	r := s.Take()
 	for p := range uint64(3) {
 		wantClaim(t, s, r, 1, p, p+1)
-		partial := wire.NewPartial(jobs.Leaf(p), make([]byte, MaxInline))
+		partial := wire.NewPartial(engine.Leaf(p), make([]byte, MaxInline))
 		deliver(t, s, r, p+1, wire.Item{Partial: &partial})
 	}
 	if report, _ := exchange(t, s, nil); !report.More || s.schedule.urgent {
@@ -260,9 +260,9 @@ func TestReportsStayWithinAMessage(t *testing.T) {
 	long := strings.Repeat("j", wire.MaxJobID)
 	many := func(number, lo, n uint64) func(*wire.Receipt) {
 		return func(r *wire.Receipt) {
-			r.Opens = []wire.Opening{{Job: long, Partitions: jobs.MaxPartitions}}
+			r.Opens = []wire.Opening{{Job: long, Partitions: engine.MaxPartitions}}
 			for i := range n {
-				r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: 1, Number: number + i}, Job: long, Span: jobs.Span{Lo: lo + i, Hi: lo + i + 1}})
+				r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: 1, Number: number + i}, Job: long, Span: engine.Span{Lo: lo + i, Hi: lo + i + 1}})
 			}
 		}
 	}
@@ -271,7 +271,7 @@ func TestReportsStayWithinAMessage(t *testing.T) {
 	for range MaxHeld {
 		r := s.Take()
 		claim := s.Claim(r, 1, false)
-		partial := wire.NewPartial(jobs.Leaf(claim.Lo), make([]byte, itemBudget/MaxHeld-itemSize-1))
+		partial := wire.NewPartial(engine.Leaf(claim.Lo), make([]byte, itemBudget/MaxHeld-itemSize-1))
 		deliver(t, s, r, claim.Hi, wire.Item{Partial: &partial})
 		s.Release(r)
 	}
@@ -296,7 +296,7 @@ func TestReportsStayWithinAMessage(t *testing.T) {
 
 func TestCutTakesOnlyPartitionsThatAreNotClaimed(t *testing.T) {
 	s := newSession(t)
-	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 100}, jobs.Span{Lo: 100, Hi: 200}, jobs.Span{Lo: 200, Hi: 300}, jobs.Span{Lo: 300, Hi: 400}))
+	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 0, Hi: 100}, engine.Span{Lo: 100, Hi: 200}, engine.Span{Lo: 200, Hi: 300}, engine.Span{Lo: 300, Hi: 400}))
 	s.Opened("a")
 	one, two := s.Take(), s.Take()
 	wantClaim(t, s, one, 10, 0, 10)
@@ -312,7 +312,7 @@ func TestCutTakesOnlyPartitionsThatAreNotClaimed(t *testing.T) {
 	wantHeld(t, report, "1a[0,10)! 3a[200,250)")
 	wantClaim(t, s, one, 10, 0, 0)
 	wantClaim(t, s, two, 10, 0, 0)
-	deliver(t, s, one, 10, run(jobs.Span{Lo: 0, Hi: 10})...)
+	deliver(t, s, one, 10, run(engine.Span{Lo: 0, Hi: 10})...)
 	s.Release(one)
 	s.Release(two)
 	report, _ = exchange(t, s, nil)
@@ -326,11 +326,11 @@ func TestCutTakesOnlyPartitionsThatAreNotClaimed(t *testing.T) {
 
 func TestAFailureStandsForItsPartition(t *testing.T) {
 	s := newSession(t)
-	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 8}))
+	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 0, Hi: 8}))
 	s.Opened("a")
 	r := s.Take()
 	wantClaim(t, s, r, 8, 0, 8)
-	deliver(t, s, r, 3, append(run(jobs.Span{Lo: 0, Hi: 2}), wire.Item{Failure: &wire.Failure{Partition: 2, Error: "bad"}})...)
+	deliver(t, s, r, 3, append(run(engine.Span{Lo: 0, Hi: 2}), wire.Item{Failure: &wire.Failure{Partition: 2, Error: "bad"}})...)
 	if !s.schedule.urgent {
 		t.Error("a failure is not urgent")
 	}
@@ -350,22 +350,22 @@ func TestAFailureStandsForItsPartition(t *testing.T) {
 
 func TestDeliverRefusesItemsThatDoNotCover(t *testing.T) {
 	s := newSession(t)
-	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 10, Hi: 20}))
+	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 10, Hi: 20}))
 	s.Opened("a")
 	r := s.Take()
 	wantClaim(t, s, r, 6, 10, 16)
-	big := wire.NewPartial(jobs.Leaf(10), make([]byte, MaxInline+1))
-	outside := wire.NewPartial(jobs.Node{Level: 9, Index: 7}, nil)
+	big := wire.NewPartial(engine.Leaf(10), make([]byte, MaxInline+1))
+	outside := wire.NewPartial(engine.Node{Level: 9, Index: 7}, nil)
 	for name, c := range map[string]struct {
 		hi    uint64
 		items []wire.Item
 	}{
-		"a gap before":   {14, run(jobs.Span{Lo: 12, Hi: 14})},
-		"too little":     {14, run(jobs.Span{Lo: 10, Hi: 12})},
-		"too much":       {14, run(jobs.Span{Lo: 10, Hi: 16})},
+		"a gap before":   {14, run(engine.Span{Lo: 12, Hi: 14})},
+		"too little":     {14, run(engine.Span{Lo: 10, Hi: 12})},
+		"too much":       {14, run(engine.Span{Lo: 10, Hi: 16})},
 		"nothing":        {14, nil},
-		"unclaimed":      {18, run(jobs.Span{Lo: 10, Hi: 18})},
-		"what was there": {16, run(jobs.Span{Lo: 8, Hi: 16})},
+		"unclaimed":      {18, run(engine.Span{Lo: 10, Hi: 18})},
+		"what was there": {16, run(engine.Span{Lo: 8, Hi: 16})},
 		"too large":      {11, []wire.Item{{Partial: &big}}},
 		"no node":        {11, []wire.Item{{Partial: &outside}}},
 		"an empty item":  {10, []wire.Item{{}}},
@@ -374,13 +374,13 @@ func TestDeliverRefusesItemsThatDoNotCover(t *testing.T) {
 			t.Errorf("%s was accepted", name)
 		}
 	}
-	if err := s.Deliver(r, 16, 14, run(jobs.Span{Lo: 10, Hi: 16})); err == nil {
+	if err := s.Deliver(r, 16, 14, run(engine.Span{Lo: 10, Hi: 16})); err == nil {
 		t.Error("more than the slot has run was accepted")
 	}
 	if items, _ := s.Kept(); items != 0 {
 		t.Errorf("%d items were kept", items)
 	}
-	deliver(t, s, r, 16, run(jobs.Span{Lo: 10, Hi: 16})...)
+	deliver(t, s, r, 16, run(engine.Span{Lo: 10, Hi: 16})...)
 }
 
 // The end of a span is reported at once only if work is running short or the job may be at its end.
@@ -398,7 +398,7 @@ func TestTheEndOfASpanIsUrgentWhenWorkRunsShort(t *testing.T) {
 		{slots: 1, queued: 5, otherJob: true, want: true},
 	} {
 		s := newSessionOf(t, c.slots)
-		exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 8}))
+		exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 0, Hi: 8}))
 		s.Opened("a")
 		r := s.Take()
 		rest := "a"
@@ -406,11 +406,11 @@ func TestTheEndOfASpanIsUrgentWhenWorkRunsShort(t *testing.T) {
 			rest = "b"
 		}
 		for i := range uint64(c.queued) {
-			exchange(t, s, assign(rest, 0, 2+i, jobs.Span{Lo: 8 * (i + 1), Hi: 8 * (i + 2)}))
+			exchange(t, s, assign(rest, 0, 2+i, engine.Span{Lo: 8 * (i + 1), Hi: 8 * (i + 2)}))
 		}
 		wantClaim(t, s, r, 8, 0, 8)
 		exchange(t, s, nil) // after this, nothing else is urgent
-		deliver(t, s, r, 8, run(jobs.Span{Lo: 0, Hi: 8})...)
+		deliver(t, s, r, 8, run(engine.Span{Lo: 0, Hi: 8})...)
 		if s.schedule.urgent != c.want {
 			t.Errorf("%+v: urgent is %v", c, s.schedule.urgent)
 		}
@@ -420,14 +420,14 @@ func TestTheEndOfASpanIsUrgentWhenWorkRunsShort(t *testing.T) {
 // A slot that continues delivers partitions that few nodes cover, and keeps the others.
 func TestHandOverEndsAtATreeBoundary(t *testing.T) {
 	s := newSession(t)
-	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 32, Hi: 200}))
+	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 32, Hi: 200}))
 	s.Opened("a")
 	r := s.Take()
 	wantClaim(t, s, r, 101, 32, 133)
 	if hi := s.HandOver(r, 133); hi != 128 {
 		t.Fatalf("handed over up to %d, want 128", hi)
 	}
-	if err := s.Deliver(r, 128, 133, run(jobs.Span{Lo: 32, Hi: 128})); err != nil {
+	if err := s.Deliver(r, 128, 133, run(engine.Span{Lo: 32, Hi: 128})); err != nil {
 		t.Fatal(err)
 	}
 	report, _ := exchange(t, s, nil)
@@ -440,26 +440,26 @@ func TestHandOverEndsAtATreeBoundary(t *testing.T) {
 
 func TestItemNumbersGoOnAfterAJobHasEnded(t *testing.T) {
 	s := newSession(t)
-	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 8}, jobs.Span{Lo: 8, Hi: 16}))
+	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 0, Hi: 8}, engine.Span{Lo: 8, Hi: 16}))
 	s.Opened("a")
 	r := s.Take()
 	wantClaim(t, s, r, 8, 0, 8)
-	deliver(t, s, r, 4, run(jobs.Span{Lo: 0, Hi: 4})...)
+	deliver(t, s, r, 4, run(engine.Span{Lo: 0, Hi: 4})...)
 	_, orders := exchange(t, s, func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "a", Ended: true}, {Job: "b", Ended: true}} })
 	if len(orders.ended) != 2 || orders.ended[0].Job != "a" || orders.ended[1].Job != "b" {
 		t.Errorf("ended: got %v, want a and b", orders.ended)
 	}
 	wantClaim(t, s, r, 8, 0, 0)
-	deliver(t, s, r, 8, run(jobs.Span{Lo: 4, Hi: 8})...) // the delivery is too late, but not an error
+	deliver(t, s, r, 8, run(engine.Span{Lo: 4, Hi: 8})...) // the delivery is too late, but not an error
 	s.Release(r)
 	if !s.Empty() {
 		t.Error("something is left of the job")
 	}
-	exchange(t, s, assign("a", 0, 3, jobs.Span{Lo: 0, Hi: 1}))
+	exchange(t, s, assign("a", 0, 3, engine.Span{Lo: 0, Hi: 1}))
 	s.Opened("a")
 	r = s.Take()
 	wantClaim(t, s, r, 8, 0, 1)
-	deliver(t, s, r, 1, run(jobs.Span{Lo: 0, Hi: 1})...)
+	deliver(t, s, r, 1, run(engine.Span{Lo: 0, Hi: 1})...)
 	if report, _ := exchange(t, s, nil); report.Jobs[0].First != 2 {
 		t.Errorf("items begin at %d, want 2: number 1 was given", report.Jobs[0].First)
 	}
@@ -467,13 +467,13 @@ func TestItemNumbersGoOnAfterAJobHasEnded(t *testing.T) {
 
 func TestAJobThatCannotBeOpened(t *testing.T) {
 	s := newSession(t)
-	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 8}))
-	_, orders := exchange(t, s, assign("a", 0, 2, jobs.Span{Lo: 8, Hi: 16}))
+	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 0, Hi: 8}))
+	_, orders := exchange(t, s, assign("a", 0, 2, engine.Span{Lo: 8, Hi: 16}))
 	if len(orders.open) != 0 {
 		t.Error("opens a job twice")
 	}
 	s.OpenFailed("a", wire.Failure{Error: "no", Function: wire.Open})
-	report, orders := exchange(t, s, assign("a", 0, 3, jobs.Span{Lo: 0, Hi: 8}))
+	report, orders := exchange(t, s, assign("a", 0, 3, engine.Span{Lo: 0, Hi: 8}))
 	wantHeld(t, report, "")
 	if len(report.Jobs) != 1 || report.Jobs[0].Items[0].Failure.Function != wire.Open {
 		t.Errorf("got %+v, want the failure to open", report.Jobs)
@@ -491,9 +491,9 @@ func TestAJobThatCannotBeOpened(t *testing.T) {
 
 func TestTakePrefersPriorityThenFewestSlotsThenLongestWait(t *testing.T) {
 	s := newSession(t)
-	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 10}, jobs.Span{Lo: 10, Hi: 20}))
-	exchange(t, s, assign("b", 0, 11, jobs.Span{Lo: 0, Hi: 10}))
-	exchange(t, s, assign("c", 5, 21, jobs.Span{Lo: 0, Hi: 10}))
+	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 0, Hi: 10}, engine.Span{Lo: 10, Hi: 20}))
+	exchange(t, s, assign("b", 0, 11, engine.Span{Lo: 0, Hi: 10}))
+	exchange(t, s, assign("c", 5, 21, engine.Span{Lo: 0, Hi: 10}))
 	for _, j := range []string{"a", "b", "c"} {
 		s.Opened(j)
 	}
@@ -508,7 +508,7 @@ func TestTakePrefersPriorityThenFewestSlotsThenLongestWait(t *testing.T) {
 		t.Errorf("got %s, want c again: nothing has a higher priority", again.Job())
 	}
 	wantClaim(t, s, two, 3, 0, 3)
-	deliver(t, s, two, 3, run(jobs.Span{Lo: 0, Hi: 3})...)
+	deliver(t, s, two, 3, run(engine.Span{Lo: 0, Hi: 3})...)
 	if !s.Claim(two, 3, true).Empty() {
 		t.Error("a keeps its slot for too long though b has none")
 	}
@@ -523,10 +523,10 @@ func TestTakePrefersPriorityThenFewestSlotsThenLongestWait(t *testing.T) {
 
 func TestHigherPriorityTakesAsManySlotsAsItNeeds(t *testing.T) {
 	s := newSession(t)
-	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 10}, jobs.Span{Lo: 10, Hi: 20}))
+	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 0, Hi: 10}, engine.Span{Lo: 10, Hi: 20}))
 	s.Opened("a")
 	one := s.Take()
-	exchange(t, s, assign("c", 5, 21, jobs.Span{Lo: 0, Hi: 10}))
+	exchange(t, s, assign("c", 5, 21, engine.Span{Lo: 0, Hi: 10}))
 	wantClaim(t, s, one, 1, 0, 1) // job c is not open
 	s.Opened("c")
 	wantClaim(t, s, one, 1, 1, 2) // the idle slot is for job c
@@ -535,7 +535,7 @@ func TestHigherPriorityTakesAsManySlotsAsItNeeds(t *testing.T) {
 		t.Fatalf("got %s, want c", two.Job())
 	}
 	s.Release(two)
-	exchange(t, s, assign("c", 5, 22, jobs.Span{Lo: 10, Hi: 20}))
+	exchange(t, s, assign("c", 5, 22, engine.Span{Lo: 10, Hi: 20}))
 	two = s.Take()
 	if !s.Claim(one, 1, false).Empty() {
 		t.Error("a keeps its slot though a span of c waits")
@@ -550,10 +550,10 @@ func TestHigherPriorityTakesAsManySlotsAsItNeeds(t *testing.T) {
 
 func TestOnlyAsManySlotsYieldAsAreNeeded(t *testing.T) {
 	s := newSession(t)
-	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 10}, jobs.Span{Lo: 10, Hi: 20}))
+	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 0, Hi: 10}, engine.Span{Lo: 10, Hi: 20}))
 	s.Opened("a")
 	one, two := s.Take(), s.Take()
-	exchange(t, s, assign("c", 5, 21, jobs.Span{Lo: 0, Hi: 10}))
+	exchange(t, s, assign("c", 5, 21, engine.Span{Lo: 0, Hi: 10}))
 	s.Opened("c")
 	if !s.Claim(one, 1, false).Empty() {
 		t.Fatal("no slot yields")
@@ -580,8 +580,8 @@ func TestReceiptsThatMakeNoSense(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, orders := exchange(t, s, func(r *wire.Receipt) {
-		assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 8}, jobs.Span{Lo: 990, Hi: 1001})(r)
-		r.Assigned = append(r.Assigned, r.Assigned[0], wire.Assignment{ID: wire.SpanID{Epoch: 1, Number: 9}, Job: "x", Span: jobs.Span{Lo: 0, Hi: 8}})
+		assign("a", 0, 1, engine.Span{Lo: 0, Hi: 8}, engine.Span{Lo: 990, Hi: 1001})(r)
+		r.Assigned = append(r.Assigned, r.Assigned[0], wire.Assignment{ID: wire.SpanID{Epoch: 1, Number: 9}, Job: "x", Span: engine.Span{Lo: 0, Hi: 8}})
 		r.Jobs = []wire.JobReceipt{{Job: "x", Received: 3, Durable: 9}}
 	})
 	if len(orders.ignored) != 3 {
@@ -591,7 +591,7 @@ func TestReceiptsThatMakeNoSense(t *testing.T) {
 	s.Opened("a")
 	r := s.Take()
 	wantClaim(t, s, r, 8, 0, 8)
-	deliver(t, s, r, 8, run(jobs.Span{Lo: 0, Hi: 8})...)
+	deliver(t, s, r, 8, run(engine.Span{Lo: 0, Hi: 8})...)
 	if report := s.nextReport(); len(report.Jobs) != 1 || report.Jobs[0].First != 1 {
 		t.Errorf("got %+v, want item 1: nobody can have had it", report.Jobs)
 	}
@@ -601,13 +601,13 @@ func TestReportsAreDeterministic(t *testing.T) {
 	report := func() wire.Report {
 		s := newSession(t)
 		for i, j := range []string{"c", "a", "b"} {
-			exchange(t, s, assign(j, i, uint64(10*i+1), jobs.Span{Lo: 0, Hi: 8}, jobs.Span{Lo: 8, Hi: 16}))
+			exchange(t, s, assign(j, i, uint64(10*i+1), engine.Span{Lo: 0, Hi: 8}, engine.Span{Lo: 8, Hi: 16}))
 			s.Opened(j)
 		}
 		for range 2 {
 			r := s.Take()
 			s.Claim(r, 4, false)
-			deliver(t, s, r, r.claimed, run(jobs.Span{Lo: r.lo, Hi: r.claimed})...)
+			deliver(t, s, r, r.claimed, run(engine.Span{Lo: r.lo, Hi: r.claimed})...)
 		}
 		return s.nextReport()
 	}
@@ -622,11 +622,11 @@ func TestReportsAreDeterministic(t *testing.T) {
 func TestNoPartitionIsBegunWhileTooMuchIsKept(t *testing.T) {
 	s := newSession(t)
 	s.cfg.MaxKept = 3 * itemSize
-	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 8}, jobs.Span{Lo: 8, Hi: 16}))
+	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 0, Hi: 8}, engine.Span{Lo: 8, Hi: 16}))
 	s.Opened("a")
 	r := s.Take()
 	wantClaim(t, s, r, 4, 0, 4)
-	deliver(t, s, r, 4, slices.Concat(run(jobs.Span{Lo: 0, Hi: 1}), run(jobs.Span{Lo: 1, Hi: 2}), run(jobs.Span{Lo: 2, Hi: 4}))...)
+	deliver(t, s, r, 4, slices.Concat(run(engine.Span{Lo: 0, Hi: 1}), run(engine.Span{Lo: 1, Hi: 2}), run(engine.Span{Lo: 2, Hi: 4}))...)
 	if !s.Full() || s.Take() != nil || !s.Claim(r, 4, false).Empty() {
 		t.Fatal("goes on though too much is kept")
 	}

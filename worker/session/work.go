@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -38,7 +38,7 @@ type work struct {
 type job struct {
 	id        string
 	opening   wire.Opening
-	tree      jobs.Tree // aggregation tree of the job; zero until the job is planned
+	tree      engine.Tree // aggregation tree of the job; zero until the job is planned
 	state     jobState
 	queued    []*HeldSpan // waiting spans in the order of their assignment
 	running   []*HeldSpan // running spans in the order of their assignment

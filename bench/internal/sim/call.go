@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
@@ -55,7 +56,7 @@ func (c *call) make() (item wire.Item, err error) {
 		return item, c.ctx.Err()
 	}
 	deed := s.merges(func() {
-		item, err = session.MakeCall(c.ctx, s.versions[c.job.version], c.call.Opening().Params, made, operands, c.call.Epoch())
+		item, _, err = session.MakeCall(c.ctx, s.versions[c.job.version], c.call.Opening().Params, made, operands, c.call.Epoch())
 	})
 	if made.Function != wire.Merge {
 		deed = c.job.misbehaves(made.Function)
@@ -106,7 +107,7 @@ func (c *call) failure(err error) wire.Failure {
 	return failure
 }
 
-func (c *call) operands() (list [][]byte, err error) {
+func (c *call) operands() (list []engine.Operand, err error) {
 	p := c.worker.process
 	for _, operand := range c.call.Call().Operands {
 		data := operand.Data
@@ -125,7 +126,7 @@ func (c *call) operands() (list [][]byte, err error) {
 			}
 			p.pause(c.ctx, 100*time.Millisecond)
 		}
-		list = append(list, data)
+		list = append(list, engine.Operand{Data: data})
 	}
 	return list, nil
 }
@@ -151,7 +152,7 @@ func (c *call) store(item wire.Item) (wire.Item, error) {
 	return item, nil
 }
 
-func (c *call) write(node jobs.Node, data []byte) (err error) {
+func (c *call) write(node engine.Node, data []byte) (err error) {
 	p := c.worker.process
 	for {
 		c.blob, err = p.store.PutPartial(c.ctx, c.job.spec.ID, node, data)

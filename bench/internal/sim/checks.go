@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -35,7 +35,7 @@ type checks struct {
 
 type assigned struct {
 	job      string
-	span     jobs.Span
+	span     engine.Span
 	function wire.Function // function of the call; Map if a span was assigned
 }
 
@@ -66,7 +66,7 @@ type keptItems struct {
 }
 
 type keptItem struct {
-	span jobs.Span
+	span engine.Span
 	at   time.Duration
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -24,7 +24,7 @@ type observedHolder struct {
 
 type nodeOf struct {
 	job  string
-	node jobs.Node
+	node engine.Node
 }
 
 // fetchOf identifies an operand that a leader has told a worker to fetch from its holder.
@@ -35,7 +35,7 @@ type fetchOf struct {
 
 type observedFetch struct {
 	function wire.Function // function and node of the call with the operand
-	node     jobs.Node
+	node     engine.Node
 	failed   int // number of failed fetches that were reported to the leader
 	ignored  int // number of receipts to the holder, after the first failed fetch, without an order to store the operand
 }

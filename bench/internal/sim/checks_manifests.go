@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -108,7 +108,7 @@ func (c *checks) sound(by string, j *job, m store.Manifest) {
 }
 
 // covered reports whether the nodes of a manifest contain every partition of a span.
-func covered(tree jobs.Tree, m store.Manifest, span jobs.Span) bool {
+func covered(tree engine.Tree, m store.Manifest, span engine.Span) bool {
 	at := span.Lo
 	for _, n := range m.Nodes { // the nodes are in the order of their partitions
 		if s := tree.Span(n.Node); s.Lo <= at && at < s.Hi {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -63,7 +64,7 @@ func (c *checks) delivered(p *process, j *job, items []wire.Item) {
 
 // computes is called when a worker begins to compute partitions. In calm scenarios no living worker may have
 // finished one of them before the leader's term, because it reports them to the new leader.
-func (c *checks) computes(p *process, j *job, span jobs.Span) {
+func (c *checks) computes(p *process, j *job, span engine.Span) {
 	if !c.sim.scenario.calm {
 		return
 	}

@@ -139,8 +139,8 @@ var defects = []defect{
 	{
 		name:   "partitions that a worker passed over count as finished",
 		file:   "coordinator/ledger/reconcile.go",
-		old:    "passed := jobs.Span{Lo: was.Lo, Hi: a.span.Lo}",
-		new:    "passed := jobs.Span{Lo: was.Lo, Hi: was.Lo}",
+		old:    "passed := engine.Span{Lo: was.Lo, Hi: a.span.Lo}",
+		new:    "passed := engine.Span{Lo: was.Lo, Hi: was.Lo}",
 		within: "1000",
 	},
 	{
@@ -315,7 +315,7 @@ var defects = []defect{
 		name:   "a stored partial that lacks other partitions than those that are skipped is kept",
 		file:   "coordinator/ledger/held.go",
 		old:    "	if p.Lacking != j.lacking(j.tree.Span(p.Node)) {",
-		new:    "	if p.Lacking > 0 && p.Lacking == j.lacking(jobs.Span{}) {",
+		new:    "	if p.Lacking > 0 && p.Lacking == j.lacking(engine.Span{}) {",
 		within: "20000",
 	},
 	{

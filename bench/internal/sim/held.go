@@ -8,12 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // holdings contains the large partials that a worker holds, by job ID and node, as in package worker/executor.
-type holdings map[string]map[jobs.Node]heldPartial
+type holdings map[string]map[engine.Node]heldPartial
 
 type heldPartial struct {
 	data  []byte
@@ -22,23 +22,23 @@ type heldPartial struct {
 }
 
 type heldNode struct {
-	node jobs.Node
+	node engine.Node
 	data []byte
 }
 
 // holds adds a partial, which Merge returned if merged is true, and a slot otherwise. If lacks is true, skipped
 // partitions are missing from the partial.
-func (w *worker) holds(job string, n jobs.Node, data []byte, merged, lacks bool) {
+func (w *worker) holds(job string, n engine.Node, data []byte, merged, lacks bool) {
 	w.process.sim.checks.has(w.process, job, n, merged, false)
 	if w.holdings[job] == nil {
-		w.holdings[job] = map[jobs.Node]heldPartial{}
+		w.holdings[job] = map[engine.Node]heldPartial{}
 	}
 	if old, found := w.holdings[job][n]; !found || !bytes.Equal(old.data, data) {
 		w.holdings[job][n] = heldPartial{data, w.process.sim.now, lacks}
 	}
 }
 
-func described(n jobs.Node, data []byte, lacking uint64) wire.HeldNode {
+func described(n engine.Node, data []byte, lacking uint64) wire.HeldNode {
 	return wire.HeldNode{Node: n, Size: uint64(len(data)), Sum: wire.Checksum(data), Lacking: lacking}
 }
 
@@ -139,12 +139,12 @@ func (w *worker) loses(onlyDurable bool) {
 	}
 }
 
-func (w *worker) nodes(job string) []jobs.Node {
-	var list []jobs.Node
+func (w *worker) nodes(job string) []engine.Node {
+	var list []engine.Node
 	for n := range w.holdings[job] {
 		list = append(list, n)
 	}
-	slices.SortFunc(list, func(a, b jobs.Node) int {
+	slices.SortFunc(list, func(a, b engine.Node) int {
 		if a.Level != b.Level {
 			return int(a.Level) - int(b.Level)
 		}
@@ -239,14 +239,14 @@ func (c *checks) operandSize(p *process, j *job, operand wire.Partial, size int)
 // copied records that a worker has had the partial of a node in memory.
 type copied struct {
 	by     *process
-	node   jobs.Node
+	node   engine.Node
 	merged bool // a call of Merge has returned the partial
 	stored bool // the worker has written the partial to storage
 	at     time.Duration
 }
 
 // has is called when a slot or a call has returned a partial to its worker.
-func (c *checks) has(p *process, job string, n jobs.Node, merged, stored bool) {
+func (c *checks) has(p *process, job string, n engine.Node, merged, stored bool) {
 	c.copies[job] = append(c.copies[job], copied{p, n, merged, stored, c.sim.now})
 }
 
@@ -256,7 +256,7 @@ func (c *checks) has(p *process, job string, n jobs.Node, merged, stored bool) {
 // partial that contains the node and was not merged from the dropped partial. A partial that the
 // worker has written to storage may also be dropped, because the worker reports the write until the
 // write is durable. A leader that has skipped a partition needs no partial that contains this partition.
-func (c *checks) drops(p *process, job string, n jobs.Node) {
+func (c *checks) drops(p *process, job string, n engine.Node) {
 	j, m := c.sim.jobs[job], c.manifests[job]
 	held, found := p.worker.holdings[job][n]
 	span := j.tree.Span(n)
@@ -279,7 +279,7 @@ func (c *checks) drops(p *process, job string, n jobs.Node) {
 
 // computesHeld is called when p computes a span. The other process must not have held a partial of these
 // partitions since before the leader's term.
-func (c *checks) computesHeld(p, other *process, j *job, span jobs.Span, since time.Duration) {
+func (c *checks) computesHeld(p, other *process, j *job, span engine.Span, since time.Duration) {
 	for _, n := range other.worker.nodes(j.spec.ID) {
 		if covers := j.tree.Span(n); other.worker.holdings[j.spec.ID][n].since < since && covers.Lo < span.Hi && span.Lo < covers.Hi {
 			c.sim.fail("%s computes %v of job %s, of which %s holds node %v", p.name, span, j.spec.ID, other.name, n)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -22,15 +23,15 @@ type job struct {
 	sim   *Sim
 	index uint64 // index of the job in Sim.list
 	spec  store.Spec
-	tree  jobs.Tree
+	tree  engine.Tree
 	jobBehaviour
 
 	tried map[uint64]int // number of attempts at each flaky partition
 	kills int            // number of processes that the killer partition has killed
 	hung  bool           // true if the hanging partition has hung
 
-	openFailures int                  // number of times that a worker failed to open the job
-	nodes        map[jobs.Node][]byte // reference partials that were computed so far
+	openFailures int                    // number of times that a worker failed to open the job
+	nodes        map[engine.Node][]byte // reference partials that were computed so far
 
 	submitted   bool // true if the client knows that the submission is in storage
 	cancelled   bool // true if a leader has confirmed the cancellation
@@ -210,7 +211,7 @@ func (j *job) leaf(partition uint64) leaf {
 }
 
 // cost returns how long a span takes, and whether one of its partitions kills the process.
-func (j *job) cost(span jobs.Span) (takes time.Duration, kills bool) {
+func (j *job) cost(span engine.Span) (takes time.Duration, kills bool) {
 	for p := span.Lo; p < span.Hi; p++ {
 		takes += j.sim.rng.between(j.each/2, j.each*3/2)
 		if p == j.hangs && !j.hung {
@@ -232,13 +233,13 @@ func (j *job) reference(skipped []uint64) (data []byte, digest string, err error
 	if err != nil {
 		return nil, "", err
 	}
-	data, err = j.sim.versions[0].Finish(context.Background(), j.spec.Params, root)
+	data, _, err = j.sim.versions[0].Engine().Finish(context.Background(), j.spec.Params, engine.Operand{Data: root})
 	sum := sha256.Sum256(data)
 	return data, hex.EncodeToString(sum[:]), err
 }
 
 // referenceNode returns the partial of a node without the skipped partitions, or nil if none is left.
-func (j *job) referenceNode(n jobs.Node, skipped []uint64) ([]byte, error) {
+func (j *job) referenceNode(n engine.Node, skipped []uint64) ([]byte, error) {
 	n = j.tree.Lift(n)
 	span := j.tree.Span(n)
 	whole := !slices.ContainsFunc(skipped, func(p uint64) bool { return span.Lo <= p && p < span.Hi })
@@ -252,7 +253,7 @@ func (j *job) referenceNode(n jobs.Node, skipped []uint64) ([]byte, error) {
 	return data, err
 }
 
-func (j *job) makeReference(n jobs.Node, span jobs.Span, skipped []uint64) ([]byte, error) {
+func (j *job) makeReference(n engine.Node, span engine.Span, skipped []uint64) ([]byte, error) {
 	if span.Len() == 1 {
 		if slices.Contains(skipped, span.Lo) {
 			return nil, nil
@@ -273,7 +274,7 @@ func (j *job) makeReference(n jobs.Node, span jobs.Span, skipped []uint64) ([]by
 	case r == nil:
 		return l, nil
 	}
-	return j.sim.versions[0].Merge(context.Background(), nil, l, r)
+	return j.sim.versions[0].Engine().Merge(context.Background(), nil, engine.Operand{Data: l}, engine.Operand{Data: r})
 }
 
 // countsEachOnce checks that a result has every partition once, and none of the skipped ones.

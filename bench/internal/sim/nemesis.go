@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/election"
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -216,7 +216,7 @@ func (s *Sim) isolateHolder(j *job) {
 	}
 	for _, p := range s.workers() {
 		for _, n := range p.worker.nodes(j.spec.ID) {
-			if span := j.tree.Span(n); n.Level == 0 || !span.Contains(jobs.Span{Lo: j.sours, Hi: j.sours + 1}) {
+			if span := j.tree.Span(n); n.Level == 0 || !span.Contains(engine.Span{Lo: j.sours, Hi: j.sours + 1}) {
 				continue
 			}
 			s.cover("fault: holder of a partition that is skipped isolated")

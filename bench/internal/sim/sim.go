@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -71,11 +72,11 @@ func (s *Sim) populate() {
 		if err != nil {
 			panic(err) // cannot happen: opening fails only for invalid parameters
 		}
-		tree, err := jobs.NewTree(b.partitions)
+		tree, err := engine.NewTree(b.partitions)
 		if err != nil {
 			panic(err)
 		}
-		j := &job{sim: s, index: uint64(i), jobBehaviour: b, tree: tree, tried: map[uint64]int{}, nodes: map[jobs.Node][]byte{}}
+		j := &job{sim: s, index: uint64(i), jobBehaviour: b, tree: tree, tried: map[uint64]int{}, nodes: map[engine.Node][]byte{}}
 		j.spec = store.Spec{
 			ID: id, Job: kind, Version: definition.Version(), Params: data,
 			Priority: s.rng.IntN(3), MaxAttempts: s.rng.intBetween(3, 5), MaxSkipped: uint64(s.rng.IntN(2)),

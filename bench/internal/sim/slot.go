@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -14,7 +15,7 @@ type slot struct {
 	worker *worker
 	span   *session.HeldSpan
 	task   *task
-	stack  jobs.Stack
+	stack  engine.Stack
 	stop   bool // true if the session has asked for the slot's results
 
 	began     time.Duration // time at which the slot began its span
@@ -71,7 +72,7 @@ func (s *slot) goOn() {
 }
 
 // ran computes partitions whose simulated time has passed. It delivers results or begins the next claim.
-func (s *slot) ran(claim jobs.Span) {
+func (s *slot) ran(claim engine.Span) {
 	var err error
 	p := s.worker.process
 	if p.sim.merges(func() { s.next, err = s.stack.Run(s.task.ctx, claim, new(atomic.Bool)) }) == kills {
@@ -172,7 +173,7 @@ func (s *slot) enter(hi uint64, failed error, items []wire.Item, held []heldNode
 }
 
 // store writes the large partials of items to storage, until the job ends.
-func (s *slot) store(partials []jobs.Partial, items []wire.Item, then func()) {
+func (s *slot) store(partials []engine.Partial, items []wire.Item, then func()) {
 	w := s.worker
 	p := w.process
 	ctx, id := s.task.ctx, s.task.job.spec.ID

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -254,7 +255,7 @@ func (w *worker) dropPartials(job string, blobs []string) {
 
 type task struct {
 	job    *job
-	opened *jobs.Task
+	opened engine.Task
 	ctx    context.Context
 	cancel context.CancelFunc
 }
@@ -279,7 +280,7 @@ func (w *worker) open(o wire.Opening) {
 		}
 		p.pause(t.ctx, s.rng.between(0, 20*time.Millisecond))
 		if err == nil {
-			t.opened, err = s.versions[t.job.version].Open(t.ctx, o.Params, plan)
+			t.opened, err = s.versions[t.job.version].Engine().Open(t.ctx, o.Params, plan.Partitions, plan.Data)
 		}
 		if err == nil && s.rng.chance(s.rates.openFails) {
 			err = errOpen

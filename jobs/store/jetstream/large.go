@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nuid"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -32,7 +32,7 @@ var errChunkGone = errors.New("chunk of a large value is missing")
 // use the reserved space. If ctx ends, putLarge waits for the chunks in flight before it removes all
 // chunks, because the server may execute a later purge before an earlier publication.
 func (d *Driver) putLarge(ctx context.Context, token string, value []byte, isNew bool) (pointer, error) {
-	p := pointer{Name: nuid.Next(), Size: uint64(len(value)), Chunk: uint64(d.maxMessage), SHA256: jobs.Digest(value)}
+	p := pointer{Name: nuid.Next(), Size: uint64(len(value)), Chunk: uint64(d.maxMessage), SHA256: engine.Digest(value)}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(chunksInFlight)
 	for i := range p.chunks() {
@@ -97,7 +97,7 @@ func (d *Driver) getLarge(ctx context.Context, token string, p pointer) ([]byte,
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	if jobs.Digest(value) != p.SHA256 {
+	if engine.Digest(value) != p.SHA256 {
 		return nil, fmt.Errorf("%w: its %d bytes have another digest", store.ErrCorrupt, p.Size)
 	}
 	return value, nil

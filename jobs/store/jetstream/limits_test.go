@@ -14,7 +14,7 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/kvlease"
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 )
@@ -98,7 +98,7 @@ func TestReservedRoom(t *testing.T) {
 	if ids := must[[]string](t)(s.Jobs(t.Context())); len(ids) != accepted {
 		t.Errorf("%d jobs are in storage, want the %d that were accepted", len(ids), accepted)
 	}
-	if _, err := s.PutPartial(t.Context(), running.ID, jobs.Leaf(1), make([]byte, 60<<20)); !errors.Is(err, store.ErrTooLarge) {
+	if _, err := s.PutPartial(t.Context(), running.ID, engine.Leaf(1), make([]byte, 60<<20)); !errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("a partial of 60 MiB: %v, want ErrTooLarge", err)
 	}
 	for range 100 {
@@ -112,6 +112,6 @@ func TestReservedRoom(t *testing.T) {
 	must[store.Version](t)(s.PutManifest(t.Context(), store.NewID(time.Now()), m, store.IfAbsent))
 
 	check(t, d.DeletePrefix(t.Context(), "partial/1/"))
-	must[string](t)(s.PutPartial(t.Context(), running.ID, jobs.Leaf(1), make([]byte, 3<<20)))
+	must[string](t)(s.PutPartial(t.Context(), running.ID, engine.Leaf(1), make([]byte, 3<<20)))
 	check(t, s.Submit(t.Context(), refused))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 )
@@ -36,7 +37,7 @@ func TestRemoveAfterInterruptedWrites(t *testing.T) {
 			_, _ = s.PutManifest(t.Context(), spec.ID, m, store.IfVersion(v))
 		},
 		"partial": func(s *store.Store, spec store.Spec, _ store.Manifest, _ store.Version) {
-			_, _ = s.PutPartial(t.Context(), spec.ID, jobs.Leaf(1), large)
+			_, _ = s.PutPartial(t.Context(), spec.ID, engine.Leaf(1), large)
 		},
 		"result": func(s *store.Store, spec store.Spec, _ store.Manifest, _ store.Version) {
 			_ = s.PutResult(t.Context(), spec.ID, large)
@@ -107,7 +108,7 @@ func TestLateWritesOfRemovedJobAreListed(t *testing.T) {
 	doomed := natstest.Connect(t, srv.ClientURL(), nats.SetCustomDialer(cut), nats.NoReconnect(), nats.ErrorHandler(nil))
 	writer := open(t, doomed, jetstream.Config{CallTimeout: time.Second})
 	cut.limit.Store(cut.sent.Load() + 1_000_000)
-	if _, err := store.New(store.Config{Blobs: writer}).PutPartial(t.Context(), id, jobs.Leaf(1), make([]byte, 4<<20)); err == nil {
+	if _, err := store.New(store.Config{Blobs: writer}).PutPartial(t.Context(), id, engine.Leaf(1), make([]byte, 4<<20)); err == nil {
 		t.Fatal("the write was not interrupted")
 	}
 	natstest.Close(doomed)

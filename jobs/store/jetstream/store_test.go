@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 )
@@ -35,7 +36,7 @@ func newManifest(workers int) store.Manifest {
 	for i := range workers {
 		m.Workers = append(m.Workers, store.Contributor{Worker: fmt.Sprintf("host-%03d-12345", i), Through: uint64(i)})
 		for level := range uint8(6) {
-			node := jobs.Node{Level: level, Index: uint64(i) << (20 - level)}
+			node := engine.Node{Level: level, Index: uint64(i) << (20 - level)}
 			m.Nodes = append(m.Nodes, store.StoredNode{Node: node, Data: make([]byte, 60)})
 		}
 	}
@@ -63,8 +64,8 @@ func TestWholeJob(t *testing.T) {
 	m := newManifest(4)
 	version := must[store.Version](t)(s.PutManifest(ctx, spec.ID, m, store.IfAbsent))
 	partial := bytes.Repeat([]byte("large partial "), 200_000)
-	blob := must[string](t)(s.PutPartial(ctx, spec.ID, jobs.Leaf(1), partial))
-	must[string](t)(s.PutPartial(ctx, spec.ID, jobs.Leaf(1), partial))
+	blob := must[string](t)(s.PutPartial(ctx, spec.ID, engine.Leaf(1), partial))
+	must[string](t)(s.PutPartial(ctx, spec.ID, engine.Leaf(1), partial))
 	m.Nodes[0] = store.StoredNode{Node: m.Nodes[0].Node, Blob: blob}
 	next := must[store.Version](t)(s.PutManifest(ctx, spec.ID, m, store.IfVersion(version)))
 	if _, err := s.PutManifest(ctx, spec.ID, m, store.IfVersion(version)); !errors.Is(err, store.ErrConflict) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -43,7 +43,7 @@ var (
 // with the bytes of a partial from offset on. ReadAt returns [ErrNotHeld] if the source does not
 // contain the partial.
 type Source interface {
-	ReadAt(job string, node jobs.Node, to []byte, offset int64) error
+	ReadAt(job string, node engine.Node, to []byte, offset int64) error
 }
 
 // status is the first byte of an answer. The bytes of the partial follow the status statusOK.
@@ -57,7 +57,7 @@ const (
 // A request contains the node's level and index, the offset, the length, and the job's ID.
 const requestHead = 1 + 8 + 8 + 4
 
-func encodeRequest(job string, node jobs.Node, offset int64, n int) []byte {
+func encodeRequest(job string, node engine.Node, offset int64, n int) []byte {
 	data := make([]byte, 0, requestHead+len(job))
 	data = append(data, node.Level)
 	data = binary.LittleEndian.AppendUint64(data, node.Index)
@@ -66,11 +66,11 @@ func encodeRequest(job string, node jobs.Node, offset int64, n int) []byte {
 	return append(data, job...)
 }
 
-func decodeRequest(data []byte) (job string, node jobs.Node, offset int64, n int, ok bool) {
+func decodeRequest(data []byte) (job string, node engine.Node, offset int64, n int, ok bool) {
 	if len(data) <= requestHead || len(data) > requestHead+wire.MaxJobID {
-		return "", jobs.Node{}, 0, 0, false
+		return "", engine.Node{}, 0, 0, false
 	}
-	node = jobs.Node{Level: data[0], Index: binary.LittleEndian.Uint64(data[1:])}
+	node = engine.Node{Level: data[0], Index: binary.LittleEndian.Uint64(data[1:])}
 	offset = int64(binary.LittleEndian.Uint64(data[9:]))
 	n = int(binary.LittleEndian.Uint32(data[17:]))
 	return string(data[requestHead:]), node, offset, n, offset >= 0 && n > 0 && n <= chunkSize
@@ -124,7 +124,7 @@ func answer(source Source, request, buffer []byte) []byte {
 // Fetch fills data with the bytes of a partial that another worker holds. The holder of the partial
 // listens on subject. The partial must have the length of data, and its CRC-32C must be sum. After
 // an error the content of data is undefined.
-func Fetch(ctx context.Context, nc *nats.Conn, subject, job string, node jobs.Node, data []byte, sum uint32) error {
+func Fetch(ctx context.Context, nc *nats.Conn, subject, job string, node engine.Node, data []byte, sum uint32) error {
 	f := &fetch{
 		nc: nc, subject: subject, job: job, node: node, inbox: nc.NewInbox(),
 		data: data, asked: map[int]time.Time{}, answers: make(chan *nats.Msg, 4*window),
@@ -148,7 +148,7 @@ type fetch struct {
 	nc      *nats.Conn
 	subject string
 	job     string
-	node    jobs.Node
+	node    engine.Node
 	inbox   string
 	data    []byte
 	next    int               // first chunk that was not requested yet

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/bulk"
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const subject = "bulk"
 
-var node = jobs.Node{Level: 3, Index: 5}
+var node = engine.Node{Level: 3, Index: 5}
 
 // source contains the partials of one node.
 type source struct {
@@ -33,7 +33,7 @@ type source struct {
 	read func(offset int64) // called before each read
 }
 
-func (s *source) ReadAt(job string, n jobs.Node, to []byte, offset int64) error {
+func (s *source) ReadAt(job string, n engine.Node, to []byte, offset int64) error {
 	if s.read != nil {
 		s.read(offset)
 	}
@@ -48,7 +48,7 @@ func (s *source) ReadAt(job string, n jobs.Node, to []byte, offset int64) error 
 }
 
 // fetch fetches a partial of a size.
-func fetch(ctx context.Context, nc *nats.Conn, subject, job string, node jobs.Node, size uint64, sum uint32) ([]byte, error) {
+func fetch(ctx context.Context, nc *nats.Conn, subject, job string, node engine.Node, size uint64, sum uint32) ([]byte, error) {
 	data := make([]byte, size)
 	return data, bulk.Fetch(ctx, nc, subject, job, node, data, sum)
 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/holdings"
 )
@@ -49,9 +49,9 @@ func TestSpillFillsDisk(t *testing.T) {
 	h, log := start(t, holdings.Config{Limit: large, Dir: dir})
 	t.Cleanup(h.Close) // the disk can be unmounted only after the files are closed
 	other := data(7, small)
-	h.Put("other", jobs.Leaf(3), other, wire.Checksum(other), false)
+	h.Put("other", engine.Leaf(3), other, wire.Checksum(other), false)
 	full := data(9, large)
-	put(h, jobs.Leaf(5), full, false)
+	put(h, engine.Leaf(5), full, false)
 	log.Await(t, 1, "Cannot write a partial to the spill folder")
 
 	text := log.String()
@@ -66,15 +66,15 @@ func TestSpillFillsDisk(t *testing.T) {
 	if used := diskUse(t, dir); used != small {
 		t.Errorf("files use %d bytes, want the %d bytes of the small partial", used, small)
 	}
-	if size, inFile := h.Size("other", jobs.Leaf(3)); size != small || !inFile {
+	if size, inFile := h.Size("other", engine.Leaf(3)); size != small || !inFile {
 		t.Errorf("the small partial has %d bytes, in a file: %v, want %d in a file", size, inFile, small)
 	}
 	for _, want := range []struct {
 		job  string
-		node jobs.Node
+		node engine.Node
 		data []byte
 		file bool
-	}{{"other", jobs.Leaf(3), other, true}, {"j", jobs.Leaf(5), full, false}} {
+	}{{"other", engine.Leaf(3), other, true}, {"j", engine.Leaf(5), full, false}} {
 		got, own, done, err := h.Read(want.job, want.node)
 		if err != nil || !bytes.Equal(got, want.data) || own != want.file {
 			t.Fatalf("read node %v of job %s: %d bytes, from a file: %v, error %v; want %d bytes, from a file: %v",
@@ -86,7 +86,7 @@ func TestSpillFillsDisk(t *testing.T) {
 		t.Error("the caller is not told to write partials to storage")
 	}
 	h.DropJob("j")
-	if h.Short() || !h.Has("other", jobs.Leaf(3)) {
-		t.Errorf("after the end of the job, memory is short: %v, the other job's partial is held: %v, want false and true", h.Short(), h.Has("other", jobs.Leaf(3)))
+	if h.Short() || !h.Has("other", engine.Leaf(3)) {
+		t.Errorf("after the end of the job, memory is short: %v, the other job's partial is held: %v, want false and true", h.Short(), h.Has("other", engine.Leaf(3)))
 	}
 }

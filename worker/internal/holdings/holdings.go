@@ -51,7 +51,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -99,7 +99,7 @@ type Holdings struct {
 
 type key struct {
 	job  string
-	node jobs.Node
+	node engine.Node
 }
 
 // part is a held partial. part.data is nil after the partial was spilled or taken.
@@ -154,7 +154,7 @@ func newFile(dir string) (*os.File, error) {
 // skipped partitions, Put replaces it. The caller sets reuse if nothing else refers to the memory
 // of data, which then becomes spare memory when the partial is dropped. The parameter sum is the
 // CRC-32C of data.
-func (h *Holdings) Put(job string, node jobs.Node, data []byte, sum uint32, reuse bool) {
+func (h *Holdings) Put(job string, node engine.Node, data []byte, sum uint32, reuse bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k := key{job, node}
@@ -175,7 +175,7 @@ func (h *Holdings) Put(job string, node jobs.Node, data []byte, sum uint32, reus
 // Take gives the bytes of a partial to the caller, who may change them. Take returns false unless
 // the partial is in memory and nobody is reading it. A taken partial can no longer be read, but
 // counts against the limit until it is dropped or returned.
-func (h *Holdings) Take(job string, node jobs.Node) (data []byte, ok bool) {
+func (h *Holdings) Take(job string, node engine.Node) (data []byte, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := h.parts[key{job, node}]
@@ -189,7 +189,7 @@ func (h *Holdings) Take(job string, node jobs.Node) (data []byte, ok bool) {
 
 // GiveBack returns a taken partial whose bytes are unchanged to the holdings. The returned partial
 // can be read again, unless it was dropped or replaced by Put.
-func (h *Holdings) GiveBack(job string, node jobs.Node, data []byte) {
+func (h *Holdings) GiveBack(job string, node engine.Node, data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if p := h.parts[key{job, node}]; p != nil && p.taken {
@@ -200,7 +200,7 @@ func (h *Holdings) GiveBack(job string, node jobs.Node, data []byte) {
 }
 
 // Has reports whether a partial is held. A taken partial counts as held until it is dropped.
-func (h *Holdings) Has(job string, node jobs.Node) bool {
+func (h *Holdings) Has(job string, node engine.Node) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.parts[key{job, node}] != nil
@@ -209,7 +209,7 @@ func (h *Holdings) Has(job string, node jobs.Node) bool {
 // Keep keeps the bytes of a partial in memory until release is called, so that Take does not find
 // them in a file. Keep returns false if the bytes are not in memory. If the partial is being moved to
 // a file, Keep waits until the move has stopped.
-func (h *Holdings) Keep(job string, node jobs.Node) (release func(), ok bool) {
+func (h *Holdings) Keep(job string, node engine.Node) (release func(), ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := h.parts[key{job, node}]
@@ -230,7 +230,7 @@ func (h *Holdings) Keep(job string, node jobs.Node) (release func(), ok bool) {
 
 // Size returns the size in bytes of a partial, and reports whether the partial is in a file. Size
 // returns 0 if the partial is not held.
-func (h *Holdings) Size(job string, node jobs.Node) (bytes int64, inFile bool) {
+func (h *Holdings) Size(job string, node engine.Node) (bytes int64, inFile bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := h.parts[key{job, node}]
@@ -242,7 +242,7 @@ func (h *Holdings) Size(job string, node jobs.Node) (bytes int64, inFile bool) {
 
 // DropTaken removes a taken partial. DropTaken returns false if the partial is not held, or if Put
 // has replaced it after the Take.
-func (h *Holdings) DropTaken(job string, node jobs.Node) bool {
+func (h *Holdings) DropTaken(job string, node engine.Node) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := h.parts[key{job, node}]
@@ -253,7 +253,7 @@ func (h *Holdings) DropTaken(job string, node jobs.Node) bool {
 	return true
 }
 
-func (h *Holdings) Drop(job string, node jobs.Node) {
+func (h *Holdings) Drop(job string, node engine.Node) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if p := h.parts[key{job, node}]; p != nil {
@@ -376,7 +376,7 @@ const hugeFrom = 4 << 20
 // Read verifies the checksum of a partial and returns the partial's bytes. If own is true, the
 // caller may change the returned bytes, because nothing else uses them. If own is false, the caller
 // must not change the bytes, and must call done after its last use of them.
-func (h *Holdings) Read(job string, node jobs.Node) (data []byte, own bool, done func(), err error) {
+func (h *Holdings) Read(job string, node engine.Node) (data []byte, own bool, done func(), err error) {
 	p, data := h.begin(job, node)
 	switch {
 	case p == nil:
@@ -398,7 +398,7 @@ func (h *Holdings) Read(job string, node jobs.Node) (data []byte, own bool, done
 }
 
 // ReadAt fills the buffer to with the bytes of a partial from offset on, which is at least 0.
-func (h *Holdings) ReadAt(job string, node jobs.Node, to []byte, offset int64) error {
+func (h *Holdings) ReadAt(job string, node engine.Node, to []byte, offset int64) error {
 	p, data := h.begin(job, node)
 	if p == nil {
 		return ErrNotHeld
@@ -418,7 +418,7 @@ func (h *Holdings) ReadAt(job string, node jobs.Node, to []byte, offset int64) e
 
 // begin starts a read of a partial. begin returns the partial, and the partial's data if they are
 // in memory. If begin returns data, the caller must call end after the read.
-func (h *Holdings) begin(job string, node jobs.Node) (p *part, data []byte) {
+func (h *Holdings) begin(job string, node engine.Node) (p *part, data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if p = h.parts[key{job, node}]; p == nil || p.taken {

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/holdings"
 )
@@ -45,7 +45,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func put(h *holdings.Holdings, node jobs.Node, data []byte, reuse bool) {
+func put(h *holdings.Holdings, node engine.Node, data []byte, reuse bool) {
 	h.Put("j", node, data, wire.Checksum(data), reuse)
 }
 
@@ -55,31 +55,31 @@ func TestSpill(t *testing.T) {
 	dir := t.TempDir()
 	h, _ := start(t, holdings.Config{Limit: 1000, Dir: dir})
 	for i := range 10 {
-		put(h, jobs.Leaf(uint64(i)), data(i, 300), true)
+		put(h, engine.Leaf(uint64(i)), data(i, 300), true)
 	}
 	eventually(t, "eight partials are spilled", func() bool { // there is space for one more partial
 		return h.Stats() == holdings.Stats{Held: 600, Used: 600, Spilled: 2400, Spills: 8}
 	})
 	for i := range 10 {
-		got, own, done, err := h.Read("j", jobs.Leaf(uint64(i)))
+		got, own, done, err := h.Read("j", engine.Leaf(uint64(i)))
 		if err != nil || !bytes.Equal(got, data(i, 300)) || own != (i < 8) {
 			t.Fatalf("partial %d: %v, own: %v", i, err, own)
 		}
 		done()
 		part := make([]byte, 50)
-		if err = h.ReadAt("j", jobs.Leaf(uint64(i)), part, 100); err != nil || !bytes.Equal(part, data(i, 50)) {
+		if err = h.ReadAt("j", engine.Leaf(uint64(i)), part, 100); err != nil || !bytes.Equal(part, data(i, 50)) {
 			t.Errorf("part of partial %d: %v", i, err)
 		}
 	}
 	if left, _ := filepath.Glob(dir + "/*"); len(left) > 0 {
 		t.Errorf("files with names: %v", left)
 	}
-	h.Drop("j", jobs.Leaf(0))
-	if _, _, _, err := h.Read("j", jobs.Leaf(0)); !errors.Is(err, holdings.ErrNotHeld) {
+	h.Drop("j", engine.Leaf(0))
+	if _, _, _, err := h.Read("j", engine.Leaf(0)); !errors.Is(err, holdings.ErrNotHeld) {
 		t.Errorf("a dropped partial: %v", err)
 	}
 	for _, offset := range []int64{299, math.MaxInt64} {
-		if err := h.ReadAt("j", jobs.Leaf(1), make([]byte, 2), offset); !errors.Is(err, holdings.ErrRange) {
+		if err := h.ReadAt("j", engine.Leaf(1), make([]byte, 2), offset); !errors.Is(err, holdings.ErrRange) {
 			t.Errorf("read past the end of a partial: %v", err)
 		}
 	}
@@ -92,26 +92,26 @@ func TestSpill(t *testing.T) {
 // TestKeep keeps the oldest partial in memory while others are moved to files.
 // inFile reports whether a partial of 300 bytes is in a file.
 func inFile(h *holdings.Holdings, partition uint64) bool {
-	size, inFile := h.Size("j", jobs.Leaf(partition))
+	size, inFile := h.Size("j", engine.Leaf(partition))
 	return size == 300 && inFile
 }
 
 func TestKeep(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 1000, Dir: t.TempDir()})
-	put(h, jobs.Leaf(0), data(0, 300), false)
-	release, ok := h.Keep("j", jobs.Leaf(0))
+	put(h, engine.Leaf(0), data(0, 300), false)
+	release, ok := h.Keep("j", engine.Leaf(0))
 	if !ok {
 		t.Fatal("the partial is not in memory")
 	}
-	put(h, jobs.Leaf(1), data(1, 300), false)
-	put(h, jobs.Leaf(2), data(2, 300), false)
+	put(h, engine.Leaf(1), data(1, 300), false)
+	put(h, engine.Leaf(2), data(2, 300), false)
 	eventually(t, "the oldest partial that may be moved is in a file", func() bool { return inFile(h, 1) && !h.Short() })
 	h.Use(700)
 	eventually(t, "the next partial is in a file", func() bool { return inFile(h, 2) })
 	if inFile(h, 0) || !h.Short() {
 		t.Error("a kept partial was moved to a file")
 	}
-	if _, ok := h.Keep("j", jobs.Leaf(1)); ok {
+	if _, ok := h.Keep("j", engine.Leaf(1)); ok {
 		t.Error("kept a partial that is in a file")
 	}
 	release()
@@ -123,16 +123,16 @@ func TestKeepEndsSpill(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 1, Dir: t.TempDir()})
 	kept := 0
 	for i := range uint64(20) {
-		put(h, jobs.Leaf(i), make([]byte, 64<<20), false)
-		release, ok := h.Keep("j", jobs.Leaf(i))
-		if _, took := h.Take("j", jobs.Leaf(i)); took != ok {
+		put(h, engine.Leaf(i), make([]byte, 64<<20), false)
+		release, ok := h.Keep("j", engine.Leaf(i))
+		if _, took := h.Take("j", engine.Leaf(i)); took != ok {
 			t.Errorf("kept: %v, took: %v", ok, took)
 		}
 		if ok {
 			kept++
 			release()
 		}
-		h.Drop("j", jobs.Leaf(i))
+		h.Drop("j", engine.Leaf(i))
 	}
 	if kept == 0 {
 		t.Error("no partial was kept")
@@ -147,12 +147,12 @@ func TestKeepEndsSpill(t *testing.T) {
 func TestReadCounts(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 1000, Dir: t.TempDir()})
 	used := func() int64 { return h.Stats().Used }
-	put(h, jobs.Leaf(0), data(0, 300), true)
-	_, _, done, err := h.Read("j", jobs.Leaf(0))
+	put(h, engine.Leaf(0), data(0, 300), true)
+	_, _, done, err := h.Read("j", engine.Leaf(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Drop("j", jobs.Leaf(0))
+	h.Drop("j", engine.Leaf(0))
 	if used() != 300 {
 		t.Errorf("%d bytes count against the limit during the read, want 300", used())
 	}
@@ -173,12 +173,12 @@ func TestSpillFails(t *testing.T) {
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	put(h, jobs.Leaf(0), data(0, 2000), false)
+	put(h, engine.Leaf(0), data(0, 2000), false)
 	eventually(t, "the log names the partial", func() bool {
 		return strings.Contains(log.String(), "job=j node=0/0 bytes=2000")
 	})
 	eventually(t, "the caller stores partials", h.Stuck)
-	if got, _, _, err := h.Read("j", jobs.Leaf(0)); err != nil || len(got) != 2000 || !h.Short() {
+	if got, _, _, err := h.Read("j", engine.Leaf(0)); err != nil || len(got) != 2000 || !h.Short() {
 		t.Errorf("%d bytes, %v, short: %v", len(got), err, h.Short())
 	}
 }
@@ -195,7 +195,7 @@ func TestSpillIsRetried(t *testing.T) {
 		if err := os.Remove(dir); err != nil {
 			t.Fatal(err)
 		}
-		put(h, jobs.Leaf(0), data(0, 2000), false)
+		put(h, engine.Leaf(0), data(0, 2000), false)
 		synctest.Wait()
 		if n := log.Count("Cannot write a partial"); n != 1 {
 			t.Fatalf("%d failed writes are logged, want 1", n)
@@ -204,12 +204,12 @@ func TestSpillIsRetried(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(9 * time.Second)
-		if _, inFile := h.Size("j", jobs.Leaf(0)); inFile {
+		if _, inFile := h.Size("j", engine.Leaf(0)); inFile {
 			t.Error("the write was retried too early")
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if _, inFile := h.Size("j", jobs.Leaf(0)); !inFile {
+		if _, inFile := h.Size("j", engine.Leaf(0)); !inFile {
 			t.Error("the write was not retried")
 		}
 	})
@@ -226,7 +226,7 @@ func TestNoFolder(t *testing.T) {
 func TestReserve(t *testing.T) {
 	changes := make(chan struct{}, 100)
 	h, _ := start(t, holdings.Config{Limit: 1000, Changed: func() { changes <- struct{}{} }})
-	put(h, jobs.Leaf(0), data(0, 500), false)
+	put(h, engine.Leaf(0), data(0, 500), false)
 	first, err := h.Reserve(t.Context(), 500)
 	if err != nil || !h.Short() || len(changes) != 1 {
 		t.Fatalf("%v, short: %v, %d changes", err, h.Short(), len(changes))
@@ -258,7 +258,7 @@ func TestReserveWaitsForSpills(t *testing.T) {
 	const size = 32 << 20
 	h, _ := start(t, holdings.Config{Limit: 3 * size, Dir: t.TempDir()})
 	for p := range 3 {
-		put(h, jobs.Leaf(uint64(p)), data(p, size), false)
+		put(h, engine.Leaf(uint64(p)), data(p, size), false)
 	}
 	reserved, err := h.Reserve(t.Context(), size)
 	if err != nil {
@@ -273,15 +273,15 @@ func TestReserveWaitsForSpills(t *testing.T) {
 // TestTake takes a partial that nobody reads, and reuses the memory of dropped partials.
 func TestTake(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 10_000})
-	put(h, jobs.Leaf(0), data(0, 100), true)
-	_, own, done, err := h.Read("j", jobs.Leaf(0))
+	put(h, engine.Leaf(0), data(0, 100), true)
+	_, own, done, err := h.Read("j", engine.Leaf(0))
 	if err != nil || own {
 		t.Fatalf("%v, own: %v", err, own)
 	}
-	if _, ok := h.Take("j", jobs.Leaf(0)); ok {
+	if _, ok := h.Take("j", engine.Leaf(0)); ok {
 		t.Error("took a partial that is read")
 	}
-	h.Drop("j", jobs.Leaf(0))
+	h.Drop("j", engine.Leaf(0))
 	if h.Spare(100) != nil {
 		t.Error("the memory of a partial that is read is spare")
 	}
@@ -290,31 +290,31 @@ func TestTake(t *testing.T) {
 		t.Errorf("want one spare of 100 bytes, got one of %d", len(spare))
 	}
 
-	put(h, jobs.Leaf(1), data(1, 100), true)
-	taken, ok := h.Take("j", jobs.Leaf(1))
+	put(h, engine.Leaf(1), data(1, 100), true)
+	taken, ok := h.Take("j", engine.Leaf(1))
 	if !ok || !bytes.Equal(taken, data(1, 100)) {
 		t.Fatalf("took: %v", ok)
 	}
-	if _, _, _, err := h.Read("j", jobs.Leaf(1)); !errors.Is(err, holdings.ErrNotHeld) || !h.Has("j", jobs.Leaf(1)) {
+	if _, _, _, err := h.Read("j", engine.Leaf(1)); !errors.Is(err, holdings.ErrNotHeld) || !h.Has("j", engine.Leaf(1)) {
 		t.Errorf("a taken partial: %v", err)
 	}
 	if used := h.Stats().Used; used != 100 {
 		t.Errorf("%d bytes are used, want those of the taken partial", used)
 	}
-	h.GiveBack("j", jobs.Leaf(1), taken)
-	if got, _, done, err := h.Read("j", jobs.Leaf(1)); err != nil || !bytes.Equal(got, data(1, 100)) {
+	h.GiveBack("j", engine.Leaf(1), taken)
+	if got, _, done, err := h.Read("j", engine.Leaf(1)); err != nil || !bytes.Equal(got, data(1, 100)) {
 		t.Fatalf("a partial that was given back: %v", err)
 	} else {
 		done()
 	}
-	if taken, ok = h.Take("j", jobs.Leaf(1)); !ok {
+	if taken, ok = h.Take("j", engine.Leaf(1)); !ok {
 		t.Fatal("took nothing the second time")
 	}
-	put(h, jobs.Leaf(1), data(1, 100), true) // the partial was computed again
-	if h.DropTaken("j", jobs.Leaf(1)) {
+	put(h, engine.Leaf(1), data(1, 100), true) // the partial was computed again
+	if h.DropTaken("j", engine.Leaf(1)) {
 		t.Error("dropped a partial that was put again")
 	}
-	h.GiveBack("j", jobs.Leaf(1), taken)
+	h.GiveBack("j", engine.Leaf(1), taken)
 	if used := h.Stats().Used; used != 100 {
 		t.Errorf("%d bytes are used", used)
 	}
@@ -330,7 +330,7 @@ func TestSparesGiveWay(t *testing.T) {
 	for range 5 {
 		h.Reuse(data(0, 100))
 	}
-	put(h, jobs.Leaf(0), data(0, 100), true)
+	put(h, engine.Leaf(0), data(0, 100), true)
 	h.Use(700)
 	if h.Short() {
 		t.Error("memory is short")
@@ -349,7 +349,7 @@ func TestSparesGiveWay(t *testing.T) {
 func TestSparesOutliveTheirJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := start(t, holdings.Config{Limit: 2000})
-		put(h, jobs.Leaf(0), data(0, 100), true)
+		put(h, engine.Leaf(0), data(0, 100), true)
 		time.Sleep(time.Hour)
 		h.DropJob("j")
 		h.Reuse(data(0, 300))
@@ -371,7 +371,7 @@ func TestSparesOutliveTheirJob(t *testing.T) {
 		h.Reuse(data(0, 300))
 		time.Sleep(20 * time.Second)
 		h.Reuse(data(0, 100))
-		put(h, jobs.Leaf(1), data(1, 100), true)
+		put(h, engine.Leaf(1), data(1, 100), true)
 		time.Sleep(20 * time.Second)
 		if h.Spare(300) != nil {
 			t.Error("spare memory is kept although it was not used")
@@ -389,8 +389,8 @@ func TestSparesOutliveTheirJob(t *testing.T) {
 
 func TestDamagedPartial(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 1000})
-	h.Put("j", jobs.Leaf(0), data(0, 100), 1, false)
-	if _, _, _, err := h.Read("j", jobs.Leaf(0)); err == nil || !strings.Contains(err.Error(), "node 0/0 of job j, 100 bytes: the checksum is") {
+	h.Put("j", engine.Leaf(0), data(0, 100), 1, false)
+	if _, _, _, err := h.Read("j", engine.Leaf(0)); err == nil || !strings.Contains(err.Error(), "node 0/0 of job j, 100 bytes: the checksum is") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -398,9 +398,9 @@ func TestDamagedPartial(t *testing.T) {
 // Two partials of a node differ if they lack different skipped partitions.
 func TestPutReplaces(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 1000})
-	put(h, jobs.Leaf(0), data(1, 100), true)
-	put(h, jobs.Leaf(0), data(2, 100), true)
-	got, _, done, err := h.Read("j", jobs.Leaf(0))
+	put(h, engine.Leaf(0), data(1, 100), true)
+	put(h, engine.Leaf(0), data(2, 100), true)
+	got, _, done, err := h.Read("j", engine.Leaf(0))
 	if err != nil || !bytes.Equal(got, data(2, 100)) {
 		t.Fatalf("got %v, %v, want the later partial", got, err)
 	}
@@ -473,9 +473,9 @@ func TestDetach(t *testing.T) {
 // The size of one job's partials does not matter after the job has ended.
 func TestShortIsPerJob(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 1000})
-	h.Put("large", jobs.Leaf(0), data(0, 2000), wire.Checksum(data(0, 2000)), false)
+	h.Put("large", engine.Leaf(0), data(0, 2000), wire.Checksum(data(0, 2000)), false)
 	h.DropJob("large")
-	put(h, jobs.Leaf(0), data(0, 10), false)
+	put(h, engine.Leaf(0), data(0, 10), false)
 	if h.Short() {
 		t.Error("memory is short although 10 of 1000 bytes are used")
 	}
@@ -484,8 +484,8 @@ func TestShortIsPerJob(t *testing.T) {
 // A partial that a merge will take over is not among those that may be dropped.
 func TestListOmitsKept(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 1000})
-	put(h, jobs.Leaf(0), data(0, 300), false)
-	release, _ := h.Keep("j", jobs.Leaf(0))
+	put(h, engine.Leaf(0), data(0, 300), false)
+	release, _ := h.Keep("j", engine.Leaf(0))
 	if list := h.List(); len(list) > 0 {
 		t.Errorf("got %v, want nothing", list)
 	}

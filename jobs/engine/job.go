@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+)
+
+var nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+
+// CheckKind checks the syntax of a definition's name and version.
+func CheckKind(name, version string) error {
+	if !nameForm.MatchString(name) {
+		return fmt.Errorf("Name %.50q: want 1 to 40 lower-case letters, digits and dashes, the first a letter", name)
+	}
+	if version == "" || len(version) > 40 {
+		return fmt.Errorf("Version %.50q: want 1 to 40 characters", version)
+	}
+	return nil
+}
+
+// Job calls the functions of a definition on encoded values. The methods may be called from several
+// goroutines. If the definition's code panics, the methods return a *PanicError of package jobs.
+// The parameters of a job are in the stored form, which the method Params of a job of package jobs
+// returns.
+type Job interface {
+	// Open prepares this process to run partitions of a job with the plan that the definition's Plan
+	// has returned. The caller must close the task.
+	Open(ctx context.Context, params []byte, partitions uint64, planData []byte) (Task, error)
+
+	// HasMerger reports whether the partials of a job with these parameters are merged by a function
+	// that the definition's Merger returned. Only workers may call Merge of a job with a merger.
+	HasMerger(params []byte) bool
+
+	// Merge returns the encoded merge of two encoded partials of sibling nodes. An error is permanent
+	// unless a partial could not be decoded, or the job has a merger.
+	Merge(ctx context.Context, params []byte, left, right Operand) ([]byte, error)
+
+	// Finish computes the result from the root's encoded partial and returns the result as JSON, and
+	// its attachment or nil.
+	Finish(ctx context.Context, params []byte, root Operand) (json.RawMessage, Attachment, error)
+
+	// InPlace reports whether the codec encodes and decodes partials without copying them.
+	InPlace() bool
+
+	// DecodedSize returns about how many bytes of memory a partial takes when it is decoded: the size
+	// before the compression by a codec, otherwise the size of its encoding.
+	DecodedSize(partial []byte) uint64
+}
+
+// Operand is an encoded partial that is passed to [Job].Merge or [Job].Finish.
+type Operand struct {
+	Data []byte
+
+	// Own is true if the caller is the only owner of the data. The function may then change the data
+	// and return its memory, which saves a copy if the codec works in place. The caller must not use
+	// the data again, not even after an error.
+	Own bool
+}
+
+// Attachment is a part of a result that is too large for JSON.
+type Attachment interface {
+	Name() string   // name that is shown to the user
+	Size() int64    // size in bytes
+	SHA256() string // SHA-256 of the bytes in hexadecimal
+	Data() []byte   // the bytes, which must not be changed
+}
