@@ -9,8 +9,8 @@ import (
 // Announcer is an optional interface of a [Peers]. An Announcer sends beacons and answers pings
 // while this process leads, so that the leading function need not do so.
 type Announcer interface {
-	// Announce sends beacons for the term and answers pings until ctx is done. Announce
-	// returns early with an error if it cannot listen for pings.
+	// Announce sends beacons for the term and answers pings until ctx is done. It returns early
+	// with an error if it cannot listen for pings.
 	Announce(ctx context.Context, term *Term) error
 }
 
@@ -19,7 +19,7 @@ type Announcer interface {
 const holdPingRate = 5
 
 // Hold waits until this process holds the lease, runs work, releases the lease and returns work's
-// error. Hold is a distributed mutex for work that does not report beats, send beacons or answer
+// error. It is a distributed mutex for work that does not report beats, send beacons or answer
 // pings.
 //
 // The function work must return when its context is done. The context of work is done if ctx is

@@ -27,8 +27,8 @@ type Lease interface {
 	Acquire(ctx context.Context, claim Claim) (Record, error)
 	// Renew restarts the lease's duration, or fails with ErrLost.
 	Renew(ctx context.Context, held Record) error
-	// Release frees the lease and keeps the record, so that epochs keep growing. Release
-	// fails with ErrLost if the lease was lost.
+	// Release frees the lease and keeps the record, so that epochs keep growing. It fails with
+	// ErrLost if the lease was lost.
 	Release(ctx context.Context, held Record) error
 }
 

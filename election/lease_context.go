@@ -36,8 +36,8 @@ func (c *leaseContext) Deadline() (time.Time, bool) {
 	return c.deadline, true
 }
 
-// Err returns an error if the context has ended. Err also compares the deadline with the clock, because after a
-// suspension of the process the timer fires late.
+// Err returns an error if the context has ended. It also compares the deadline with the clock,
+// because after a suspension of the process the timer fires late.
 func (c *leaseContext) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/kvlease"
 	"github.com/bellwether-compute/bellwether/election/natspeers"
@@ -21,52 +21,29 @@ import (
 // TestTakeoverOverNATS runs elections on a NATS server, and closes the leader's connection to
 // simulate the death of its process.
 func TestTakeoverOverNATS(t *testing.T) {
-	srv, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
-	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the NATS server did not start")
-	}
-
+	url := natstest.StartOptions(t, server.Options{JetStream: true}).ClientURL()
 	led := make(chan led, 100)
 	workers := make(map[string]*natsWorker)
 	for i := range 4 {
-		w := startNATSWorker(t, srv.ClientURL(), fmt.Sprintf("worker-%d", i), led)
+		w := startNATSWorker(t, url, fmt.Sprintf("worker-%d", i), led)
 		workers[w.id] = w
 	}
-	var took []time.Duration
 	leader := nextLed(t, led)
 	for epoch := uint64(2); epoch <= 6; epoch++ {
 		for range 10 { // repeat until all followers have had an answer
 			<-workers[leader.worker].answered
 		}
-		died := time.Now()
 		workers[leader.worker].nc.Close()
 		workers[leader.worker].stop()
-		w := startNATSWorker(t, srv.ClientURL(), fmt.Sprintf("worker-new-%d", epoch), led)
+		w := startNATSWorker(t, url, fmt.Sprintf("worker-new-%d", epoch), led)
 		workers[w.id] = w
 		next := nextLed(t, led)
 		if next.epoch != epoch || next.cause != election.Died || next.over != leader.worker {
 			t.Fatalf("got %+v after %+v", next, leader)
 		}
-		took = append(took, next.at.Sub(died))
 		leader = next
 	}
-	slices.Sort(took)
-	t.Logf("takeovers took %v", took)
-	if median := took[len(took)/2]; median > time.Second {
-		t.Errorf("the median takeover took %v", median)
-	}
 
-	begun := time.Now()
 	var successor string
 	for id, w := range workers {
 		if id != leader.worker && w.ctx.Err() == nil {
@@ -79,7 +56,6 @@ func TestTakeoverOverNATS(t *testing.T) {
 	if next.cause != election.Handover || next.worker != successor {
 		t.Fatalf("got %+v, want a handover to %s", next, successor)
 	}
-	t.Logf("the handover took %v", next.at.Sub(begun))
 }
 
 // led is sent when a term begins.
@@ -87,7 +63,6 @@ type led struct {
 	worker, over string
 	epoch        uint64
 	cause        election.Cause
-	at           time.Time
 }
 
 func nextLed(t *testing.T, all <-chan led) led {
@@ -149,22 +124,32 @@ func startNATSWorker(t *testing.T, url, id string, leds chan<- led) *natsWorker 
 		nc.Close()
 	}
 	t.Cleanup(w.stop)
-	lead := func(ctx context.Context, term *election.Term) (string, error) {
+	go func() {
+		defer close(exited)
+		if err := election.Run(ctx, lease, peers, cfg, w.lead(subjects, leds)); err != nil {
+			t.Error(err)
+		}
+	}()
+	return w
+}
+
+func (w *natsWorker) lead(subjects wire.Subjects, leds chan<- led) election.LeadFunc {
+	return func(ctx context.Context, term *election.Term) (string, error) {
 		pings := make(chan *nats.Msg, 100)
-		subscription, err := nc.ChanSubscribe(subjects.Ping(term.Epoch), pings)
+		subscription, err := w.nc.ChanSubscribe(subjects.Ping(term.Epoch), pings)
 		if err != nil {
 			return "", err
 		}
 		defer func() { _ = subscription.Unsubscribe() }()
 		beacon := wire.Encode(wire.Beacon{
-			Epoch: term.Epoch, Worker: id, LeaseID: term.Record.LeaseID, Workers: 4, Next: time.Second,
+			Epoch: term.Epoch, Worker: w.id, LeaseID: term.Record.LeaseID, Workers: 4, Next: time.Second,
 		})
-		leds <- led{id, term.Predecessor, term.Epoch, term.Cause, time.Now()}
+		leds <- led{w.id, term.Predecessor, term.Epoch, term.Cause}
 		beat := time.NewTicker(100 * time.Millisecond)
 		defer beat.Stop()
 		for n := 0; ; {
 			if n%10 == 0 {
-				_ = nc.Publish(subjects.Beacon(), beacon) // Publish fails after the connection was closed
+				_ = w.nc.Publish(subjects.Beacon(), beacon) // Publish fails after the connection was closed
 			}
 			term.Beat()
 			select {
@@ -178,7 +163,7 @@ func startNATSWorker(t *testing.T, url, id string, leds chan<- led) *natsWorker 
 					return "", nil
 				}
 			case ping := <-pings:
-				_ = ping.Respond(wire.Encode(wire.Pong{Epoch: term.Epoch, Worker: id}))
+				_ = ping.Respond(wire.Encode(wire.Pong{Epoch: term.Epoch, Worker: w.id}))
 				select {
 				case w.answered <- struct{}{}:
 				default:
@@ -188,11 +173,4 @@ func startNATSWorker(t *testing.T, url, id string, leds chan<- led) *natsWorker 
 			}
 		}
 	}
-	go func() {
-		defer close(exited)
-		if err := election.Run(ctx, lease, peers, cfg, lead); err != nil {
-			t.Error(err)
-		}
-	}()
-	return w
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/bellwether-compute/bellwether/election/machine"
 )
 
-// perform starts an action of the machine.
 func (s *shell) perform(action machine.Action) {
 	switch a := action.(type) {
 	case machine.Ping:
@@ -74,7 +73,6 @@ func (s *shell) ask(ctx context.Context, q machine.Question, call func(context.C
 	})
 }
 
-// startLeading starts the leading function.
 func (s *shell) startLeading(l machine.Lead) {
 	leaseCtx := newLeaseContext(s.calls, s.started.Add(l.Deadline))
 	beat, stopping := make(chan struct{}, 1), make(chan struct{})

@@ -108,7 +108,6 @@ func (s *shell) run(stop <-chan struct{}) {
 	}
 }
 
-// step feeds the machine one input and performs the resulting actions.
 func (s *shell) step(in machine.Input) {
 	for _, action := range s.machine.Step(time.Since(s.started), in) {
 		s.perform(action)
@@ -124,8 +123,8 @@ func (s *shell) catchUp() {
 	}
 }
 
-// deposed tells the machine that leaseCtx has ended. deposed is also called if the machine itself
-// has ended leaseCtx.
+// deposed tells the machine that leaseCtx has ended. It is also called if the machine itself has
+// ended leaseCtx.
 func (s *shell) deposed() {
 	s.ended = nil
 	s.step(machine.Deposed{Cause: context.Cause(s.leaseCtx)})

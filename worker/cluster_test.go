@@ -22,7 +22,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.Main(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }
 
 // testCluster consists of a NATS server, whose JetStream is the storage, and workers in this
 // process.

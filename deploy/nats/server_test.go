@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 	}
-	goleak.VerifyTestMain(azuritetest.Main(m))
+	goleak.VerifyTestMain(azuritetest.StopAfter(m))
 }
 
 // The users are those of the configurations.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/deploy/local/faults"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/bloblease"
 	"github.com/bellwether-compute/bellwether/election/natspeers"
@@ -27,7 +28,7 @@ const clusterSize = 16
 // after the death of its process, and counts the requests to storage.
 func TestElection(t *testing.T) {
 	t.Parallel()
-	url := startNATS(t)
+	url := natstest.StartOptions(t, server.Options{}).ClientURL()
 	cfg := bloblease.Config{Container: newContainer()}
 	led := make(chan termBegun, 100)
 	workers := map[string]*worker{}
@@ -44,7 +45,6 @@ func TestElection(t *testing.T) {
 	leader := nextReign(t, led)
 	t.Logf("the first election took %d requests of %d workers", requests(), clusterSize)
 
-	var took []time.Duration
 	var cost []int
 	for epoch := uint64(2); epoch <= 5; epoch++ {
 		workers[leader.worker].awaitPings(t, clusterSize-1) // all followers know the leader
@@ -55,22 +55,18 @@ func TestElection(t *testing.T) {
 		}
 		dead := workers[leader.worker]
 		delete(workers, dead.id)
-		before, died := requests(), time.Now()
+		before := requests()
 		dead.die()
 		next := nextReign(t, led)
 		if next.epoch != epoch || next.cause != election.Died {
 			t.Fatalf("got %+v after %+v", next, leader)
 		}
-		took, cost = append(took, next.at.Sub(died)), append(cost, requests()-before)
+		cost = append(cost, requests()-before)
 		join(fmt.Sprintf("worker-new-%d", epoch))
 		leader = next
 	}
-	slices.Sort(took)
 	slices.Sort(cost)
-	t.Logf("takeovers took %v and %v requests", took, cost)
-	if median := took[len(took)/2]; median > 2*time.Second {
-		t.Errorf("the median takeover took %v", median)
-	}
+	t.Logf("takeovers took %v requests", cost)
 	// On a busy machine more followers make a claim that is refused. Followers that do not know the
 	// record read it first.
 	if median := cost[len(cost)/2]; median > 2*clusterSize {
@@ -82,7 +78,7 @@ func TestElection(t *testing.T) {
 // must end, and after the outage a worker must lead the next epoch.
 func TestOutageLongerThanLease(t *testing.T) {
 	t.Parallel()
-	url := startNATS(t)
+	url := natstest.StartOptions(t, server.Options{}).ClientURL()
 	cfg := bloblease.Config{Container: newContainer(), Duration: duration}
 	led := make(chan termBegun, 100)
 	var workers []*worker
@@ -116,29 +112,11 @@ func TestOutageLongerThanLease(t *testing.T) {
 	}
 }
 
-func startNATS(t *testing.T) (url string) {
-	t.Helper()
-	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
-	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the NATS server did not start")
-	}
-	return srv.ClientURL()
-}
-
 // termBegun is sent when a term begins.
 type termBegun struct {
 	worker string
 	epoch  uint64
 	cause  election.Cause
-	at     time.Time
 }
 
 func nextReign(t *testing.T, led <-chan termBegun) termBegun {
@@ -232,7 +210,7 @@ func (w *worker) lead(subjects wire.Subjects, led chan<- termBegun) election.Lea
 		beacon := wire.Encode(wire.Beacon{
 			Epoch: term.Epoch, Worker: w.id, LeaseID: term.Record.LeaseID, Workers: clusterSize, Next: time.Second,
 		})
-		led <- termBegun{w.id, term.Epoch, term.Cause, time.Now()}
+		led <- termBegun{w.id, term.Epoch, term.Cause}
 		beat := time.NewTicker(100 * time.Millisecond)
 		defer beat.Stop()
 		for n := 0; ; {

@@ -20,7 +20,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// newID returns a random UUID.
 func newID() string {
 	return fmt.Sprintf("%08x-0000-4000-8000-%012x", rand.Uint32(), rand.Uint64()&(1<<48-1))
 }
@@ -273,15 +272,7 @@ var chaosSeed = flag.Uint64("chaos.seed", 0, "run TestChaos with this seed")
 // two holders may get the same epoch.
 func TestRandomFaults(t *testing.T) {
 	t.Parallel()
-	seed := *chaosSeed
-	if seed == 0 {
-		seed = rand.Uint64() | 1
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("replay (as far as timing allows): go test ./election/bloblease -run TestChaos -chaos.seed=%d", seed)
-		}
-	})
+	seed := drawSeed(t)
 	cfg := bloblease.Config{Container: newContainer()}
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 	defer cancel()
@@ -311,15 +302,7 @@ func TestRandomFaults(t *testing.T) {
 				}
 				had[record.Epoch] = name
 				mu.Unlock()
-				offered := newID()
-				do := []func() error{
-					func() error { return lease.Renew(ctx, record) },
-					func() error { return lease.Release(ctx, record) },
-					func() error { return lease.Transfer(ctx, record, offered) },
-				}[random.IntN(3)]
-				for err = do(); errors.Is(err, election.ErrUnavailable) && ctx.Err() == nil; {
-					err = do()
-				}
+				err = renewReleaseOrTransfer(ctx, lease, record, random.IntN(3))
 				if err != nil && !errors.Is(err, election.ErrLost) && !errors.Is(err, election.ErrUnavailable) {
 					t.Errorf("%s: %v", name, err)
 				}
@@ -340,6 +323,37 @@ func TestRandomFaults(t *testing.T) {
 			t.Errorf("epoch %d was acquired but the record has %d", epoch, last.Epoch)
 		}
 	}
+}
+
+// drawSeed returns the seed of the flag -chaos.seed, or a random seed. If the test fails, drawSeed
+// logs the command that replays it.
+func drawSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed := *chaosSeed
+	if seed == 0 {
+		seed = rand.Uint64() | 1
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("replay (as far as timing allows): go test ./election/bloblease -run TestRandomFaults -chaos.seed=%d", seed)
+		}
+	})
+	return seed
+}
+
+// renewReleaseOrTransfer makes one of three calls, and repeats it while storage is unavailable.
+func renewReleaseOrTransfer(ctx context.Context, lease *bloblease.Lease, held election.Record, choice int) error {
+	offered := newID()
+	do := []func() error{
+		func() error { return lease.Renew(ctx, held) },
+		func() error { return lease.Release(ctx, held) },
+		func() error { return lease.Transfer(ctx, held, offered) },
+	}[choice]
+	err := do()
+	for errors.Is(err, election.ErrUnavailable) && ctx.Err() == nil {
+		err = do()
+	}
+	return err
 }
 
 // claimOver repeats a claim until its outcome is known.

@@ -76,7 +76,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 	return record, nil
 }
 
-// take acquires the blob's lease under the claim's ID and returns the record's ETag. take skips
+// take acquires the blob's lease under the claim's ID and returns the record's ETag. It skips
 // Change Lease if an earlier call for the same claim has already got the lease. If storage is too
 // slow for all steps within one call, the claim therefore succeeds after several calls.
 func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, error) {
@@ -227,7 +227,7 @@ func (l *Lease) transfer(ctx context.Context, held election.Record, leaseID stri
 	}
 }
 
-// pass changes the lease's ID. pass also succeeds if an earlier try has already changed the ID.
+// pass changes the lease's ID. It also succeeds if an earlier try has already changed the ID.
 func (l *Lease) pass(ctx context.Context, held election.Record, leaseID string) error {
 	err := l.change(ctx, held.LeaseID, leaseID)
 	if isCode(err, notHolder) {
@@ -267,8 +267,8 @@ func (l *Lease) had(leaseID string) bool {
 	return l.mine == leaseID
 }
 
-// firstRefusal records that a claim to replace the lease ID over was refused. firstRefusal reports
-// whether the previous refused claim was for another ID.
+// firstRefusal records that a claim to replace the lease ID over was refused. It reports whether
+// the previous refused claim was for another ID.
 func (l *Lease) firstRefusal(over string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -283,7 +283,7 @@ func (l *Lease) observe(seen observation) {
 	l.last = seen
 }
 
-// failed adds a description of the call to the call's error. failed wraps ErrUnavailable unless the
+// failed adds a description of the call to the call's error. It wraps ErrUnavailable unless the
 // error proves that the call had no effect.
 func (l *Lease) failed(doing string, err error) error {
 	for _, known := range []error{election.ErrHeld, election.ErrLost, errFormat} {

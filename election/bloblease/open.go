@@ -16,12 +16,12 @@ type Config struct {
 	// the jobs' container.
 	Container, Blob string
 	// Duration is how long the lease lasts without a renewal: whole seconds from 15 s (the default)
-	// to 60 s. Duration must equal the election's Duration in all processes.
+	// to 60 s. It must equal the election's Duration in all processes.
 	Duration time.Duration
 	// CallTimeout bounds each call, unless the caller's context ends sooner; the default is a third
-	// of Duration. CallTimeout is at most a third of Duration, so that a failed renewal can be
-	// retried before the deadline. An acquisition takes two to four requests. If a single request
-	// may take up to 2 s, increase the election's CallTimeout too.
+	// of Duration. It is at most a third of Duration, so that a failed renewal can be retried
+	// before the deadline. An acquisition takes two to four requests. If a single request may take
+	// up to 2 s, increase the election's CallTimeout too.
 	CallTimeout time.Duration
 }
 
@@ -46,7 +46,7 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// Open returns a Lease. Open makes no call to storage: the first Read or Acquire creates a missing
+// Open returns a Lease. It makes no call to storage: the first Read or Acquire creates a missing
 // blob or container.
 func Open(a *account.Account, cfg Config) (*Lease, error) {
 	cfg = cfg.withDefaults()

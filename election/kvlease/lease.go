@@ -122,7 +122,7 @@ func (l *Lease) Transfer(ctx context.Context, held election.Record, leaseID stri
 	return nil
 }
 
-// swap replaces the record held with the record next. swap reads the record first only if the
+// swap replaces the record held with the record next. It reads the record first only if the
 // revision is unknown, or after a conflict.
 func (l *Lease) swap(ctx context.Context, held, next election.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
@@ -168,8 +168,8 @@ func (l *Lease) known() observation {
 	return l.last
 }
 
-// observe stores a record and its revision. observe keeps the time at which a known revision was
-// first seen.
+// observe stores a record and its revision. It keeps the time at which a known revision was first
+// seen.
 func (l *Lease) observe(record election.Record, revision uint64) observation {
 	now := time.Now()
 	l.mu.Lock()

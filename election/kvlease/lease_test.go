@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/internal/leasetest"
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
@@ -24,31 +24,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // startServer runs a NATS server with JetStream until the test ends.
 func startServer(t *testing.T) *server.Server {
 	t.Helper()
-	srv, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
-	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the NATS server did not start")
-	}
-	return srv
+	return natstest.StartOptions(t, server.Options{JetStream: true})
 }
 
 func connect(t *testing.T, srv *server.Server) jetstream.JetStream {
 	t.Helper()
-	nc, err := nats.Connect(srv.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(natstest.Connect(t, srv.ClientURL()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,14 +18,14 @@ type Config struct {
 	Bucket string
 	// Key is the record's key; the default is "leader".
 	Key string
-	// Duration is how long the lease lasts without a renewal; the default is 15 s. Duration must
-	// equal the election's Duration in all processes.
+	// Duration is how long the lease lasts without a renewal; the default is 15 s. It must equal
+	// the election's Duration in all processes.
 	Duration time.Duration
 	// CallTimeout bounds each call, unless the caller's context ends sooner; the default is 1/5 of
 	// Duration.
 	CallTimeout time.Duration
-	// Replicas is the number of servers that keep the bucket, 1 to 5; the default is 1. Replicas is
-	// used only when the bucket is created.
+	// Replicas is the number of servers that keep the bucket, 1 to 5; the default is 1. It is used
+	// only when the bucket is created.
 	Replicas int
 }
 

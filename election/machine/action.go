@@ -75,7 +75,7 @@ type Lead struct {
 }
 
 // SetDeadline sets the time at which the leading function's context ends, and the cause for this
-// case. SetDeadline has no effect on a context that has ended.
+// case. It has no effect on a context that has ended.
 type SetDeadline struct {
 	Deadline time.Duration
 	Cause    error

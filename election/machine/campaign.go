@@ -41,8 +41,8 @@ func (m *Machine) prepare(c candidacy) {
 	m.wait(confirming, max(m.now+moment, m.cooldownUntil))
 }
 
-// confirm pings the leader once more before the campaign. confirm sends no ping if the leader has
-// been silent for Config.SilentAfter, because another timeout would only delay the takeover.
+// confirm pings the leader once more before the campaign. It sends no ping if the leader has been
+// silent for Config.SilentAfter, because another timeout would only delay the takeover.
 func (m *Machine) confirm() {
 	if m.leader.silence >= m.cfg.SilentAfter || m.candidacy.replaces == "" {
 		m.campaign(m.candidacy)

@@ -23,16 +23,16 @@ type Config struct {
 	Storage string
 
 	// Duration is how long the lease lasts without a renewal, at least 100 ms; the default is 15 s.
-	// Duration must equal the duration in the configuration of the lease's driver. If a dead leader
-	// is not noticed in a faster way, it is replaced when its lease expires after Duration.
+	// It must equal the duration in the configuration of the lease's driver. If a dead leader is
+	// not noticed in a faster way, it is replaced when its lease expires after Duration.
 	Duration time.Duration
 	// Margin is how much earlier than storage a leader considers its lease expired; the default is
-	// 2/15 of Duration. Margin allows for clocks with different speeds, and for the time between
+	// 2/15 of Duration. It allows for clocks with different speeds, and for the time between
 	// checking the leadership and acting on it.
 	Margin time.Duration
-	// RenewEvery is the time from one renewal to the next; the default is 1/5 of Duration.
-	// RenewEvery must leave time for a failed renewal and a retry before the deadline: RenewEvery +
-	// 2 CallTimeout <= Duration - Margin.
+	// RenewEvery is the time from one renewal to the next; the default is 1/5 of Duration. It must
+	// leave time for a failed renewal and a retry before the deadline: RenewEvery + 2 CallTimeout
+	// <= Duration - Margin.
 	RenewEvery time.Duration
 	// CallTimeout bounds each call to the lease; the default is 1/5 of Duration.
 	CallTimeout time.Duration
@@ -46,8 +46,8 @@ type Config struct {
 	// long enough for a busy leader to answer.
 	PingTimeout time.Duration
 	// SilentAfter is the time without an answer to pings after which a leader with a live process
-	// counts as stalled or cut off: at least 2 PingTimeout, and less than Duration. SilentAfter
-	// defaults to 2 s, or to half of Duration if that is less.
+	// counts as stalled or cut off: at least 2 PingTimeout, and less than Duration. It defaults to
+	// 2 s, or to half of Duration if that is less.
 	SilentAfter time.Duration
 	// StableFor is the time after a reconnect of this process during which a missing message does
 	// not count as evidence that its sender is dead; the default is 2 s. After a restart of a NATS
@@ -60,8 +60,7 @@ type Config struct {
 	// enough to acquire a lease and send a beacon; the default is 10 ms, and the maximum 1 s.
 	Jitter time.Duration
 	// Cooldown is how long a process does not claim the lease after it has led, unless it is
-	// offered the lease; the default is 2 s. Cooldown doubles each time the leading function fails
-	// again.
+	// offered the lease; the default is 2 s. It doubles each time the leading function fails again.
 	Cooldown time.Duration
 
 	// Exclusive makes the lease a mutex. With Exclusive, a follower never replaces a holder that
@@ -74,13 +73,13 @@ type Config struct {
 	// Duration. Each interval between two polls is random, 0.5 to 1.5 times WatchEvery.
 	WatchEvery time.Duration
 
-	// Rand is the source of all random decisions and of lease IDs. Rand is used from only one
+	// Rand is the source of all random decisions and of lease IDs. It is used from only one
 	// goroutine. Each process must use a different seed for Rand. If Rand is nil, election.Run and
 	// election.Hold create a source with a random seed. [New] requires Rand.
 	Rand *rand.Rand
-	// Logger logs one line per change of state; nothing is logged if Logger is nil. Logger should
-	// have attributes that identify the process, because the election does not add the worker's ID
-	// to log lines.
+	// Logger logs one line per change of state; nothing is logged if Logger is nil. It should have
+	// attributes that identify the process, because the election does not add the worker's ID to
+	// log lines.
 	Logger *slog.Logger
 }
 

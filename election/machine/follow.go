@@ -107,7 +107,6 @@ func (m *Machine) ping() {
 	m.do(Ping{m.ask(m.state, m.cfg.PingTimeout), m.leader.epoch})
 }
 
-// onPong handles the outcome of a ping.
 func (m *Machine) onPong(err error) {
 	l := &m.leader
 	l.nextPing = m.now + pingGap

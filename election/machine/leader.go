@@ -138,7 +138,6 @@ func (m *Machine) adopt(l leader) {
 	m.log.Info("Following", "epoch", l.epoch, "leader", l.worker)
 }
 
-// signOfLife records a sign of life of the leader.
 func (m *Machine) signOfLife() {
 	m.leader.lastSign, m.leader.answered = m.now, true
 	m.leader.silence = 0

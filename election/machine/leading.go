@@ -92,7 +92,6 @@ func (m *Machine) onBeat() {
 	m.do(Renew{m.ask(leading, m.cfg.CallTimeout), m.term.record})
 }
 
-// onRenewed handles the outcome of a renewal.
 func (m *Machine) onRenewed(err error) {
 	t := &m.term
 	switch {

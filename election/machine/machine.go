@@ -42,14 +42,13 @@ type question struct {
 	open   bool // the question is not answered yet and its answer counts
 }
 
-// connection describes the machine's connection to the peers.
 type connection struct {
 	up         bool
 	stableFrom time.Duration // time before which a missing message is no evidence of a death
 }
 
-// search is the state of a process without a known leader. search decides when the process reads
-// the record.
+// search is the state of a process without a known leader. It decides when the process reads the
+// record.
 type search struct {
 	othersRead bool // another process is about to read the record
 	deferred   bool // this process has deferred its read because of othersRead
@@ -79,7 +78,6 @@ const (
 	stopped
 )
 
-// never is later than every other time.
 const never = time.Duration(math.MaxInt64)
 
 // New returns the machine of a process that has just started. The machine's times are durations
@@ -103,7 +101,7 @@ func start(cfg Config, c connection) (*Machine, error) {
 	return m, nil
 }
 
-// Due returns the time at which the machine needs a Tick if it gets no other input before. Due
+// Due returns the time at which the machine needs a Tick if it gets no other input before. It
 // returns the largest Duration if the machine needs no Tick.
 func (m *Machine) Due() time.Duration {
 	if m.trusted() {
@@ -144,7 +142,6 @@ func (m *Machine) Step(now time.Duration, in Input) []Action {
 	return actions
 }
 
-// onEvent handles an event from the peers.
 func (m *Machine) onEvent(e Event) {
 	if m.state == stopped {
 		return
@@ -173,7 +170,6 @@ func (m *Machine) onEvent(e Event) {
 	}
 }
 
-// onAnswer handles the answer to the open question.
 func (m *Machine) onAnswer(a Answer) {
 	switch m.state {
 	case searching:
@@ -211,8 +207,8 @@ func (m *Machine) onWake() {
 	}
 }
 
-// onStop ends the current state if the state can be abandoned. onStop asks the leading function of
-// a leader to stop.
+// onStop ends the current state if the state can be abandoned. It asks the leading function of a
+// leader to stop.
 func (m *Machine) onStop() {
 	if m.stopping {
 		return

@@ -81,13 +81,11 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "sleep":
 		s.now += s.duration(s.word(0))
 	case "answer":
-		for n := s.number(s.text("times", "1")); ; n-- {
-			s.step(s.answer())
-			if n == 1 {
-				break
-			}
+		s.step(s.answer())
+		for range s.number(s.text("times", "1")) - 1 {
 			s.wait(s.machine.Due() - s.now)
 			s.wait(s.duration(s.text("after", "0s")))
+			s.step(s.answer())
 		}
 	case "beacon":
 		s.step(BeaconHeard{wire.Beacon{
@@ -108,11 +106,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "deposed":
 		s.step(Deposed{HigherEpoch(s.number(s.word(0)))})
 	case "returned":
-		r := Returned{Successor: s.text("successor", "")}
-		if d.HasArg("failed") {
-			r.Err = errors.New("cannot lead")
-		}
-		s.step(r)
+		s.step(s.returned())
 	case "stop":
 		s.step(Stop{})
 	default:
@@ -195,6 +189,14 @@ func (s *script) answer() Answer {
 		a.Record.Held = a.Record.Holder != "" && !s.d.HasArg("free")
 	}
 	return a
+}
+
+func (s *script) returned() Returned {
+	r := Returned{Successor: s.text("successor", "")}
+	if s.d.HasArg("failed") {
+		r.Err = errors.New("cannot lead")
+	}
+	return r
 }
 
 // questionOf returns the question in an action, or the zero Question.

@@ -114,7 +114,6 @@ func (l *Lease) do(ctx context.Context, call Call, effect func(*Storage) error) 
 	return nil
 }
 
-// sleep waits for the duration d, or until ctx is done.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -129,7 +128,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Read returns the current record.
 func (l *Lease) Read(ctx context.Context) (record election.Record, err error) {
 	err = l.do(ctx, Read, func(s *Storage) error {
 		record = s.current()
@@ -138,7 +136,6 @@ func (l *Lease) Read(ctx context.Context) (record election.Record, err error) {
 	return record, err
 }
 
-// Acquire makes the claimant the holder, or fails with ErrHeld.
 func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (record election.Record, err error) {
 	err = l.do(ctx, Acquire, func(s *Storage) error {
 		now := s.current()
@@ -159,7 +156,6 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (record elect
 	return record, nil
 }
 
-// Renew restarts the lease's duration, or fails with ErrLost.
 func (l *Lease) Renew(ctx context.Context, held election.Record) error {
 	return l.do(ctx, Renew, func(s *Storage) error {
 		if !s.heldAs(held) {
@@ -170,7 +166,6 @@ func (l *Lease) Renew(ctx context.Context, held election.Record) error {
 	})
 }
 
-// Release frees the lease, or fails with ErrLost.
 func (l *Lease) Release(ctx context.Context, held election.Record) error {
 	return l.do(ctx, Release, func(s *Storage) error {
 		if !s.heldAs(held) {
@@ -181,7 +176,6 @@ func (l *Lease) Release(ctx context.Context, held election.Record) error {
 	})
 }
 
-// Transfer changes the lease ID, or fails with ErrLost.
 func (l *Lease) Transfer(ctx context.Context, held election.Record, leaseID string) error {
 	return l.do(ctx, Transfer, func(s *Storage) error {
 		if !s.heldAs(held) {

@@ -68,7 +68,7 @@ func New(nc *nats.Conn, subjects wire.Subjects, worker, storage string, log *slo
 	return p, nil
 }
 
-// Close stops listening for messages. Close drops events that were not read.
+// Close stops listening for messages. It drops events that were not read.
 func (p *Peers) Close() {
 	p.close.Do(func() {
 		p.unsubscribe()
@@ -91,8 +91,8 @@ func (p *Peers) Events() <-chan machine.Event { return p.events }
 // death fails at once.
 const resendAfter = 80 * time.Millisecond
 
-// Ping asks the leader of an epoch for a sign of life. Ping may send several requests;
-// the first answer counts.
+// Ping asks the leader of an epoch for a sign of life. It may send several requests; the first
+// answer counts.
 func (p *Peers) Ping(ctx context.Context, epoch uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup

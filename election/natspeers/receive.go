@@ -104,7 +104,7 @@ func (p *Peers) decode(msg *nats.Msg) (event machine.Event, answer []byte, err e
 	}
 }
 
-// report delivers an event. report returns false if Peers is closed.
+// report delivers an event. It returns false if Peers is closed.
 func (p *Peers) report(event machine.Event) bool {
 	select {
 	case p.events <- event:

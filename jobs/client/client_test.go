@@ -26,7 +26,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.Main(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }
 
 type sumParams struct {
 	N    uint64        `json:"n" min:"1" max:"1000" help:"number of partitions"`

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		limitMemory()
 		cli.Main(known...)
 	}
-	goleak.VerifyTestMain(azuritetest.Main(m))
+	goleak.VerifyTestMain(azuritetest.StopAfter(m))
 }
 
 // testCase is a function and its misdeed.

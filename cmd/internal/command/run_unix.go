@@ -104,7 +104,7 @@ func (w *watchdog) close() {
 	_ = w.reports.Close()
 }
 
-// kill kills the command's process group and the watchdog. kill waits until the process group is
+// kill kills the command's process group and the watchdog. It waits until the process group is
 // empty (see killGroup).
 func (w *watchdog) kill() {
 	_ = w.cmd.Process.Kill()

@@ -18,7 +18,7 @@ const (
 	groupTimeout = time.Second // longest wait for processes that got SIGKILL
 )
 
-// Watchdog runs a command for the elector that has started this process. Watchdog reads orders from
+// Watchdog runs a command for the elector that has started this process. It reads orders from
 // standard input and writes events to descriptor 3.
 func Watchdog(args []string, grace time.Duration) error {
 	// Signals that a service manager sends to all processes of a service are ignored. The elector
@@ -56,8 +56,8 @@ func Watchdog(args []string, grace time.Duration) error {
 	return reports.Encode(event{Ended: &Result{Status: statusOf(cmd.ProcessState), Stopped: g.stopping}})
 }
 
-// readOrders forwards the elector's orders to a channel. readOrders treats the end of standard
-// input as an order to stop.
+// readOrders forwards the elector's orders to a channel. It treats the end of standard input as an
+// order to stop.
 func readOrders(orders chan<- order) {
 	for decoder := json.NewDecoder(os.Stdin); ; {
 		var o order
@@ -69,7 +69,6 @@ func readOrders(orders chan<- order) {
 	}
 }
 
-// group is the command's process group.
 type group struct {
 	id       int
 	grace    time.Duration
@@ -131,12 +130,11 @@ func (g *group) stop() {
 	g.signal(syscall.SIGCONT) // a suspended process handles SIGTERM only after SIGCONT
 }
 
-// signal sends a signal to the group.
 func (g *group) signal(s syscall.Signal) {
 	_ = syscall.Kill(-g.id, s) // Kill fails only if the group has no process
 }
 
-// killGroup kills a process group and waits until the group is empty. killGroup gives up after
+// killGroup kills a process group and waits until the group is empty. It gives up after
 // groupTimeout, because a killed process stays in the group until its parent has called wait.
 func killGroup(id int) {
 	for start := time.Now(); syscall.Kill(-id, syscall.SIGKILL) == nil && time.Since(start) < groupTimeout; {

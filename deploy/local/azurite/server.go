@@ -174,13 +174,12 @@ func ConnectionString(blobURL, queueURL string) string {
 		protocol, AccountName, AccountKey, blobURL, queueURL)
 }
 
-// PID returns the process ID of the Azurite server.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
 // Done returns a channel that is closed when the process has ended for any reason.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Stop stops the Azurite process and waits until it has ended. Stop may be called more than once.
+// Stop stops the Azurite process and waits until it has ended. It may be called more than once.
 func (s *Server) Stop() error {
 	s.stop.Do(func() { _ = s.stdin.Close() }) // Close fails only if the process has ended
 	select {

@@ -11,6 +11,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"go.uber.org/goleak"
 
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
@@ -19,10 +21,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.Main(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }
 
-// TestHandler injects faults into the requests of another process, through a proxy.
-func TestHandler(t *testing.T) {
+// proxied returns a container and a queue whose requests go through a proxy that injects faults.
+func proxied(t *testing.T) (*faults.Transport, *container.Client, *azqueue.QueueClient) {
+	t.Helper()
 	server := azuritetest.Server(t)
 	transport, err := faults.New(server.QueueURL())
 	if err != nil {
@@ -46,11 +49,11 @@ func TestHandler(t *testing.T) {
 	}
 	t.Cleanup(a.Close)
 	name := fmt.Sprintf("proxied-%d", time.Now().UnixNano())
-	container, err := a.Container(name, account.Retry{Within: 10 * time.Second})
+	blobs, err := a.Container(name, account.Retry{Within: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := container.Create(t.Context(), nil); err != nil {
+	if _, err := blobs.Create(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	queue, err := a.Queue(name, account.Retry{Within: 10 * time.Second})
@@ -60,6 +63,12 @@ func TestHandler(t *testing.T) {
 	if _, err := queue.Create(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
+	return transport, blobs, queue
+}
+
+// TestHandler injects faults into the requests of another process, through a proxy.
+func TestHandler(t *testing.T) {
+	transport, container, queue := proxied(t)
 	create := func(name string) error {
 		_, err := container.NewBlockBlobClient(name).UploadBuffer(t.Context(), []byte("0123456789"), &blockblob.UploadBufferOptions{
 			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}},

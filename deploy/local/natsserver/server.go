@@ -151,8 +151,8 @@ func stop(s *server.Server) {
 // URL returns the URL of the server for clients.
 func (s *Server) URL() string { return s.url }
 
-// Shutdown stops the server and releases its data directory before it returns. Shutdown may be
-// called more than once, but not from several goroutines at the same time.
+// Shutdown stops the server and releases its data directory before it returns. It may be called
+// more than once, but not from several goroutines at the same time.
 func (s *Server) Shutdown() {
 	select {
 	case <-s.done:

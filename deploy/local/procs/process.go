@@ -36,7 +36,7 @@ func start(cfg Config, name string, output *lines) (*Process, error) {
 	return &Process{name: name, cmd: cmd, since: time.Now(), ended: make(chan struct{})}, nil
 }
 
-// wait waits until the process has ended. wait must be called exactly once.
+// wait waits until the process has ended. It must be called exactly once.
 func (p *Process) wait() error {
 	defer close(p.ended)
 	p.err = p.cmd.Wait()
@@ -49,7 +49,6 @@ func (p *Process) age() time.Duration { return time.Since(p.since) }
 // restarted process keeps its name.
 func (p *Process) Name() string { return p.name }
 
-// PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Done returns a channel that is closed when the process has ended.
@@ -64,8 +63,8 @@ func (p *Process) hasEnded() bool {
 	}
 }
 
-// Wait waits until the process has ended. Wait returns nil if the exit status is 0, and otherwise
-// an error that says how the process ended.
+// Wait waits until the process has ended. It returns nil if the exit status is 0, and otherwise an
+// error that says how the process ended.
 func (p *Process) Wait() error {
 	<-p.ended
 	return p.err
@@ -85,5 +84,4 @@ func (p *Process) killUnlessEnded() {
 	}
 }
 
-// Kill sends SIGKILL to the process, unless it has ended.
 func (p *Process) Kill() { _ = p.cmd.Process.Kill() }

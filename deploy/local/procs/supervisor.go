@@ -83,8 +83,8 @@ func (s *Supervisor) spawn(name string) (*Process, error) {
 	return p, nil
 }
 
-// watch waits until a process has ended, and restarts it if Config.Restart is set. watch returns
-// when the process has ended and is not restarted.
+// watch waits until a process has ended, and restarts it if Config.Restart is set. It returns when
+// the process has ended and is not restarted.
 func (s *Supervisor) watch(p *Process) {
 	pause := minPause
 	for p != nil {
@@ -107,8 +107,8 @@ func (s *Supervisor) watch(p *Process) {
 	}
 }
 
-// restart tries to start a process until an attempt succeeds. restart returns nil if the supervisor
-// is stopped first.
+// restart tries to start a process until an attempt succeeds. It returns nil if the supervisor is
+// stopped first.
 func (s *Supervisor) restart(name string) *Process {
 	for {
 		s.mu.Lock()
@@ -142,8 +142,8 @@ func (s *Supervisor) isStopped() bool {
 	return s.stopped
 }
 
-// Running returns the processes that have not ended, in the order in which they started. Running
-// omits processes whose Done channel is closed.
+// Running returns the processes that have not ended, in the order in which they started. It omits
+// processes whose Done channel is closed.
 func (s *Supervisor) Running() []*Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +160,7 @@ func (s *Supervisor) Find(pid int) *Process {
 	return nil
 }
 
-// Stop sends SIGTERM to every process and returns when all processes have ended. Stop kills the
+// Stop sends SIGTERM to every process and returns when all processes have ended. It kills the
 // processes that still run after the time grace, or when kill is closed. The channel kill may be
 // nil.
 func (s *Supervisor) Stop(grace time.Duration, kill <-chan struct{}) {

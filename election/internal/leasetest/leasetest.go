@@ -227,8 +227,8 @@ func lost(t *testing.T, driver Driver) {
 	b.must(b.lease.Renew(t.Context(), second), election.ErrLost)
 }
 
-// waitFree repeats a claim that replaces no holder until the lease is free. waitFree fails the test
-// if a claim succeeds before the lease's duration has passed since the time begun.
+// waitFree repeats a claim that replaces no holder until the lease is free. It fails the test if a
+// claim succeeds before the lease's duration has passed since the time begun.
 func (p party) waitFree(driver Driver, begun time.Time) election.Record {
 	p.t.Helper()
 	for {

@@ -15,7 +15,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.Main(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }
 
 // hideFor is the shortest hide time that Azure allows.
 const hideFor = time.Second

@@ -31,7 +31,7 @@ var shared struct {
 }
 
 // Server returns the Azurite that all tests of the package share. The first call of Server starts
-// Azurite. If TestMain calls [Main], Azurite runs until the tests of the package have ended.
+// Azurite. If TestMain calls [StopAfter], Azurite runs until the tests of the package have ended.
 func Server(t testing.TB) *azurite.Server {
 	t.Helper()
 	shared.once.Do(func() {
@@ -113,7 +113,7 @@ func Faulty(t testing.TB) (*account.Account, *faults.Transport) {
 const atOnce = 16
 
 // AtOnce sets how many parallel tests run at the same time, unless the command line sets this
-// number. AtOnce parses the command line.
+// number. It parses the command line.
 func AtOnce(n int) error {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
@@ -122,7 +122,7 @@ func AtOnce(n int) error {
 	return nil
 }
 
-// Stop stops the shared Azurite if it is running (see [Main]).
+// Stop stops the shared Azurite if it is running (see [StopAfter]).
 func Stop() error {
 	if shared.server == nil {
 		return nil
@@ -130,14 +130,14 @@ func Stop() error {
 	return shared.server.Stop()
 }
 
-// Main wraps the tests of a package for a TestMain function, for example with
-// goleak.VerifyTestMain. Main lets many tests run at the same time, and stops the package's Azurite
-// after the tests.
-func Main(m *testing.M) interface{ Run() int } { return main{m} }
+// StopAfter returns an m for the TestMain function of a package, for example for
+// goleak.VerifyTestMain. Its Run stops the package's Azurite after the tests, and lets many tests
+// run at the same time.
+func StopAfter(m *testing.M) interface{ Run() int } { return stopping{m} }
 
-type main struct{ *testing.M }
+type stopping struct{ *testing.M }
 
-func (m main) Run() int {
+func (m stopping) Run() int {
 	if err := AtOnce(atOnce); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -55,7 +55,7 @@ func StartOptions(t testing.TB, options server.Options) *server.Server {
 	return s
 }
 
-// Stop stops a NATS server and returns when it has stopped. Stop may be called twice.
+// Stop stops a NATS server and returns when it has stopped. It may be called twice.
 func Stop(s *server.Server) {
 	s.Shutdown()
 	s.WaitForShutdown()
@@ -84,7 +84,7 @@ func Connect(t testing.TB, url string, options ...nats.Option) *nats.Conn {
 	return nc
 }
 
-// Close closes a connection and returns when the connection's goroutines have ended. Close may be
+// Close closes a connection and returns when the connection's goroutines have ended. It may be
 // called twice.
 func Close(nc *nats.Conn) {
 	closed := nc.StatusChanged(nats.CLOSED)

@@ -22,7 +22,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.Main(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }
 
 var containers atomic.Int64
 

@@ -35,7 +35,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.Main(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }
 
 const secret = "c2VjcmV0LXNlY3JldA=="
 
