@@ -46,8 +46,8 @@ func simpleQuery(p Params) (s simple, ok bool) {
 	for i, a := range q.aggregates {
 		s.columns[i] = slices.Index(names, a.column)
 	}
-	column, ok := plainColumn(q.aggregates, s.columns)
-	if !ok || names[column] == s.by {
+	column := plainColumn(q.aggregates, s.columns)
+	if column < 0 || names[column] == s.by {
 		return s, false
 	}
 	s.of = names[column]

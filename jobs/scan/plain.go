@@ -57,16 +57,16 @@ func (p *plain) addSlowly(m int64, scale int) bool {
 }
 
 // plainColumn returns the column of the aggregates if all aggregates are of one column and can be
-// computed from plains. For other queries plainColumn returns false.
-func plainColumn(all []aggregate, columns []int) (column int, ok bool) {
-	column = -1
+// computed from plains. For other queries it returns -1.
+func plainColumn(all []aggregate, columns []int) int {
+	column := -1
 	for i, a := range all {
 		if !a.plain || column >= 0 && columns[i] >= 0 && columns[i] != column {
-			return -1, false
+			return -1
 		}
 		column = max(column, columns[i])
 	}
-	return column, column >= 0
+	return column
 }
 
 // settleGroup adds the plain of a group to the states.

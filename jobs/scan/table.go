@@ -52,7 +52,7 @@ func (t *table) bind(all []aggregate, columns []int) {
 		s.bind(columns[i])
 		t.states = append(t.states, s)
 	}
-	_, t.plain = plainColumn(all, columns)
+	t.plain = plainColumn(all, columns) >= 0
 	t.bound = true
 }
 

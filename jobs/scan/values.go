@@ -36,6 +36,14 @@ func (v *values) set(r *dataset.Record) {
 	clear(v.states)
 }
 
+// satisfies reports whether a test selects the record. Nil selects every record.
+func (v *values) satisfies(where test) (bool, error) {
+	if where == nil {
+		return true, nil
+	}
+	return where(v)
+}
+
 func (v *values) field(column int) []byte { return v.record.Field(column) }
 
 // number returns a field as a number, and returns false if the field is not a number. The field

@@ -1,0 +1,198 @@
+package scan
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+)
+
+// open returns a Fold function, which must be called from only one goroutine.
+func open(p Params, columns []string) (func(acc **table, r *dataset.Record) error, error) {
+	q, err := newQuery(p)
+	if err != nil {
+		return nil, err
+	}
+	names := q.inputColumns()
+	if names == nil {
+		names = columns
+	}
+	where, err := q.openWhere(names)
+	if err != nil {
+		return nil, err
+	}
+	if len(q.aggregates) == 0 {
+		return q.openRows(names, newValues(names), where, p.streams(q))
+	}
+	return q.newGrouper(names, where).fold, nil
+}
+
+// openWhere returns the test of the parameter where, or nil if it selects all rows.
+func (q query) openWhere(names []string) (test, error) {
+	if q.where == nil {
+		return nil, nil
+	}
+	for _, name := range q.where.columns {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("parameter where: there is no column %q: the columns are %s", name, strings.Join(names, ", "))
+		}
+	}
+	where, err := q.where.compile(func(name string) int { return slices.Index(names, name) })
+	if err != nil {
+		return nil, fmt.Errorf("parameter where: %w", err)
+	}
+	return where, nil
+}
+
+// grouper adds records to the groups of a table.
+type grouper struct {
+	values     *values
+	where      test // nil selects all rows
+	aggregates []aggregate
+	by, of     []int  // columns of the groups, and of the aggregates
+	numeric    []int  // columns whose fields must be numbers
+	extreme    []int  // other columns, of min and max
+	plain      int    // column of all aggregates, or -1 if plains do not suffice
+	key        []byte // memory for the key of a group
+}
+
+func (q query) newGrouper(names []string, where test) *grouper {
+	g := &grouper{values: newValues(names), where: where, aggregates: q.aggregates}
+	for _, name := range q.by {
+		g.by = append(g.by, slices.Index(names, name))
+	}
+	for _, a := range q.aggregates {
+		g.of = append(g.of, slices.Index(names, a.column))
+	}
+	columns := func(takes takes, except []int) (list []int) {
+		for i, a := range q.aggregates {
+			if a.takes == takes && !slices.Contains(except, g.of[i]) && !slices.Contains(list, g.of[i]) {
+				list = append(list, g.of[i])
+			}
+		}
+		return list
+	}
+	g.numeric = columns(numbers, nil)
+	g.extreme = columns(numbersOrTexts, g.numeric)
+	g.plain = plainColumn(g.aggregates, g.of)
+	return g
+}
+
+// fold adds a record to the accumulator of a job.
+func (g *grouper) fold(acc **table, r *dataset.Record) error {
+	t, v := *acc, g.values
+	if !t.bound {
+		t.bind(g.aggregates, g.of)
+	}
+	if t.full() {
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	v.set(r)
+	if ok, err := v.satisfies(g.where); !ok || err != nil {
+		return err
+	}
+	if g.plain >= 0 && len(g.by) == 1 {
+		if number, ok := v.number(g.plain); ok {
+			t.addNumber(t.group(v.field(g.by[0])), number, v)
+			return nil
+		}
+	}
+	if err := g.check(r); err != nil {
+		return err
+	}
+	if len(g.by) == 1 {
+		t.add(t.group(v.field(g.by[0])), v)
+		return nil
+	}
+	g.key = appendFields(g.key[:0], v, g.by)
+	t.add(t.group(g.key), v)
+	return nil
+}
+
+// check returns an error if a field of the record must be a number and is not. A bad record must not
+// change any state.
+func (g *grouper) check(r *dataset.Record) error {
+	v := g.values
+	for _, column := range g.numeric {
+		if _, ok := v.number(column); !ok && len(v.field(column)) > 0 {
+			return v.noNumber(column)
+		}
+	}
+	for _, column := range g.extreme {
+		if _, ok := v.number(column); !ok && len(v.field(column)) > 0 && r.IsFloat(column) { // the float is infinite or NaN
+			return v.noNumber(column)
+		}
+	}
+	return nil
+}
+
+// addNumber adds a record to a group whose aggregates need only the plain of a number.
+func (t *table) addNumber(group int, n *exact.Number, v *values) {
+	if n.Big == nil {
+		if t.plains[group].add(n.Mantissa, n.Scale) {
+			return
+		}
+		if t.settleGroup(group); t.plains[group].add(n.Mantissa, n.Scale) {
+			return
+		}
+	}
+	t.add(group, v)
+}
+
+// add adds a record to the states of a group.
+func (t *table) add(group int, v *values) {
+	for _, s := range t.states {
+		s.add(group, v)
+	}
+}
+
+// openRows returns a Fold function for a query without aggregates.
+func (q query) openRows(names []string, v *values, where test, streams bool) (func(acc **table, r *dataset.Record) error, error) {
+	columns := q.columns
+	if len(columns) == 0 {
+		columns = names
+	}
+	of := make([]int, len(columns))
+	for i, name := range columns {
+		of[i] = slices.Index(names, name)
+	}
+	var order []rowOrder
+	for _, o := range q.order {
+		at := slices.Index(columns, o.name)
+		if at < 0 {
+			return nil, fmt.Errorf("parameter order: there is no column %q in the result: the columns are %s", o.name, strings.Join(columns, ", "))
+		}
+		order = append(order, rowOrder{at, o.descending})
+	}
+	return func(acc **table, r *dataset.Record) error {
+		t := *acc
+		t.rows.limit, t.rows.order = int(min(q.limit, maxRows+1)), order
+		if t.columns == nil {
+			t.columns = columns
+		}
+		v.set(r)
+		if ok, err := v.satisfies(where); !ok || err != nil || t.rows.full() {
+			return err
+		}
+		if streams {
+			t.out.add(appendFields(nil, v, of))
+			return nil
+		}
+		t.rows.add(appendFields(nil, v, of))
+		return nil
+	}, nil
+}
+
+// appendFields appends each field of the given columns, preceded by the field's length.
+func appendFields(b []byte, v *values, columns []int) []byte {
+	for _, c := range columns {
+		field := v.field(c)
+		b = append(binary.AppendUvarint(b, uint64(len(field))), field...)
+	}
+	return b
+}
