@@ -72,7 +72,7 @@ func (h *health) partials() executor.Partials {
 const turnTimeout = 2 * time.Second
 
 // stalled waits for the next iteration of the executor's loop and, if this process leads, of the
-// leader's loop. stalled returns a reason for each loop that takes longer than turnTimeout.
+// leader's loop. It returns a reason for each loop that takes longer than turnTimeout.
 func (h *health) stalled(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 	defer cancel()

@@ -70,9 +70,9 @@ func limitMemory(memory int64) {
 	}
 }
 
-// spillDir returns the spill folder: dir, or the folder for temporary files if dir is empty.
-// spillDir returns "" if it cannot write files in the folder for temporary files; partials are then
-// not moved to files. If the files of the spill folder are in memory, spillDir logs a warning.
+// spillDir returns the spill folder: dir, or the folder for temporary files if dir is empty. It
+// returns "" if it cannot write files in the folder for temporary files; partials are then not
+// moved to files. If the files of the spill folder are in memory, spillDir logs a warning.
 func spillDir(dir string, log *slog.Logger) string {
 	if dir == "" {
 		dir = os.TempDir()

@@ -2,8 +2,8 @@ package worker
 
 import "syscall"
 
-// inMemory reports whether the files of a folder are in memory. inMemory returns false if it cannot
-// find out.
+// inMemory reports whether the files of a folder are in memory. It returns false if it cannot find
+// out.
 func inMemory(dir string) bool {
 	const tmpfs, ramfs = 0x01021994, 0x858458f6 // see statfs(2)
 	var fs syscall.Statfs_t

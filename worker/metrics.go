@@ -60,6 +60,24 @@ func newMetrics(h *health, cfg Config) *metrics {
 	m.done = m.counter("partitions_done_total", "Partitions whose results became durable."+summable)
 	m.repeated = m.counter("partitions_repeated_total", "Executions of partitions beyond the first of each."+summable)
 
+	m.addVectors()
+	m.addGauges(h, cfg.Memory)
+	m.count("nats_reconnects_total", "Reconnects to NATS after the connection was lost.", func() float64 { return float64(h.nc.Stats().Reconnects) })
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: namespace + "build_info", Help: "1, with the versions of the program and of Go as labels.",
+	}, []string{"version", "goversion"})
+	info.WithLabelValues(cfg.Version, runtime.Version()).Set(1)
+	m.registry.MustRegister(
+		leaderCollector{m},
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		info,
+	)
+	return m
+}
+
+// addVectors adds the metrics with labels, and all values of the labels.
+func (m *metrics) addVectors() {
 	m.phases = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: namespace + "takeover_duration_seconds", Buckets: longTimes,
 		Help: "Time that each phase of a change of leader took. The command history shows the same phases." + summable,
@@ -84,12 +102,14 @@ func newMetrics(h *health, cfg Config) *metrics {
 			m.storageCalls.WithLabelValues(call, outcome)
 		}
 	}
+}
 
+func (m *metrics) addGauges(h *health, memoryLimit int64) {
 	m.gauge("slots", "Partitions that this worker can run at once.", func() float64 { return float64(h.status().Slots) })
 	m.gauge("slots_busy", "Slots that run a span.", func() float64 { return float64(h.status().Busy) })
 	m.gauge("spans_queued", "Spans that wait for a slot of this worker.", func() float64 { return float64(h.status().Queued) })
 	m.gauge("retained_partial_bytes", "Bytes of small partials and other results that this worker keeps until they are durable. Large partials are counted in held_partial_bytes and spilled_partial_bytes.", func() float64 { return float64(h.status().Bytes) })
-	m.partialMetrics(h, cfg.Memory)
+	m.addPartials(h, memoryLimit)
 	m.gauge("death_cost_seconds", "Work that would be repeated if this worker died now, in seconds of all its slots.", func() float64 {
 		if e := h.executor.Load(); e != nil {
 			return e.DeathCost() / float64(h.status().Slots)
@@ -97,38 +117,16 @@ func newMetrics(h *health, cfg Config) *metrics {
 		return 0
 	})
 	m.gauge("epoch", "Epoch of the leader that this worker follows; 0 before the first.", func() float64 { return float64(h.status().Epoch) })
-	m.gauge("is_leader", "1 if this process leads, otherwise 0.", func() float64 {
-		if h.epoch.Load() > 0 {
-			return 1
-		}
-		return 0
-	})
-	m.count("nats_reconnects_total", "Reconnects to NATS after the connection was lost.", func() float64 { return float64(h.nc.Stats().Reconnects) })
-	m.registry.MustRegister(
-		leaderCollector{m},
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
-	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: namespace + "build_info", Help: "1, with the versions of the program and of Go as labels.",
-	}, []string{"version", "goversion"})
-	info.WithLabelValues(cfg.Version, runtime.Version()).Set(1)
-	m.registry.MustRegister(info)
-	return m
+	m.indicator("is_leader", "1 if this process leads, otherwise 0.", func() bool { return h.epoch.Load() > 0 })
 }
 
-// partialMetrics adds the metrics of large partials. The parameter limit is Config.Memory.
-func (m *metrics) partialMetrics(h *health, limit int64) {
+// addPartials adds the metrics of large partials. The parameter limit is Config.Memory.
+func (m *metrics) addPartials(h *health, limit int64) {
 	m.gauge("held_partial_bytes", "Bytes of large partials that this worker holds in memory.", func() float64 { return float64(h.partials().Held) })
 	m.gauge("spilled_partial_bytes", "Bytes of large partials that this worker holds in files of its spill folder.", func() float64 { return float64(h.partials().Spilled) })
 	m.gauge("memory_used_bytes", "Bytes of memory for held partials, slots that compute large partials, and operands and results of merges.", func() float64 { return float64(h.partials().Used) })
 	m.gauge("memory_limit_bytes", "Limit of memory_used_bytes, above which partials are moved to the spill folder and slots wait: the setting --memory.", func() float64 { return float64(limit) })
-	m.gauge("memory_short", "1 if no partition may begin because memory_used_bytes is close to its limit, otherwise 0.", func() float64 {
-		if h.partials().Short {
-			return 1
-		}
-		return 0
-	})
+	m.indicator("memory_short", "1 if no partition may begin because memory_used_bytes is close to its limit, otherwise 0.", func() bool { return h.partials().Short })
 	m.count("partials_spilled_total", "Large partials that this worker moved from memory to its spill folder.", func() float64 { return float64(h.partials().Spills) })
 	m.count("partials_stored_total", "Held partials that this worker wrote to storage.", func() float64 { return float64(h.partials().Stored) })
 }
@@ -154,6 +152,16 @@ func (m *metrics) count(name, help string, value func() float64) {
 
 func (m *metrics) gauge(name, help string, value func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: namespace + name, Help: help}, value))
+}
+
+// indicator adds a gauge that is 1 if value returns true, and otherwise 0.
+func (m *metrics) indicator(name, help string, value func() bool) {
+	m.gauge(name, help, func() float64 {
+		if value() {
+			return 1
+		}
+		return 0
+	})
 }
 
 // Only the leader exports these metrics.

@@ -36,7 +36,7 @@ type process struct {
 	log      *slog.Logger
 }
 
-// run executes partitions, and leads if elected, until ctx is done. run then stops the parts of the
+// run executes partitions, and leads if elected, until ctx is done. It then stops the parts of the
 // process in order. First the executor drains: the leader, which may be this process, makes the
 // executor's results durable. After the drain, the election ends, with a handover if this process
 // leads.

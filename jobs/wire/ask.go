@@ -130,8 +130,8 @@ type KindCount struct {
 // with MaxListed entries fits in a message.
 const MaxListed = 2000
 
-// JobQuery is the content of the request AskJobs. JobQuery asks for one active job, or for all
-// active jobs if Job is empty.
+// JobQuery is the content of the request AskJobs. It asks for one active job, or for all active
+// jobs if Job is empty.
 type JobQuery struct {
 	Job string `cbor:"1,keyasint,omitempty"`
 
@@ -257,8 +257,8 @@ type JobProgress struct {
 	Workers    int      `cbor:"8,keyasint"`           // number of workers that hold a span of the job
 	Trouble    string   `cbor:"9,keyasint,omitempty"` // reason why the job makes no progress, or the job's last failure
 
-	// MergesLeft is the number of merges that remain until the partial of the root is computed.
-	// MergesLeft is 0 until all partitions are done.
+	// MergesLeft is the number of merges that remain until the partial of the root is computed. It
+	// is 0 until all partitions are done.
 	MergesLeft uint64 `cbor:"10,keyasint,omitempty"`
 
 	// The fields from Unreported on are set only for jobs with large partials, which stay with the

@@ -30,8 +30,8 @@ type Message interface {
 		LeaderInfo | WorkerQuery | Workers | JobQuery | Jobs | Cancel | Done | AuditRequest | AuditAnswer
 }
 
-// formatVersion is the first byte of each message. formatVersion must be incremented for a change
-// that an earlier program would misread, but not for a new optional field.
+// formatVersion is the first byte of each message. It must be incremented for a change that an
+// earlier program would misread, but not for a new optional field.
 const formatVersion = 1
 
 var format = record.New(formatVersion,
@@ -41,8 +41,8 @@ var format = record.New(formatVersion,
 // Encode returns the encoded message.
 func Encode[M Message](m M) []byte { return format.Encode(m) }
 
-// Decode reads a message strictly, and validates it if its type has a method Validate. Decode allocates at most 192 bytes for each byte of the message,
-// and at most 64 MiB.
+// Decode reads a message strictly, and validates it if its type has a method Validate. It allocates
+// at most 192 bytes for each byte of the message, and at most 64 MiB.
 func Decode[M Message](data []byte) (M, error) {
 	var m M
 	if len(data) > MaxMessage {

@@ -76,9 +76,9 @@ type HeldSpan struct {
 	Function Function    `cbor:"5,keyasint,omitempty"` // function to call; only for a call
 	Node     engine.Node `cbor:"6,keyasint,omitzero"`  // node to compute; only for a merge
 
-	// Step is set if the assignment has the flag Alone and the worker has begun the assignment. Step is the
-	// function of the job's definition that the worker will call next. The worker waits for the receipt before
-	// it calls the function.
+	// Step is set if the assignment has the flag Alone and the worker has begun the assignment. It
+	// is the function of the job's definition that the worker will call next. The worker waits for
+	// the receipt before it calls the function.
 	Step string `cbor:"7,keyasint,omitempty"`
 
 	Done uint64 `cbor:"8,keyasint,omitempty"` // number of partitions from Span.Lo on that have run but are not reported

@@ -31,8 +31,8 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrMalformed, fmt.Errorf(format, args...))
 }
 
-// Validate checks the parts of a report that can be checked without knowledge of the jobs. Validate
-// does not check whether nodes are in their job's tree or whether checksums match.
+// Validate checks the parts of a report that can be checked without knowledge of the jobs. It does
+// not check whether nodes are in their job's tree or whether checksums match.
 func (r Report) Validate() error {
 	switch {
 	case r.Epoch == 0:

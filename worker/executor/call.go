@@ -89,7 +89,7 @@ func (c *call) run() {
 	}
 }
 
-// end tells the session that the call has ended. end reports whether the job has ended.
+// end tells the session that the call has ended. It reports whether the job has ended.
 func (c *call) end(item wire.Item, err error) (jobEnded bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

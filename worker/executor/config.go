@@ -46,9 +46,8 @@ type Config struct {
 	Jobs []jobs.Job
 
 	// DrainTimeout is how long a worker that is told to stop waits for its running partitions to
-	// end and for its items to become durable. DrainTimeout is at least 1 s, which is long enough
-	// for a checkpoint. The default 0 means 20 s, because Kubernetes by default allows 30 s for
-	// stopping.
+	// end and for its items to become durable. It is at least 1 s, which is long enough for a
+	// checkpoint. The default 0 means 20 s, because Kubernetes by default allows 30 s for stopping.
 	DrainTimeout time.Duration
 
 	// Bulk is a connection for the bytes of large partials, so that control messages never wait

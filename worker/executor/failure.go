@@ -18,7 +18,7 @@ func failure(partition uint64, err error) wire.Failure {
 	return wire.Failure{Partition: partition, Error: bounded(err.Error()), Permanent: jobs.IsPermanent(err)}
 }
 
-// bounded truncates a text to the maximum length in a message. bounded keeps the beginning, which
+// bounded truncates a text to the maximum length in a message. It keeps the beginning, which
 // contains the value of a panic and its innermost calls.
 func bounded(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")

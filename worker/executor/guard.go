@@ -91,7 +91,7 @@ func (c *core) watch(limit time.Duration, progress *engine.Progress, partition u
 	}}
 }
 
-// run calls code with a context that is done when parent is done or the limit has passed. run waits
+// run calls code with a context that is done when parent is done or the limit has passed. It waits
 // for the code to return, at most timing.stopTimeout after the end of the context. If the code has
 // not returned by then, run returns a channel that receives a value when the code returns;
 // otherwise gone is nil. Until gone receives a value, the caller must not use data that the code

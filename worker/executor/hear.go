@@ -10,8 +10,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// hear converts a message to an input of the session. hear returns a tick for a message that must
-// be ignored.
+// hear converts a message to an input of the session. It returns a tick for a message that must be
+// ignored.
 func (l *link) hear(m *nats.Msg) session.Input {
 	in, err := l.read(m)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// link connects the worker's session with NATS. link turns messages, connection changes and the
+// link connects the worker's session with NATS. It turns messages, connection changes and the
 // passing of time into inputs of the session, and performs the session's actions. All work of the
 // link happens on the goroutine that runs loop.
 type link struct {

@@ -20,9 +20,9 @@ type operand struct {
 	done   func() // function to call after the last use of an operand that the worker holds; otherwise nil
 }
 
-// readOperands returns the bytes of the call's operands. readOperands fetches operands from other
-// workers first, because the merge may take over the memory of partials on this worker, which would
-// be lost if a fetch failed later.
+// readOperands returns the bytes of the call's operands. It fetches operands from other workers
+// first, because the merge may take over the memory of partials on this worker, which would be lost
+// if a fetch failed later.
 func (c *call) readOperands() (list []engine.Operand, err error) {
 	made := c.held.Call()
 	c.operands = make([]operand, len(made.Operands))
@@ -137,7 +137,7 @@ func (c *call) returnTaken() {
 	}
 }
 
-// reuse adds the memory of a merge's operands to the worker's spare memory, except memory that the
+// reuse adds the memory of a merge's operands to the pool, except memory that the
 // merged partial uses.
 func (c *call) reuse(merged []byte) {
 	c.mu.Lock()

@@ -13,7 +13,7 @@ import (
 const maxSizes = 64
 
 // sizes remembers the partial sizes of recent jobs, so that the first partition of a similar job can
-// use spare memory. The zero value is empty.
+// use pooled memory. The zero value is empty.
 type sizes struct {
 	mu   sync.Mutex
 	list []sizeOf // oldest first

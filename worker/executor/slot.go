@@ -74,7 +74,7 @@ func (s *slot) loop() {
 	}
 }
 
-// take waits for a span, and returns the span with its task. take returns nil when the slot should
+// take waits for a span, and returns the span with its task. It returns nil when the slot should
 // end.
 func (s *slot) take() (*session.HeldSpan, *task) {
 	s.mu.Lock()
@@ -237,8 +237,8 @@ func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan
 }
 
 // nextClaim returns how many partitions a slot should claim so that they take about the time
-// target. nextClaim assumes that each partition takes as long as a partition of the last claim.
-// nextClaim increases the number only gradually, because partitions may take different times.
+// target. It assumes that each partition takes as long as a partition of the last claim. It
+// increases the number only gradually, because partitions may take different times.
 func nextClaim(last uint64, took, target time.Duration) uint64 {
 	const step = 8
 	ideal := float64(last) * step
@@ -280,19 +280,24 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 			return false
 		}
 	}
-	failed := cmp.Or(d.err, err)
-	if failed != nil {
+	if failed := cmp.Or(d.err, err); failed != nil {
 		t.logPanic(d.next, failed)
 	}
+	if err != nil {
+		s.abandon(span, failure(d.next, err))
+		return false
+	}
+	return s.pass(span, t, d, items, held)
+}
+
+// pass passes results, and the failure of partition d.next if d.err is not nil, to the session. It
+// reports whether the slot may continue with the span.
+func (s *slot) pass(span *session.HeldSpan, t *task, d done, items []wire.Item, held []heldPartial) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.handedOver()
-	if err != nil {
-		s.session.Abandon(span, failure(d.next, err))
-		return false
-	}
-	if failed != nil {
-		f := failure(d.next, failed)
+	if d.err != nil {
+		f := failure(d.next, d.err)
 		items = append(items, wire.Item{Failure: &f})
 		d.next++
 		d.hi = d.next
@@ -304,7 +309,7 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	wanted := s.session.Holds(span)
 	if err := s.session.Deliver(span, d.hi, d.next, items, nodes...); err != nil {
 		// The merge stack is empty after a failed merge.
-		s.session.Abandon(span, failure(d.next, cmp.Or(failed, err)))
+		s.session.Abandon(span, failure(d.next, cmp.Or(d.err, err)))
 		return false
 	}
 	if len(items) > 0 { // if a job's partials are large, slots deliver results only at the end of a span
@@ -319,6 +324,14 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	return true
 }
 
+// abandon gives up a span because of a failure.
+func (s *slot) abandon(span *session.HeldSpan, f wire.Failure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.session.Abandon(span, f)
+	s.handedOver()
+}
+
 // rejectAudit drops the undelivered results of a span after a failed audit of one of its partitions. If
 // the job has ended or the worker stops, the failure is not reported.
 func (s *slot) rejectAudit(span *session.HeldSpan, t *task, err error) {
@@ -328,10 +341,7 @@ func (s *slot) rejectAudit(span *session.HeldSpan, t *task, err error) {
 	}
 	f := failure(0, err)
 	t.logPanic(f.Partition, err)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.session.Abandon(span, f)
-	s.handedOver()
+	s.abandon(span, f)
 }
 
 // items removes the results of the partitions before hi from the stack and returns them as items.

@@ -29,7 +29,7 @@ const (
 	maxStoreBackoff = 5 * time.Second
 )
 
-// params returns the parameters in a job's opening. params reads large parameters from storage.
+// params returns the parameters in a job's opening. It reads large parameters from storage.
 func (s jobStorage) params(o wire.Opening) (jobs.Params, error) {
 	if len(o.ParamsSHA256) == 0 {
 		return o.Params, nil
@@ -56,11 +56,10 @@ func (s jobStorage) writeOutput(function wire.Function, data []byte) (blob strin
 	return s.write("write output", slog.String("function", function.String()), session.OutputNode(function), data)
 }
 
-// write writes data to storage under a node. write retries until the context is done. If the
-// context ends, write returns the blob's name with the error, because the write may have taken
-// effect. For data that are too large for storage, write returns a permanent error of the job. Log
-// lines and errors name what is written and its size, because the operator of a full storage needs
-// both.
+// write writes data to storage under a node. It retries until the context is done. If the context
+// ends, write returns the blob's name with the error, because the write may have taken effect. For
+// data that are too large for storage, write returns a permanent error of the job. Log lines and
+// errors name what is written and its size, because the operator of a full storage needs both.
 func (s jobStorage) write(doing string, what slog.Attr, node engine.Node, data []byte) (blob string, err error) {
 	err = s.retry(doing, func() (err error) {
 		blob, err = s.store.PutPartial(s.ctx, s.job, node, data)

@@ -61,7 +61,7 @@ func (s *storing) run() {
 // errUnread marks an error of reading a held partial.
 var errUnread = errors.New("read held partial")
 
-// write waits until fewer than maxStoring writes are running, and then writes the partial. write
+// write waits until fewer than maxStoring writes are running, and then writes the partial. It
 // retries until the context is done, unless the partial cannot be read or is too large for storage.
 func (s *storing) write() (blob string, err error) {
 	select {

@@ -76,9 +76,9 @@ func (l *tasks) newTask(o wire.Opening) *task {
 	return t
 }
 
-// reusesMemory reports whether memory of the job's dropped partials may be reused. reusesMemory
-// returns false before the job is open, because a merge does not wait for the opening. The caller
-// must hold core.mu.
+// reusesMemory reports whether memory of the job's dropped partials may be reused. It returns false
+// before the job is open, because a merge does not wait for the opening. The caller must hold
+// core.mu.
 func (t *task) reusesMemory() bool { return t != nil && t.opened != nil && t.reuses }
 
 // run opens the job. After the job's end, run waits until no slot runs the job, and then closes the
@@ -202,7 +202,7 @@ func (t *task) open() (engine.Task, error) {
 	if t.partials.held != nil {
 		t.workID = newWorkID(o.Kind, params)
 		t.likelySize = t.partials.sizes.get(t.workID)
-		t.reuses = opened.Spares(t.spare, t.partials.held.Reuse)
+		t.reuses = opened.Spares(t.buffer, t.partials.held.Reuse)
 		if bytes := opened.PartialBytes(); bytes > session.MaxInline {
 			t.expected = bytes
 		}
@@ -210,11 +210,11 @@ func (t *task) open() (engine.Task, error) {
 	return opened, t.fork(opened)
 }
 
-// spare returns memory for the value of a partition. The parameter size is the probable size in
+// buffer returns memory for the value of a partition. The parameter size is the probable size in
 // bytes of the value, or 0 if it is unknown.
-func (t *task) spare(size int) []byte {
+func (t *task) buffer(size int) []byte {
 	if size == 0 {
-		return t.partials.held.Spare(t.size())
+		return t.partials.held.Pooled(t.size())
 	}
 	return t.partials.held.Buffer(int64(size))
 }
@@ -289,7 +289,7 @@ func (t *task) before(span *session.HeldSpan, function string) {
 	}
 }
 
-// readPlan reads the job's plan. readPlan retries while storage is unavailable.
+// readPlan reads the job's plan. It retries while storage is unavailable.
 func (t *task) readPlan() (jobs.Plan, error) {
 	var plan jobs.Plan
 	err := t.storage.retry("read plan", func() (err error) {

@@ -30,9 +30,9 @@ func (w *Worker) Partials() Partials {
 	return Partials{w.partials.held.Stats(), w.partials.stored}
 }
 
-// DeathCost returns how much work would be lost if the process died now, in seconds of one slot.
-// DeathCost adds up the time that each busy slot has worked since its last delivery, and the work
-// in held nodes that are not durable.
+// DeathCost returns how much work would be lost if the process died now, in seconds of one slot. It
+// adds up the time that each busy slot has worked since its last delivery, and the work in held
+// nodes that are not durable.
 func (w *Worker) DeathCost() float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

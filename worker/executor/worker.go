@@ -31,7 +31,7 @@ type Store interface {
 	PutPartial(ctx context.Context, job string, node engine.Node, data []byte) (blob string, err error)
 	// Partial reads a partial.
 	Partial(ctx context.Context, job, blob string) ([]byte, error)
-	// DropPartial removes a partial. DropPartial is called only after the partial's job has ended.
+	// DropPartial removes a partial. It is called only after the partial's job has ended.
 	DropPartial(ctx context.Context, job, blob string) error
 }
 
@@ -108,8 +108,8 @@ func (w *Worker) now() time.Duration { return time.Since(w.started) }
 // at most DrainTimeout. After DrainTimeout, Run cancels the running partitions, whose work is lost,
 // and returns within about three seconds.
 //
-// Run also returns, with an error, when the connection is closed. Run continues when the connection
-// is lost and restored. Run must be called only once.
+// Run also returns, with an error, when the connection is closed. It continues when the connection
+// is lost and restored. It must be called only once.
 func (w *Worker) Run(ctx context.Context) error {
 	link, err := newLink(w, w.nc)
 	if err != nil {
@@ -215,7 +215,7 @@ func (w *Worker) checkMemory() {
 	w.work.Broadcast()
 }
 
-// Turns waits for an iteration of the link's loop, which shows that the loop does not hang. Turns
+// Turns waits for an iteration of the link's loop, which shows that the loop does not hang. It
 // returns an error if ctx is done first.
 func (w *Worker) Turns(ctx context.Context) error {
 	select {

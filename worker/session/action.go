@@ -65,7 +65,7 @@ type WakeSlots struct{}
 // CancelRunning cancels all running spans and calls, because draining has taken too long.
 type CancelRunning struct{ Running int } // number of slots and calls that are running
 
-// Leave ends the session: the worker has drained, or draining has taken too long. Leave is the last
+// Leave ends the session: the worker has drained, or draining has taken too long. It is the last
 // action of a session.
 type Leave struct {
 	Reason  LeaveReason

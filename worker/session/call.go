@@ -32,9 +32,9 @@ func (h *HeldCall) Call() wire.Call { return h.call }
 // Epoch returns the epoch of the leader that assigned the call.
 func (h *HeldCall) Epoch() uint64 { return h.id.Epoch }
 
-// TakeCall returns the call that should begin next. TakeCall returns nil if no call is waiting, or
-// if the maximum number of calls is running. TakeCall prefers calls of the highest priority, and
-// then the call that was assigned first.
+// TakeCall returns the call that should begin next. It returns nil if no call is waiting, or if the
+// maximum number of calls is running. It prefers calls of the highest priority, and then the call
+// that was assigned first.
 func (s *Session) TakeCall() *HeldCall {
 	if s.drain.begun || s.work.calling == s.cfg.Hello.Slots {
 		return nil

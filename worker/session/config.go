@@ -24,8 +24,8 @@ type Config struct {
 	Memory func() uint64
 
 	// MaxKept is the approximate number of bytes of kept items above which the worker begins no
-	// further partition. MaxKept is reached only if nothing becomes durable for a long time. The
-	// default 0 means 256 MiB.
+	// further partition. It is reached only if nothing becomes durable for a long time. The default
+	// 0 means 256 MiB.
 	MaxKept int
 
 	Timing Timing
@@ -34,28 +34,27 @@ type Config struct {
 // Timing contains the intervals and timeouts of a session. A zero field of Timing means the field's
 // default.
 type Timing struct {
-	// Spacing is the shortest time between two reports of a worker that holds spans or calls, so that
-	// a worker with many short spans does not report after each span. Spacing defaults to 5 ms.
+	// Spacing is the shortest time between two reports of a worker that holds spans or calls, so
+	// that a worker with many short spans does not report after each span. It defaults to 5 ms.
 	Spacing time.Duration
 
-	// Interval is the time between two reports if nothing is urgent. Interval applies until the
-	// leader, which knows how many workers report, sets another interval. Interval defaults to 200
-	// ms.
+	// Interval is the time between two reports if nothing is urgent. It applies until the leader,
+	// which knows how many workers report, sets another interval. It defaults to 200 ms.
 	Interval time.Duration
 
-	// MaxInterval bounds the interval that a leader may set. MaxInterval defaults to 1 min.
+	// MaxInterval bounds the interval that a leader may set. It defaults to 1 min.
 	MaxInterval time.Duration
 
 	// DrainInterval is the maximum report interval while the worker drains, so that the worker can
-	// leave soon. DrainInterval defaults to 100 ms.
+	// leave soon. It defaults to 100 ms.
 	DrainInterval time.Duration
 
 	// HandOver is how long a report waits for the results of slots. Slots with short partitions
 	// deliver results within about a millisecond. The default of HandOver is 5 ms.
 	HandOver time.Duration
 
-	// AnswerTimeout is how long to wait for a receipt before the report is resent. AnswerTimeout
-	// defaults to 1 s.
+	// AnswerTimeout is how long to wait for a receipt before the report is resent. It defaults to 1
+	// s.
 	AnswerTimeout time.Duration
 
 	// MinBackoff and MaxBackoff bound the wait after a report that was refused or had no
@@ -64,9 +63,9 @@ type Timing struct {
 	MinBackoff, MaxBackoff time.Duration
 
 	// RecordAfter is how long a report stays unanswered before the session asks for the lease's
-	// record. RecordAfter is longer than most elections, so elections usually cause no reads of the
-	// record. The time until the next read of the record doubles after each read, up to
-	// MaxRecordPause. RecordAfter and MaxRecordPause default to 5 s and 1 min.
+	// record. It is longer than most elections, so elections usually cause no reads of the record.
+	// The time until the next read of the record doubles after each read, up to MaxRecordPause.
+	// RecordAfter and MaxRecordPause default to 5 s and 1 min.
 	RecordAfter, MaxRecordPause time.Duration
 
 	// DrainTimeout is how long a draining worker waits for running partitions to end and for items
@@ -75,7 +74,7 @@ type Timing struct {
 	DrainTimeout time.Duration
 
 	// LeaveTimeout is how long after DrainTimeout the worker still tries to report the results of
-	// the cancelled spans. LeaveTimeout defaults to 1 s.
+	// the cancelled spans. It defaults to 1 s.
 	LeaveTimeout time.Duration
 }
 

@@ -42,12 +42,12 @@ func (s *Session) connected(server string) {
 
 // heard handles a message from a leader. The worker follows the sender unless its epoch is lower
 // than the epoch of the current leader. heard ignores leaders on another storage, whose epochs are
-// unrelated, and invalid epochs. heard reports whether the worker now follows the sender.
+// unrelated, and invalid epochs. It reports whether the worker now follows the sender.
 func (s *Session) heard(in LeaderHeard) bool {
 	return wire.SameStorage(in.Storage, s.cfg.Hello.Storage) && in.Epoch <= wire.MaxEpoch && s.follow(in.Epoch)
 }
 
-// follow makes the worker follow an epoch, unless the worker already follows a higher epoch. follow
+// follow makes the worker follow an epoch, unless the worker already follows a higher epoch. It
 // reports whether the worker now follows the given epoch.
 func (s *Session) follow(epoch uint64) bool {
 	switch {
@@ -111,8 +111,8 @@ func (s *Session) reportDue() time.Duration {
 	return max(sched.earliest, sched.blockedUntil)
 }
 
-// waitForSlots requests the slots' results if the next report should contain them. waitForSlots
-// reports whether the report must wait for the slots. An urgent report does not wait for slots.
+// waitForSlots requests the slots' results if the next report should contain them. It reports
+// whether the report must wait for the slots. An urgent report does not wait for slots.
 func (s *Session) waitForSlots() bool {
 	sched := &s.schedule
 	if sched.collecting {

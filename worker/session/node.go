@@ -55,16 +55,16 @@ func (s *Session) forgetNode(j *job, n engine.Node) bool {
 }
 
 // MayHold reports whether the next large partial may be delivered as a held node, in addition to
-// undelivered partials for which MayHold has returned true. MayHold returns false if the leader does
-// not support held nodes, or if the worker already holds the maximum number of nodes. If MayHold
+// undelivered partials for which MayHold has returned true. It returns false if the leader does not
+// support held nodes, or if the worker already holds the maximum number of nodes. If MayHold
 // returns false, the caller must write the partial to storage and deliver the name of its blob.
 func (s *Session) MayHold(undelivered int) bool {
 	return s.cfg.Hello.Holds && s.leader.holds && s.work.nodes+undelivered < wire.MaxNodes
 }
 
-// ReturnHeld ends a call of Merge whose result is large: the caller keeps the partial. ReturnHeld
-// reports whether the session accepts the node. If the session does not accept the node, the caller
-// must drop the partial.
+// ReturnHeld ends a call of Merge whose result is large: the caller keeps the partial. It reports
+// whether the session accepts the node. If the session does not accept the node, the caller must
+// drop the partial.
 //
 // Operands of the call on this worker can be dropped, because they would be lost together with the
 // result. If the result lacks skipped partitions, however, another leader may refuse it, so the
@@ -84,9 +84,9 @@ func (s *Session) ReturnHeld(h *HeldCall, n wire.HeldNode) (kept bool) {
 	return true
 }
 
-// NodeStored records that a held partial is in storage, in a blob. NodeStored reports whether the
-// session tells the leader of the blob. The session does not tell the leader if the partial is no
-// longer held. If the node's job has ended, the caller must remove the blob.
+// NodeStored records that a held partial is in storage, in a blob. It reports whether the session
+// tells the leader of the blob. The session does not tell the leader if the partial is no longer
+// held. If the node's job has ended, the caller must remove the blob.
 func (s *Session) NodeStored(held wire.HeldNode, blob string) (told bool) {
 	j, _ := s.find(held.Job)
 	if j == nil {
@@ -224,8 +224,8 @@ func (s *Session) orderNodes(j *job, r wire.JobReceipt) {
 }
 
 // BeginStore records that the caller writes a held partial to storage without a [StoreNode], and
-// describes the partial. BeginStore returns false if the partial is already being written, is
-// already in storage, or is not held.
+// describes the partial. It returns false if the partial is already being written, is already in
+// storage, or is not held.
 func (s *Session) BeginStore(job string, n engine.Node) (held wire.HeldNode, ok bool) {
 	j, _ := s.find(job)
 	if j == nil {

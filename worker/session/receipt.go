@@ -93,8 +93,8 @@ func (s *Session) endJob(id string) {
 	s.schedule.urgent = true // slots have become free, so the next report is sent at once
 }
 
-// addJob records the data for opening a job. addJob is called again after the planning of a job
-// that was not planned yet.
+// addJob records the data for opening a job. It is called again after the planning of a job that
+// was not planned yet.
 func (s *Session) addJob(o wire.Opening) {
 	tree := engine.Tree{}
 	if o.Partitions > 0 {

@@ -101,8 +101,7 @@ func (s *Session) occupied() (slots, calls int) {
 }
 
 // heldSpans returns the held spans: the running spans in order of arrival, and then the queued
-// spans in the approximate order in which they will run. heldSpans lists the held calls after the
-// spans.
+// spans in the approximate order in which they will run. It lists the held calls after the spans.
 func (s *Session) heldSpans() []wire.HeldSpan {
 	var running, queued []*HeldSpan
 	for _, j := range s.work.jobs {

@@ -207,7 +207,7 @@ func (f *fetch) ask(chunk int) error {
 	return f.nc.PublishRequest(f.subject, f.inbox+"."+strconv.Itoa(chunk), encodeRequest(f.job, f.node, int64(chunk)*chunkSize, len(f.place(chunk))))
 }
 
-// take processes an answer. take returns false if the chunk has already arrived.
+// take processes an answer. It returns false if the chunk has already arrived.
 func (f *fetch) take(m *nats.Msg) (took bool, err error) {
 	if m.Header.Get("Status") == "503" { // NATS replies with status 503 if the subject has no responders
 		return false, ErrGone

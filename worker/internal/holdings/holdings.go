@@ -9,7 +9,7 @@
 //	                  ▼  ▼                                              ▼
 //	         a merge ──▶ gone ◀──────────────────────────────────── file removed
 //	                      │
-//	                      └──▶ spare memory ──▶ Buffer
+//	                      └──▶ pooled memory ──▶ Buffer
 //
 // The memory limit applies to the sum of four amounts: the held partials, the merge stacks of slots
 // (Use), the operands of merges (Reserve), and one more partial, so that a slot can begin. A partial
@@ -23,9 +23,9 @@
 // into new memory.
 //
 // The memory of a dropped partial is kept for later partials of about the same size, if the job
-// allows the reuse. Spare memory is used before new memory is allocated, because the first write to
-// new memory may take ten times as long as the computation of a partial. Spare memory takes at most
-// half of the limit. It is freed when memory is short, and when it was not used for [keepSpares]. Until
+// allows the reuse. Pooled memory is used before new memory is allocated, because the first write to
+// new memory may take ten times as long as the computation of a partial. Pooled memory takes at most
+// half of the limit. It is freed when memory is short, and when it was not used for [keepPooled]. Until
 // then the next job can use it.
 //
 // # What can fail
@@ -87,8 +87,8 @@ type Holdings struct {
 	waiting  []*Reservation // reservations that are not granted yet, in order
 	stacks   int64
 	largest  map[string]int64 // size in bytes of the largest partial so far, or of the expected partials, by job
-	spares   spares
-	unused   *time.Timer // calls freeUnused while there is spare memory
+	pool     pool
+	unused   *time.Timer // calls freeUnused while there is pooled memory
 	retryAt  time.Time   // time of the next attempt after a failed write to the spill folder
 	retry    *time.Timer // calls retrySpill at retryAt
 	closed   bool
@@ -129,9 +129,9 @@ func New(cfg Config) (*Holdings, error) {
 	if cfg.Changed == nil {
 		cfg.Changed = func() {}
 	}
-	h := &Holdings{cfg: cfg, parts: map[key]*part{}, largest: map[string]int64{}, spares: spares{limit: cfg.Limit / 2}}
+	h := &Holdings{cfg: cfg, parts: map[key]*part{}, largest: map[string]int64{}, pool: pool{limit: cfg.Limit / 2}}
 	h.freed = sync.NewCond(&h.mu)
-	h.unused = time.AfterFunc(keepSpares, h.freeUnused)
+	h.unused = time.AfterFunc(keepPooled, h.freeUnused)
 	h.retry = time.AfterFunc(0, h.retrySpill) // nothing is held yet, so this call does nothing
 	return h, nil
 }
@@ -152,7 +152,7 @@ func newFile(dir string) (*os.File, error) {
 // Put adds a partial. The caller must not change data after Put. If the partial is already held,
 // Put keeps one of the two equal copies. If another partial of the node is held, which lacks other
 // skipped partitions, Put replaces it. The caller sets reuse if nothing else refers to the memory
-// of data, which then becomes spare memory when the partial is dropped. The parameter sum is the
+// of data, which then becomes pooled memory when the partial is dropped. The parameter sum is the
 // CRC-32C of data.
 func (h *Holdings) Put(job string, node engine.Node, data []byte, sum uint32, reuse bool) {
 	h.mu.Lock()
@@ -172,9 +172,9 @@ func (h *Holdings) Put(job string, node engine.Node, data []byte, sum uint32, re
 	h.change(&h.inMemory, p.size)
 }
 
-// Take gives the bytes of a partial to the caller, who may change them. Take returns false unless
-// the partial is in memory and nobody is reading it. A taken partial can no longer be read, but
-// counts against the limit until it is dropped or returned.
+// Take gives the bytes of a partial to the caller, who may change them. It returns false unless the
+// partial is in memory and nobody is reading it. A taken partial can no longer be read, but counts
+// against the limit until it is dropped or returned.
 func (h *Holdings) Take(job string, node engine.Node) (data []byte, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -207,7 +207,7 @@ func (h *Holdings) Has(job string, node engine.Node) bool {
 }
 
 // Keep keeps the bytes of a partial in memory until release is called, so that Take does not find
-// them in a file. Keep returns false if the bytes are not in memory. If the partial is being moved to
+// them in a file. It returns false if the bytes are not in memory. If the partial is being moved to
 // a file, Keep waits until the move has stopped.
 func (h *Holdings) Keep(job string, node engine.Node) (release func(), ok bool) {
 	h.mu.Lock()
@@ -228,7 +228,7 @@ func (h *Holdings) Keep(job string, node engine.Node) (release func(), ok bool) 
 	}), true
 }
 
-// Size returns the size in bytes of a partial, and reports whether the partial is in a file. Size
+// Size returns the size in bytes of a partial, and reports whether the partial is in a file. It
 // returns 0 if the partial is not held.
 func (h *Holdings) Size(job string, node engine.Node) (bytes int64, inFile bool) {
 	h.mu.Lock()
@@ -240,8 +240,8 @@ func (h *Holdings) Size(job string, node engine.Node) (bytes int64, inFile bool)
 	return p.size, p.file != nil
 }
 
-// DropTaken removes a taken partial. DropTaken returns false if the partial is not held, or if Put
-// has replaced it after the Take.
+// DropTaken removes a taken partial. It returns false if the partial is not held, or if Put has
+// replaced it after the Take.
 func (h *Holdings) DropTaken(job string, node engine.Node) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -277,11 +277,11 @@ func (h *Holdings) DropJob(job string) {
 	}
 }
 
-// freeUnused frees the spare memory that was not used for some time.
+// freeUnused frees the pooled memory that was not used for some time.
 func (h *Holdings) freeUnused() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if next, remain := h.spares.expire(time.Now()); remain {
+	if next, remain := h.pool.expire(time.Now()); remain {
 		h.unused.Reset(next)
 	}
 }
@@ -323,43 +323,43 @@ func (h *Holdings) freeUnread(p *part, data []byte) {
 	}
 	h.change(&h.inMemory, -p.size)
 	if p.reuse {
-		h.addSpare(data)
+		h.addToPool(data)
 	}
 }
 
-// Reuse adds the memory of data to the spare memory. Nothing else may refer to the memory that
+// Reuse adds the memory of data to the pooled memory. Nothing else may refer to the memory that
 // Reuse adds.
 func (h *Holdings) Reuse(data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.addSpare(data)
+	h.addToPool(data)
 }
 
-func (h *Holdings) addSpare(data []byte) {
+func (h *Holdings) addToPool(data []byte) {
 	if h.closed {
 		return
 	}
-	if len(h.spares.list) == 0 {
-		h.unused.Reset(keepSpares)
+	if len(h.pool.list) == 0 {
+		h.unused.Reset(keepPooled)
 	}
-	h.spares.add(data, time.Now())
+	h.pool.add(data, time.Now())
 	h.trim()
 }
 
-// trim frees spare memory until the remaining memory fits within the limit.
-func (h *Holdings) trim() { h.spares.trim(h.cfg.Limit - h.used()) }
+// trim frees pooled memory until the remaining memory fits within the limit.
+func (h *Holdings) trim() { h.pool.trim(h.cfg.Limit - h.used()) }
 
-// Spare returns n bytes of spare memory, or nil if no spare buffer has this size. The returned
+// Pooled returns n bytes of pooled memory, or nil if no pooled buffer has this size. The returned
 // bytes may have any value.
-func (h *Holdings) Spare(n int64) []byte {
+func (h *Holdings) Pooled(n int64) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.spares.take(n)
+	return h.pool.take(n)
 }
 
-// Buffer returns n bytes of spare memory or of new memory. The returned bytes may have any value.
+// Buffer returns n bytes of pooled memory or of new memory. The returned bytes may have any value.
 func (h *Holdings) Buffer(n int64) []byte {
-	if data := h.Spare(n); data != nil {
+	if data := h.Pooled(n); data != nil {
 		return data
 	}
 	data := make([]byte, n)
@@ -416,8 +416,8 @@ func (h *Holdings) ReadAt(job string, node engine.Node, to []byte, offset int64)
 	return h.readFile(p, to, offset)
 }
 
-// begin starts a read of a partial. begin returns the partial, and the partial's data if they are
-// in memory. If begin returns data, the caller must call end after the read.
+// begin starts a read of a partial. It returns the partial, and the partial's data if they are in
+// memory. If begin returns data, the caller must call end after the read.
 func (h *Holdings) begin(job string, node engine.Node) (p *part, data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -477,7 +477,7 @@ func (h *Holdings) Short() bool {
 	return h.short()
 }
 
-// used returns how many bytes count against the limit; spare memory does not count.
+// used returns how many bytes count against the limit; pooled memory does not count.
 func (h *Holdings) used() int64 { return h.inMemory + h.reserved + h.stacks }
 
 func (h *Holdings) short() bool {
@@ -609,7 +609,7 @@ func (p *part) unwanted() bool { return p.dropped || p.keeps > 0 }
 
 var errUnwanted = errors.New("the file is not needed")
 
-// write writes the data of a partial to a new file. write stops with errUnwanted when the file is no
+// write writes the data of a partial to a new file. It stops with errUnwanted when the file is no
 // longer needed.
 func (h *Holdings) write(p *part, data []byte) (*os.File, error) {
 	f, err := newFile(h.cfg.Dir)
@@ -639,7 +639,7 @@ const writeStep = 16 << 20
 // Close drops all partials, and waits until no file is being written.
 func (h *Holdings) Close() {
 	h.mu.Lock()
-	h.closed, h.spares = true, spares{}
+	h.closed, h.pool = true, pool{}
 	h.unused.Stop()
 	h.retry.Stop()
 	for _, p := range h.parts {

@@ -157,8 +157,8 @@ func TestReadCounts(t *testing.T) {
 		t.Errorf("%d bytes count against the limit during the read, want 300", used())
 	}
 	done()
-	if used() != 0 || h.Spare(300) == nil {
-		t.Errorf("%d bytes count against the limit after the read, want 0 and a spare buffer of 300 bytes", used())
+	if used() != 0 || h.Pooled(300) == nil {
+		t.Errorf("%d bytes count against the limit after the read, want 0 and a pooled buffer of 300 bytes", used())
 	}
 }
 
@@ -282,12 +282,12 @@ func TestTake(t *testing.T) {
 		t.Error("took a partial that is read")
 	}
 	h.Drop("j", engine.Leaf(0))
-	if h.Spare(100) != nil {
-		t.Error("the memory of a partial that is read is spare")
+	if h.Pooled(100) != nil {
+		t.Error("the memory of a partial that is read is in the pool")
 	}
 	done()
-	if spare := h.Spare(100); len(spare) != 100 || h.Spare(100) != nil {
-		t.Errorf("want one spare of 100 bytes, got one of %d", len(spare))
+	if data := h.Pooled(100); len(data) != 100 || h.Pooled(100) != nil {
+		t.Errorf("want one buffer of 100 bytes, got one of %d", len(data))
 	}
 
 	put(h, engine.Leaf(1), data(1, 100), true)
@@ -319,13 +319,13 @@ func TestTake(t *testing.T) {
 		t.Errorf("%d bytes are used", used)
 	}
 	h.Reuse(taken)
-	if h.Spare(99) == nil || h.Spare(50) != nil {
-		t.Error("spare memory is for partials of about the same size")
+	if h.Pooled(99) == nil || h.Pooled(50) != nil {
+		t.Error("pooled memory is for partials of about the same size")
 	}
 }
 
-// TestSparesGiveWay fills the memory: spare memory is freed before partials are spilled.
-func TestSparesGiveWay(t *testing.T) {
+// TestPoolGivesWay fills the memory: pooled memory is freed before partials are spilled.
+func TestPoolGivesWay(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 1000})
 	for range 5 {
 		h.Reuse(data(0, 100))
@@ -336,17 +336,17 @@ func TestSparesGiveWay(t *testing.T) {
 		t.Error("memory is short")
 	}
 	left := 0
-	for h.Spare(100) != nil {
+	for h.Pooled(100) != nil {
 		left++
 	}
 	if left != 2 {
-		t.Errorf("%d buffers of spare memory are left, want 2", left)
+		t.Errorf("%d buffers of pooled memory are left, want 2", left)
 	}
 }
 
-// TestSparesOutliveTheirJob checks that the next job gets the spare memory of an ended job, that
-// memory of another size stays, and that spare memory is freed when it was not used for some time.
-func TestSparesOutliveTheirJob(t *testing.T) {
+// TestPoolOutlivesTheJob checks that the next job gets the pooled memory of an ended job, that
+// memory of another size stays, and that pooled memory is freed when it was not used for some time.
+func TestPoolOutlivesTheJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := start(t, holdings.Config{Limit: 2000})
 		put(h, engine.Leaf(0), data(0, 100), true)
@@ -355,14 +355,14 @@ func TestSparesOutliveTheirJob(t *testing.T) {
 		h.Reuse(data(0, 300))
 		time.Sleep(20 * time.Second)
 		h.Reuse(data(0, 301))
-		if h.Spare(100) == nil {
+		if h.Pooled(100) == nil {
 			t.Error("want the memory of the ended job")
 		}
 		for range 3 {
 			h.Reuse(data(0, 301))
 		}
 		kept := 0
-		for h.Spare(300) != nil {
+		for h.Pooled(300) != nil {
 			kept++
 		}
 		if kept != 3 {
@@ -373,16 +373,16 @@ func TestSparesOutliveTheirJob(t *testing.T) {
 		h.Reuse(data(0, 100))
 		put(h, engine.Leaf(1), data(1, 100), true)
 		time.Sleep(20 * time.Second)
-		if h.Spare(300) != nil {
-			t.Error("spare memory is kept although it was not used")
+		if h.Pooled(300) != nil {
+			t.Error("pooled memory is kept although it was not used")
 		}
-		if h.Spare(100) == nil {
-			t.Error("spare memory is freed too early")
+		if h.Pooled(100) == nil {
+			t.Error("pooled memory is freed too early")
 		}
 		h.Reuse(data(0, 100))
 		time.Sleep(31 * time.Second)
-		if h.Spare(100) != nil {
-			t.Error("spare memory is kept although it was not used again")
+		if h.Pooled(100) != nil {
+			t.Error("pooled memory is kept although it was not used again")
 		}
 	})
 }

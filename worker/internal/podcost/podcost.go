@@ -121,8 +121,7 @@ func worthTelling(told, now int64) bool {
 	return told < 0 || change >= 5 && 4*change >= max(told, now)
 }
 
-// tell writes the annotation. tell logs an error, unless the last attempt failed with the same
-// error.
+// tell writes the annotation. It logs an error, unless the last attempt failed with the same error.
 func (a *Annotator) tell(ctx context.Context, value int64) {
 	err := a.patch(ctx, value)
 	switch {
@@ -135,8 +134,8 @@ func (a *Annotator) tell(ctx context.Context, value int64) {
 	}
 }
 
-// patch writes the annotation. patch reads the token file for each write, because Kubernetes
-// replaces the file from time to time.
+// patch writes the annotation. It reads the token file for each write, because Kubernetes replaces
+// the file from time to time.
 func (a *Annotator) patch(ctx context.Context, value int64) error {
 	token, err := os.ReadFile(filepath.Join(a.cfg.Account, "token"))
 	if err != nil {
