@@ -97,33 +97,28 @@ func Scan(ctx context.Context, c ScanConfig) (r ScanReport, err error) {
 	if r.Bytes, err = c.write(ctx); err != nil {
 		return r, err
 	}
-	var scans, loops struct{ wall, cpu []float64 }
+	var scans, loops scanTimes
 	for round := range c.Rounds {
 		c.Progress("scan and loop", uint64(round), uint64(c.Rounds))
 		var byScan, byLoop map[string]measured
-		took, err := timed(func() (err error) {
+		if _, err = scans.measure(func() (err error) {
 			byScan, err = c.scan(ctx, c.File)
 			return err
-		})
-		if err != nil {
+		}); err != nil {
 			return r, err
 		}
-		scans.wall, scans.cpu = append(scans.wall, took.Wall), append(scans.cpu, took.CPU)
-		took, err = timed(func() (err error) {
+		if _, err = loops.measure(func() (err error) {
 			byLoop, err = scanByHand(c.File, r.Bytes, c.Between, c.Slots)
 			return err
-		})
-		if err != nil {
+		}); err != nil {
 			return r, err
 		}
-		loops.wall, loops.cpu = append(loops.wall, took.Wall), append(loops.cpu, took.CPU)
 		r.Keys = len(byLoop)
 		if err := sameMeasured(byScan, byLoop); err != nil {
 			return r, err
 		}
 	}
-	r.Scan = ScanTime{Median(scans.wall), Median(scans.cpu)}
-	r.Loop = ScanTime{Median(loops.wall), Median(loops.cpu)}
+	r.Scan, r.Loop = scans.medians(), loops.medians()
 	r.Ratio = r.Loop.CPU / r.Scan.CPU
 	if c.Blobs != nil {
 		if r.Blobs, err = c.scanBlobs(ctx); err != nil {
@@ -236,20 +231,26 @@ func (c ScanConfig) scan(ctx context.Context, input string) (map[string]measured
 	return all, nil
 }
 
-func timed(do func() error) (t ScanTime, err error) {
+// scanTimes contains the times of all rounds.
+type scanTimes struct{ wall, cpu []float64 }
+
+// measure calls the function do and returns its duration in seconds.
+func (t *scanTimes) measure(do func() error) (wall float64, err error) {
 	before, err := cpuOf(os.Getpid())
 	if err != nil {
-		return t, err
+		return 0, err
 	}
 	began := time.Now()
 	if err := do(); err != nil {
-		return t, err
+		return 0, err
 	}
-	t.Wall = time.Since(began).Seconds()
+	wall = time.Since(began).Seconds()
 	after, err := cpuOf(os.Getpid())
-	t.CPU = (after - before).Seconds()
-	return t, err
+	t.wall, t.cpu = append(t.wall, wall), append(t.cpu, (after-before).Seconds())
+	return wall, err
 }
+
+func (t *scanTimes) medians() ScanTime { return ScanTime{Median(t.wall), Median(t.cpu)} }
 
 // Table writes the report as a table with tabs between columns.
 func (r ScanReport) Table(w io.Writer) {

@@ -116,25 +116,25 @@ func (c ScanConfig) scanBlobs(ctx context.Context) (*ScanBlobsReport, error) {
 // writerOnly hides the other methods of a writer, so that io.CopyBuffer uses its buffer.
 type writerOnly struct{ io.Writer }
 
-type blobTimes struct{ wall, cpu, server []float64 }
+type blobTimes struct {
+	scanTimes
+	server []float64
+}
 
 func (t *blobTimes) measure(server int, do func() error) (wall float64, err error) {
 	before, err := cpuOf(server)
 	if err != nil {
 		return 0, err
 	}
-	took, err := timed(do)
-	if err != nil {
+	if wall, err = t.scanTimes.measure(do); err != nil {
 		return 0, err
 	}
 	after, err := cpuOf(server)
-	t.wall, t.cpu, t.server = append(t.wall, took.Wall), append(t.cpu, took.CPU), append(t.server, (after-before).Seconds())
-	return took.Wall, err
+	t.server = append(t.server, (after - before).Seconds())
+	return wall, err
 }
 
-func (t *blobTimes) medians() BlobTime {
-	return BlobTime{ScanTime{Median(t.wall), Median(t.cpu)}, Median(t.server)}
-}
+func (t *blobTimes) medians() BlobTime { return BlobTime{t.scanTimes.medians(), Median(t.server)} }
 
 func (r *ScanBlobsReport) table(w io.Writer) {
 	fmt.Fprintf(w, "\n%d blobs, %s bytes\n\n", r.Count, about(float64(r.Bytes)))

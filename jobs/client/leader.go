@@ -3,7 +3,8 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
+	"math"
+	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -62,13 +63,7 @@ type Term = store.TermRecord
 
 // History returns the records of about the latest thousand terms, oldest first.
 func (c *Client) History(ctx context.Context) ([]Term, error) {
-	s, err := c.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	terms, err := s.Terms(ctx)
-	if err != nil {
-		return nil, c.explain(fmt.Errorf("read the history: %w", err))
-	}
-	return terms, nil
+	terms, _, err := c.LatestTerms(ctx, 0, math.MaxInt)
+	slices.Reverse(terms)
+	return terms, err
 }

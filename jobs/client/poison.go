@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
@@ -15,15 +16,8 @@ type Poisoned = store.Poisoned
 
 // Poisoned returns the poison list, sorted by name.
 func (c *Client) Poisoned(ctx context.Context) ([]Poisoned, error) {
-	s, err := c.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list, err := s.PoisonList(ctx)
-	if err != nil {
-		return nil, c.explain(fmt.Errorf("read the poison list: %w", err))
-	}
-	return list, nil
+	list, _, err := c.PoisonedAfter(ctx, "", math.MaxInt)
+	return list, err
 }
 
 // PoisonedAfter returns up to limit entries of the poison list whose names are above after, sorted by name, and

@@ -289,14 +289,19 @@ type Progress = wire.JobProgress
 // Progress asks the leader once for the progress of a job. Progress fails with [ErrNoLeader] if no
 // leader answers, and with [ErrNotFound] if the job is not among the leader's active jobs.
 func (c *Client) Progress(ctx context.Context, id string) (Progress, error) {
-	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id}), askTimeout)
+	progress, _, err := c.askJob(ctx, wire.JobQuery{Job: id}, askTimeout)
+	return progress, err
+}
+
+func (c *Client) askJob(ctx context.Context, query wire.JobQuery, timeout time.Duration) (Progress, *JobMap, error) {
+	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(query), timeout)
 	switch {
 	case err != nil:
-		return Progress{}, err
+		return Progress{}, nil, err
 	case len(answer.Jobs) != 1:
-		return Progress{}, errorf(ErrNotFound, "job %s is not active", id)
+		return Progress{}, nil, errorf(ErrNotFound, "job %s is not active", query.Job)
 	}
-	return answer.Jobs[0], nil
+	return answer.Jobs[0], answer.Map, nil
 }
 
 // List returns the statuses of all jobs, oldest first, and separately the jobs that cannot be read.

@@ -39,14 +39,7 @@ type JobMap = wire.JobMap
 // jobs. The map is nil if the job is not planned, or if the leader runs an earlier version of
 // Bellwether.
 func (c *Client) Map(ctx context.Context, id string, windows ...Window) (Progress, *JobMap, error) {
-	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id, Windows: windows, Recent: true}), liveTimeout)
-	switch {
-	case err != nil:
-		return Progress{}, nil, err
-	case len(answer.Jobs) != 1:
-		return Progress{}, nil, errorf(ErrNotFound, "job %s is not active", id)
-	}
-	return answer.Jobs[0], answer.Map, nil
+	return c.askJob(ctx, wire.JobQuery{Job: id, Windows: windows, Recent: true}, liveTimeout)
 }
 
 // LatestTerms returns the records of up to limit terms before an epoch, newest first, and reports

@@ -16,15 +16,6 @@ type entry[T any] struct {
 // readers is the number of records that readKeys reads concurrently.
 const readers = 8
 
-// readAll reads the records whose keys begin with prefix, sorted by key. readAll omits damaged records.
-func readAll[T any](ctx context.Context, s *Store, prefix string, decode func([]byte) (T, error)) ([]entry[T], error) {
-	keys, err := s.blobs.List(ctx, prefix)
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", prefix, err)
-	}
-	return readKeys(ctx, s, keys, decode)
-}
-
 // readKeys reads the records with the given keys. readKeys omits records that are deleted before
 // they are read. A record that cannot be decoded is logged and omitted, so that the other records
 // can still be read.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -72,15 +73,9 @@ func (s *Store) pruneTerms(ctx context.Context, through string) error {
 
 // Terms returns all term records in storage, oldest first. Damaged records are logged and omitted.
 func (s *Store) Terms(ctx context.Context) ([]TermRecord, error) {
-	list, err := readAll(ctx, s, terms, decodeTerm)
-	if err != nil {
-		return nil, err
-	}
-	records := make([]TermRecord, len(list))
-	for i, e := range list {
-		records[i] = e.value
-	}
-	return records, nil
+	records, _, err := s.LatestTerms(ctx, 0, math.MaxInt)
+	slices.Reverse(records)
+	return records, err
 }
 
 // termKey returns a key that sorts by epoch.

@@ -5,8 +5,7 @@ package chaos
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/http"
+	"net/http/httptest"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
@@ -18,8 +17,8 @@ type azuriteServer struct {
 	cfg       azurite.Config
 	server    *azurite.Server
 	transport *faults.Transport // transport that injects faults into requests
-	blobs     *proxy
-	queues    *proxy
+	blobs     *httptest.Server
+	queues    *httptest.Server
 	history   *history
 }
 
@@ -72,9 +71,10 @@ func (s *azuriteServer) start() {
 
 func (s *azuriteServer) close() {
 	s.stop()
-	for _, p := range []*proxy{s.blobs, s.queues} {
+	for _, p := range []*httptest.Server{s.blobs, s.queues} {
 		if p != nil {
-			p.close()
+			p.CloseClientConnections()
+			p.Close()
 		}
 	}
 	if s.transport != nil {
@@ -84,32 +84,10 @@ func (s *azuriteServer) close() {
 
 func account(l *faults.TCPProxy) string { return "http://" + l.Address() + "/" + azurite.AccountName }
 
-type proxy struct {
-	listener net.Listener
-	server   *http.Server
-	served   chan struct{}
-}
-
-func newProxy(transport *faults.Transport, endpoint string) (*proxy, error) {
+func newProxy(transport *faults.Transport, endpoint string) (*httptest.Server, error) {
 	handler, err := transport.Handler(endpoint)
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("make a proxy: %w", err)
-	}
-	p := &proxy{listener: listener, server: &http.Server{Handler: handler}, served: make(chan struct{})}
-	go func() {
-		defer close(p.served)
-		_ = p.server.Serve(listener) // Serve returns an error when the server is closed
-	}()
-	return p, nil
-}
-
-func (p *proxy) address() string { return p.listener.Addr().String() }
-
-func (p *proxy) close() {
-	_ = p.server.Close() // errors are ignored, because the listener is closed in any case
-	<-p.served
+	return httptest.NewServer(handler), nil
 }

@@ -73,10 +73,10 @@ func (c *cluster) newNode(number int) (m *node, err error) {
 		return m, err
 	}
 	if c.azurite != nil {
-		if m.blobs, err = m.link(c.azurite.blobs.address()); err != nil {
+		if m.blobs, err = m.link(c.azurite.blobs.Listener.Addr().String()); err != nil {
 			return m, err
 		}
-		if m.queues, err = m.link(c.azurite.queues.address()); err != nil {
+		if m.queues, err = m.link(c.azurite.queues.Listener.Addr().String()); err != nil {
 			return m, err
 		}
 		connectionString = azurite.ConnectionString(account(m.blobs), account(m.queues))
