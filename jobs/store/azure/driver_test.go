@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
-	"github.com/bellwether-compute/bellwether/jobs/store/storetest"
+	"github.com/bellwether-compute/bellwether/jobs/store/internal/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }

@@ -26,8 +26,8 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/internal/storetest"
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
-	"github.com/bellwether-compute/bellwether/jobs/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

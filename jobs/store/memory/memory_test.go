@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/internal/storetest"
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
-	"github.com/bellwether-compute/bellwether/jobs/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
