@@ -181,32 +181,21 @@ func difference(a, b reflect.Value) (path, what string) {
 		}
 		return "", ""
 	}
-	same := true
+	if !sameShape(a, b) {
+		return "", fmt.Sprintf("%s becomes %s", describeValue(a), describeValue(b))
+	}
 	switch a.Kind() {
-	case reflect.Float32, reflect.Float64:
-		x, y := a.Float(), b.Float()
-		same = math.Float64bits(x) == math.Float64bits(y) || x != x && y != y
 	case reflect.Pointer:
-		if a.IsNil() || b.IsNil() {
-			same = a.IsNil() && b.IsNil()
-			break
+		if !a.IsNil() {
+			return difference(a.Elem(), b.Elem())
 		}
-		return difference(a.Elem(), b.Elem())
 	case reflect.Slice, reflect.Array:
-		if a.Len() != b.Len() || a.Kind() == reflect.Slice && a.IsNil() != b.IsNil() {
-			same = false
-			break
-		}
 		for i := range a.Len() {
 			if path, what := difference(a.Index(i), b.Index(i)); what != "" {
 				return "[]" + path, what
 			}
 		}
 	case reflect.Map:
-		if a.Len() != b.Len() || a.IsNil() != b.IsNil() {
-			same = false
-			break
-		}
 		x, y := a.MapRange(), b.MapRange() // each of the maps has at most one element
 		for x.Next() && y.Next() {
 			if path, what := difference(x.Key(), y.Key()); what != "" {
@@ -226,13 +215,24 @@ func difference(a, b reflect.Value) (path, what string) {
 				return "." + name + path, what
 			}
 		}
-	default:
-		same = a.Equal(b)
-	}
-	if !same {
-		return "", fmt.Sprintf("%s becomes %s", describeValue(a), describeValue(b))
 	}
 	return "", ""
+}
+
+// sameShape reports whether two values of one type are the same, apart from the values in them.
+func sameShape(a, b reflect.Value) bool {
+	switch a.Kind() {
+	case reflect.Float32, reflect.Float64:
+		x, y := a.Float(), b.Float()
+		return math.Float64bits(x) == math.Float64bits(y) || x != x && y != y
+	case reflect.Pointer:
+		return a.IsNil() == b.IsNil()
+	case reflect.Slice, reflect.Map:
+		return a.Len() == b.Len() && a.IsNil() == b.IsNil()
+	case reflect.Array, reflect.Struct:
+		return true
+	}
+	return a.Equal(b)
 }
 
 func describeValue(v reflect.Value) string {
