@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/election"
-	"github.com/bellwether-compute/bellwether/worker/executor"
+	"github.com/bellwether-compute/bellwether/worker/internal/executor"
 )
 
 // health is the state of the process for /healthz, /readyz and /metrics. The methods of health may

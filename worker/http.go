@@ -12,7 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/bellwether-compute/bellwether/worker/executor"
+	"github.com/bellwether-compute/bellwether/worker/internal/executor"
 	"github.com/bellwether-compute/bellwether/worker/page"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/election/natspeers"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
-	"github.com/bellwether-compute/bellwether/worker/executor"
+	"github.com/bellwether-compute/bellwether/worker/internal/executor"
 	"github.com/bellwether-compute/bellwether/worker/internal/podcost"
 )
 

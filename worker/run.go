@@ -17,7 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/election/leases"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
-	"github.com/bellwether-compute/bellwether/worker/executor"
+	"github.com/bellwether-compute/bellwether/worker/internal/executor"
 	"github.com/bellwether-compute/bellwether/worker/internal/imds"
 )
 

@@ -182,7 +182,7 @@
 // # Audits
 //
 // Audits are not known to the ledger: a worker has its audited partitions computed again by another
-// worker before it reports them (see package worker/executor). The ledger only names other workers
+// worker before it reports them (see package executor). The ledger only names other workers
 // that can run an audited job, in each receipt.
 //
 // # A term

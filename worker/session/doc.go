@@ -5,7 +5,7 @@
 // durable yet. Package session is internal to Bellwether.
 //
 // [Session] is a state machine without a clock, a goroutine or I/O, and does not depend on the
-// iteration order of maps. The real worker (worker/executor), the simulator (bench/internal/sim) and
+// iteration order of maps. The real worker (package executor), the simulator (bench/internal/sim) and
 // the scale benchmark (bench) call the session and perform its actions.
 //
 //	        caller: NATS, timers                     slots, tasks

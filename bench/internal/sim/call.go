@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// call is a running call of Plan, Merge or Finish, in place of the calls of package worker/executor.
+// call is a running call of Plan, Merge or Finish, in place of the calls of package executor.
 type call struct {
 	worker *worker
 	call   *session.HeldCall

@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// holdings contains the large partials that a worker holds, by job ID and node, as in package worker/executor.
+// holdings contains the large partials that a worker holds, by job ID and node, as in package executor.
 type holdings map[string]map[engine.Node]heldPartial
 
 type heldPartial struct {
@@ -91,7 +91,7 @@ func (w *worker) emptiesFolder() {
 }
 
 // freeMemory drops partials that are durable, and writes the other partials to storage, at most two
-// at a time. Package worker/executor frees memory in the same way if partials cannot be spilled.
+// at a time. Package executor frees memory in the same way if partials cannot be spilled.
 func (w *worker) freeMemory() {
 	if !w.stuck || w.left {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// slot runs one span at a time, in place of the slots of package worker/executor.
+// slot runs one span at a time, in place of the slots of package executor.
 type slot struct {
 	worker *worker
 	span   *session.HeldSpan
