@@ -102,25 +102,46 @@ func read(t *testing.T, name string) string {
 	return string(data)
 }
 
-// TestDocuments checks the commands and the links of the documents.
+// documentFiles are the files whose commands, links and paths must be right.
+var documentFiles = []string{
+	"README.md", "deploy/README.md", "deploy/operations.md", "deploy/CHANGELOG.md",
+	"coordinator/DESIGN.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md",
+}
+
+// TestDocuments lets the program parse the commands of the documents.
 func TestDocuments(t *testing.T) {
 	command := regexp.MustCompile("(?m)^    bellwether (.+)$")
-	link := regexp.MustCompile(`\]\(([^)]+)\)`)
 	commands := 0
-	for _, doc := range []string{"../README.md", "../operations.md"} {
-		text := read(t, doc)
-		for _, match := range command.FindAllStringSubmatch(text, -1) {
+	for _, doc := range documentFiles {
+		for _, match := range command.FindAllStringSubmatch(read(t, filepath.Join(root, doc)), -1) {
 			line, _, _ := strings.Cut(match[1], "  ") // an explanation follows the command
-			checkCommand(t, strings.Fields(line))
-			commands++
-		}
-		for _, match := range link.FindAllStringSubmatch(text, -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(doc), match[1])); err != nil {
-				t.Errorf("%s: %v", doc, err)
+			line, _, _ = strings.Cut(line, " -- ")    // the command of a program follows
+			if err := run("sh", "-c", `exec "$0" `+line+" --help", program); err != nil {
+				t.Errorf("%s: %s: %v", doc, line, err)
 			}
+			commands++
 		}
 	}
 	if commands == 0 {
 		t.Error("the documents contain no command")
+	}
+}
+
+// TestPaths checks that the files exist which the documents link to or name, such as `jobs/scan/`.
+func TestPaths(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#]+)(?:#[^)]*)?\)`)
+	named := regexp.MustCompile("`((?:cmd|coordinator|worker|election|jobs|bench|deploy)/[^` *]+)`")
+	for _, doc := range documentFiles {
+		text := read(t, filepath.Join(root, doc))
+		for _, match := range link.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(root, filepath.Dir(doc), match[1])); err != nil && !strings.Contains(match[1], "://") {
+				t.Errorf("%s: %v", doc, err)
+			}
+		}
+		for _, match := range named.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(root, match[1])); err != nil {
+				t.Errorf("%s: %v", doc, err)
+			}
+		}
 	}
 }
