@@ -110,12 +110,12 @@ var documentFiles = []string{
 
 // TestDocuments lets the program parse the commands of the documents.
 func TestDocuments(t *testing.T) {
-	command := regexp.MustCompile("(?m)^    bellwether (.+)$")
+	command := regexp.MustCompile("(?m)^    bellwether ([^…\n]+)$|`bellwether ([^`…\n]+)`")
 	commands := 0
 	for _, doc := range documentFiles {
 		for _, match := range command.FindAllStringSubmatch(read(t, filepath.Join(root, doc)), -1) {
-			line, _, _ := strings.Cut(match[1], "  ") // an explanation follows the command
-			line, _, _ = strings.Cut(line, " -- ")    // the command of a program follows
+			line, _, _ := strings.Cut(match[1]+match[2], "  ") // an explanation follows the command
+			line, _, _ = strings.Cut(line, " -- ")             // the command of a program follows
 			if err := run("sh", "-c", `exec "$0" `+line+" --help", program); err != nil {
 				t.Errorf("%s: %s: %v", doc, line, err)
 			}
@@ -124,6 +124,35 @@ func TestDocuments(t *testing.T) {
 	}
 	if commands == 0 {
 		t.Error("the documents contain no command")
+	}
+}
+
+// TestReadmeCommands runs the README's commands for a reader's file, and its example whose bytes are the
+// same everywhere.
+func TestReadmeCommands(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "stations.csv")
+	if err := os.WriteFile(file, []byte("station,temperature\nOslo,2.5\nLima,19.0\nOslo,3.5\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	inFile := strings.NewReplacer("input=FILE", "input="+file, "by=COLUMN", "by=station", "mean(OTHER)", "mean(temperature)")
+	command := regexp.MustCompile("(?m)^    (bellwether run .+)$")
+	sum := regexp.MustCompile(`(?m)^ *sha256 +\S+$`)
+	readme := read(t, filepath.Join(root, "README.md"))
+	lines := command.FindAllStringSubmatch(readme, -1)
+	if len(lines) < 3 {
+		t.Fatalf("the README has %d commands that run a job, want 3", len(lines))
+	}
+	for _, line := range lines {
+		out, err := exec.Command("sh", "-c", strings.Replace(inFile.Replace(line[1]), "bellwether", `"$0"`, 1), program).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v: %s", line[1], err, out)
+		}
+		if strings.Contains(line[1], "montecarlo") {
+			want := strings.Fields(sum.FindString(readme))
+			if got := strings.Fields(string(sum.Find(out))); !slices.Equal(got, want) {
+				t.Errorf("%s: %v, want %v as in the README", line[1], got, want)
+			}
+		}
 	}
 }
 
