@@ -27,22 +27,3 @@ func TestReadmeShowsTheExample(t *testing.T) {
 		t.Error("the program in the README is not the one in example_test.go")
 	}
 }
-
-// TestReadmeShowsTheVectorExample checks that the code in the README's section about large partials
-// is a part of the example in package jobs, which is compiled and run.
-func TestReadmeShowsTheVectorExample(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	example, err := os.ReadFile("../../jobs/example_vector_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(readme), "### Large partials\n")
-	_, rest, _ := strings.Cut(section, "```go\n")
-	code, _, found := strings.Cut(rest, "```\n")
-	if !found || !strings.Contains(string(example), code) {
-		t.Error("the code in the README is not a part of jobs/example_vector_test.go")
-	}
-}
