@@ -10,7 +10,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Coordinator leads the terms that an election grants to its process. Coordinator keeps no state between terms.
+// Coordinator leads the terms that an election grants to its process. It keeps no state between
+// terms.
 type Coordinator struct{ cfg Config }
 
 // New returns a coordinator, or an error if the configuration is not valid.

@@ -30,7 +30,7 @@ func (h handlers) onReport(m *nats.Msg) error {
 	return nil
 }
 
-// onPing answers a ping on the loop, so that a leader whose loop hangs does not seem alive. onPing
+// onPing answers a ping on the loop, so that a leader whose loop hangs does not seem alive. It
 // ignores pings of followers on another storage, which are meant for another leader with the same
 // epoch.
 func (h handlers) onPing(m *nats.Msg) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// loop is the goroutine that owns a term: all methods of the term are called on the loop. loop
+// loop is the goroutine that owns a term: all methods of the term are called on the loop. It
 // implements [term.Env].
 type loop struct {
 	leaseCtx context.Context // context of the leadership; its method Err checks the clock

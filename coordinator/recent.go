@@ -14,8 +14,7 @@ const (
 	maxRecent = 4 << 20
 )
 
-// recentAnswers is a cache of the latest answers to queries. recentAnswers is used only on the
-// loop.
+// recentAnswers is a cache of the latest answers to queries. It is used only on the loop.
 type recentAnswers struct {
 	answers map[string][]byte // cached answers by subject and content of the request
 	bytes   int

@@ -25,9 +25,9 @@ type transport struct {
 	callbacks sync.WaitGroup // counts the running callbacks of the subscriptions
 
 	mu         sync.Mutex
-	logged     map[trouble]time.Time // time of the last log line about each kind of failure
-	reconnects uint64                // number of the connection's reconnects at the last check
-	stableFrom time.Time             // time before which the results of probes are not conclusive
+	logged     map[failureKind]time.Time // time of the last log line about each kind of failure
+	reconnects uint64                    // number of the connection's reconnects at the last check
+	stableFrom time.Time                 // time before which the results of probes are not conclusive
 }
 
 // probeTimeout is how long a worker may take to answer a probe. A short probeTimeout does no harm,
@@ -38,18 +38,18 @@ const probeTimeout = time.Second
 // not conclusive.
 const stableFor = 2 * time.Second
 
-// trouble identifies a kind of failure with messages, for logging.
-type trouble struct{ text, subject string }
+// failureKind identifies a kind of failure with messages, for logging.
+type failureKind struct{ text, subject string }
 
-// troubleEvery is the shortest time between two log lines about the same kind of failure.
-const troubleEvery = time.Second
+// warnEvery is the shortest time between two log lines about the same kind of failure.
+const warnEvery = time.Second
 
 var _ term.Transport = (*transport)(nil)
 
 func newTransport(cfg Config, epoch uint64) *transport {
 	return &transport{
 		conn: cfg.Conn, subjects: cfg.Subjects, epoch: epoch, storage: cfg.Storage, log: cfg.Logger.With("epoch", epoch),
-		logged: map[trouble]time.Time{}, reconnects: cfg.Conn.Stats().Reconnects,
+		logged: map[failureKind]time.Time{}, reconnects: cfg.Conn.Stats().Reconnects,
 	}
 }
 
@@ -95,25 +95,25 @@ func (t *transport) close() {
 	t.callbacks.Wait()
 }
 
-// warn logs a failure, at most once per troubleEvery for the same kind of failure.
+// warn logs a failure, at most once per warnEvery for the same kind of failure.
 func (t *transport) warn(text, subject string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	kind := trouble{text, subject}
-	if time.Since(t.logged[kind]) < troubleEvery {
+	kind := failureKind{text, subject}
+	if time.Since(t.logged[kind]) < warnEvery {
 		return
 	}
 	t.logged[kind] = time.Now()
 	t.log.Warn(text, "subject", subject, "error", err)
 }
 
-// publish sends a message to a subject; the parameter name describes the message in logs. publish
-// only logs a failure to send, because a lost message only causes a delay.
+// publish sends a message to a subject; the parameter name describes the message in logs. It only
+// logs a failure to send, because a lost message only causes a delay.
 func (t *transport) publish(name, subject string, data []byte) {
 	t.sent(name, len(data), t.conn.Publish(subject, data))
 }
 
-// respond answers a message. respond only logs a failure to send.
+// respond answers a message. It only logs a failure to send.
 func (t *transport) respond(m *nats.Msg, answer []byte) {
 	t.sent(m.Subject, len(answer), m.Respond(answer))
 }

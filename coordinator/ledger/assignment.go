@@ -112,7 +112,7 @@ func (l *Ledger) addAssignment(a *assignment) {
 func (l *Ledger) release(a *assignment) {
 	a.removeCut()
 	if a.quarantined && a.worker.id == l.cfg.Self {
-		a.job.checkpoint.request() // see settled
+		a.job.checkpoint.request() // see dangersDurable
 	}
 	if a.duplicate != nil {
 		a.duplicate.duplicate, a.duplicate = nil, nil
@@ -143,7 +143,7 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 	j, deaths, duplicate := a.job, a.deaths, a.duplicate
 	if died {
 		deaths = a.deathsAfterOne()
-		j.spareLeaderUntil = l.now + leaderMakesAfter
+		j.leaderExemptUntil = l.now + leaderMakesAfter
 		j.checkpoint.request() // the checkpoint tells the next leader about the death
 		if a.state == stateRunning {
 			l.retryBegun(a)

@@ -54,9 +54,9 @@ func (j *job) admits(build string) bool {
 		len(j.builds.list) > 0 && j.builds.list[0] == build && j.checkpoint.durable >= j.builds.pinnedBy
 }
 
-// buildTrouble describes the build that a pinned job waits for, or returns "" if the job does not
+// missingBuild describes the build that a pinned job waits for, or returns "" if the job does not
 // wait for a build.
-func (l *Ledger) buildTrouble(j *job) string {
+func (l *Ledger) missingBuild(j *job) string {
 	switch {
 	case !j.spec.StrictBuilds:
 		return ""

@@ -30,8 +30,8 @@ const (
 	// maxOperandBytes.
 	maxOperandBytes = 512 << 10
 	// mergeProbation is the time after a leader's death during which workers do all merges of the
-	// resumed jobs, because a merge may have killed the dead leader. mergeProbation is longer than
-	// the time in which workers report their items to a new leader.
+	// resumed jobs, because a merge may have killed the dead leader. It is longer than the time in
+	// which workers report their items to a new leader.
 	mergeProbation = 10 * time.Second
 )
 
@@ -168,7 +168,7 @@ func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
 	if !w.fetches(j, c) {
 		return false
 	}
-	if best := l.place(j, c); best == w {
+	if best := l.bestHolder(j, c); best == w {
 		return true
 	} else if best != nil && l.now < c.queuedAt+leaderMakesAfter {
 		return false
@@ -270,13 +270,13 @@ func (l *Ledger) stealCalls(w *worker) {
 // maySteal reports whether w may take a call from another worker. The leader's own worker takes
 // only a call that no other worker has begun for some time.
 func (l *Ledger) maySteal(w *worker, j *job, c *call) bool {
-	return !l.sparesLeader(w, j) || l.now >= c.queuedAt+leaderMakesAfter && !l.anotherCanBegin(w, j, c)
+	return !l.exemptsLeader(w, j) || l.now >= c.queuedAt+leaderMakesAfter && !l.anotherCanBegin(w, j, c)
 }
 
 // mayMove reports whether a call may be moved to another worker. A call with held operands may be
 // moved only to the worker that would get it if it were not assigned, otherwise it would come back.
 func (l *Ledger) mayMove(j *job, c *call, to *worker) bool {
-	return len(j.heldOperands(c)) == 0 || l.place(j, c) == to
+	return len(j.heldOperands(c)) == 0 || l.bestHolder(j, c) == to
 }
 
 // reconcileCall compares an assigned call with the worker's report. If the worker neither holds the
@@ -310,7 +310,7 @@ func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 		w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: s.ID})
 		if s.Running { // the running call cannot be stopped and occupies a call slot of the worker
 			w.callSlots = max(0, w.callSlots-1)
-			w.strayCalls++
+			w.earlierCalls++
 		}
 		return
 	}
@@ -411,7 +411,7 @@ func (l *Ledger) reclaimCall(a *assignment, died bool) {
 	if died {
 		c.deaths = c.deathsAfterOne()
 		j.wantStored(c, func(holder string) bool { return holder != a.worker.id }) // operands in storage survive the next death of a worker
-		j.spareLeaderUntil = l.now + leaderMakesAfter
+		j.leaderExemptUntil = l.now + leaderMakesAfter
 		j.checkpoint.request() // the next leader must know about the worker's death
 	}
 	l.release(a)

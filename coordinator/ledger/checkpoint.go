@@ -56,7 +56,7 @@ func (l *Ledger) onCheckpointed(j *job) {
 	}
 	j.checkpoint.durable = j.checkpoint.requested
 	l.queueGrew = l.queueGrew || j.spec.StrictBuilds // the checkpoint may contain the pinned build of a job
-	j.dropSettled()
+	j.releaseStored()
 	for _, c := range j.contributors {
 		c.durable = max(c.durable, c.checkpointing)
 	}

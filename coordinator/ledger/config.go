@@ -27,8 +27,8 @@ type Config struct {
 	Build string
 
 	// Horizon is the amount of work, in time, that each slot is assigned in advance; the default is
-	// 4 s. Horizon must exceed the time from a leader's death to the next leader's first
-	// assignment, so that no slot is idle during a failover.
+	// 4 s. It must exceed the time from a leader's death to the next leader's first assignment, so
+	// that no slot is idle during a failover.
 	Horizon time.Duration
 
 	// ReportEvery is the shortest interval between two reports of a worker; the default is 100 ms.
@@ -45,8 +45,8 @@ type Config struct {
 	IdleEvery time.Duration
 
 	// SilentAfter is the time after a missed report at which the ledger removes a worker, even if
-	// the worker's process may be alive; the default is 5 s. SilentAfter must be longer than the
-	// pauses of a process on a busy machine.
+	// the worker's process may be alive; the default is 5 s. It must be longer than the pauses of a
+	// process on a busy machine.
 	SilentAfter time.Duration
 
 	// RecoveryTimeout is the longest time that a new leader waits for the reports of the workers in
@@ -93,8 +93,8 @@ type Config struct {
 	MaxFailing int
 
 	// MaxSkipped is the largest number of skipped partitions of one job, even if its submitter
-	// allows more; the default is [store.MaxSkipped]. MaxSkipped bounds the ledger's memory and the
-	// size of checkpoints.
+	// allows more; the default is [store.MaxSkipped]. It bounds the ledger's memory and the size of
+	// checkpoints.
 	MaxSkipped int
 }
 

@@ -75,8 +75,8 @@ func (s *crashSuspects) prefix(span engine.Span) engine.Span {
 	return engine.Span{Lo: span.Lo, Hi: min(span.Hi, s.list[i].span.Hi)}
 }
 
-// first returns the index of the first crash suspect that is, or is not, quarantined. first returns
-// -1 if there is no such crash suspect.
+// first returns the index of the first crash suspect that is, or is not, quarantined. It returns -1
+// if there is no such crash suspect.
 func (s *crashSuspects) first(quarantined bool) int {
 	if quarantined && s.quarantined == 0 || !quarantined && s.quarantined == len(s.list) {
 		return -1

@@ -183,7 +183,7 @@ func (l *Ledger) takePiece(w *worker, j *job) assignment {
 }
 
 // maxSpread is the number of gaps in a job's queue at which workers stop starting far apart from
-// each other. maxSpread bounds the time that dispatching takes.
+// each other. It bounds the time that dispatching takes.
 const maxSpread = 64
 
 // spreads reports whether a worker should start far from other workers, because the job's partials
@@ -206,7 +206,7 @@ func (l *Ledger) dueRetry(w *worker, j *job) *failedPartition {
 	return j.queue.failed.find(r.partition)
 }
 
-// pieceSize returns the number of partitions in a worker's next assignment. pieceSize uses guided
+// pieceSize returns the number of partitions in a worker's next assignment. It uses guided
 // self-scheduling (Polychronopoulos and Kuck, 1987): an assignment is a share of the queue, so
 // assignments shrink towards the end of the job. An assignment takes at least leastWork and at most
 // half a horizon. While the rate is unknown, assignments are small, so that the rate is soon known

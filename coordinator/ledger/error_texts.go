@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxErrorTexts is the largest number of different errors that the ledger keeps for one job.
-	// maxErrorTexts is needed because errors that contain a partition's number are all different.
+	// maxErrorTexts is the largest number of different errors that the ledger keeps for one job. It
+	// is needed because errors that contain a partition's number are all different.
 	maxErrorTexts = 10
 	// maxErrorText is the maximum size in bytes of an error that the ledger keeps. A panic's text
 	// ends with its stack, of which the first lines are the most useful.

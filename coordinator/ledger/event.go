@@ -54,7 +54,7 @@ type FinishedNode struct {
 	Large bool // the partial is too large for messages, so workers merge it
 }
 
-// JobPlanned means that the plan of a job is durable. JobPlanned is the answer to [StorePlan].
+// JobPlanned means that the plan of a job is durable. It is the answer to [StorePlan].
 type JobPlanned struct {
 	Job string
 	Plan
@@ -69,8 +69,8 @@ type PlanRefused struct {
 // JobCancelled means that the user has cancelled a job.
 type JobCancelled struct{ Job string }
 
-// JobEnded means that a job's end is durable. JobEnded is the answer to [EndJob], or to [LookUpJob]
-// for a job that ended earlier.
+// JobEnded means that a job's end is durable. It is the answer to [EndJob], or to [LookUpJob] for a
+// job that ended earlier.
 type JobEnded struct{ Job string }
 
 // JobParked means that this leader cannot work on a job that has not ended. The workers keep a

@@ -93,7 +93,6 @@ func (p *failedPartitions) setQueued(f *failedPartition, queued bool) {
 	}
 }
 
-// remove removes the entries of the partitions in a span.
 func (p *failedPartitions) remove(span engine.Span) {
 	for f := range p.in(span) {
 		p.setQueued(f, false)

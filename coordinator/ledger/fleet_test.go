@@ -14,9 +14,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// fleet is a ledger with many workers that all finish partitions at the same rate. fleet measures
-// how much the ledger assigns and how long it takes, in clusters that are too large for the
-// simulator.
+// fleet is a ledger with many workers that all finish partitions at the same rate. It measures how
+// much the ledger assigns and how long it takes, in clusters that are too large for the simulator.
 type fleet struct {
 	ledger  *Ledger
 	trees   map[string]engine.Tree
@@ -220,7 +219,7 @@ func (f *fleet) next(w *fleetWorker) time.Duration {
 	return f.now + max(at, 20*time.Millisecond)
 }
 
-// run makes all workers report when they are due, until every job has ended. run returns false if
+// run makes all workers report when they are due, until every job has ended. It returns false if
 // the limit is reached first.
 func (f *fleet) run(limit time.Duration) bool {
 	due := make([]time.Duration, len(f.workers))

@@ -95,9 +95,9 @@ func (f *forest) grow(path []*treeNode, n engine.Node) []*treeNode {
 }
 
 // insert adds a finished node and returns the refs that the caller must drop: the new node's ref if
-// the forest does not need it, or the refs of the finished nodes that the new node covers. insert
-// keeps nodes below a node whose partial is only on one worker, because the worker may lose the
-// partial. The result added is false if the forest already covers the new node.
+// the forest does not need it, or the refs of the finished nodes that the new node covers. It keeps
+// nodes below a node whose partial is only on one worker, because the worker may lose the partial.
+// The result added is false if the forest already covers the new node.
 func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 	n := f.tree.Lift(finished.Node)
 	path := f.walk(n, func(at *treeNode) bool { return !at.finished || at.fragile() })
@@ -108,7 +108,7 @@ func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 	at := path[len(path)-1]
 	covered := slices.ContainsFunc(path[:len(path)-1], func(p *treeNode) bool { return p.finished })
 	if !covered {
-		f.partials -= maximal(at)
+		f.partials -= countMaximal(at)
 	}
 	drop = f.strip(at, nil)
 	if covered {
@@ -119,7 +119,7 @@ func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 	return drop, !covered
 }
 
-// keep records that the caller also has the partial of a held node. keep returns false if no worker
+// keep records that the caller also has the partial of a held node. It returns false if no worker
 // holds the node, or if the caller already has the partial of the node or of an ancestor.
 func (f *forest) keep(finished FinishedNode) (drop []Ref, kept bool) {
 	if !f.held { // most jobs have no held partials, and keep is called for every finished node
@@ -134,8 +134,8 @@ func (f *forest) keep(finished FinishedNode) (drop []Ref, kept bool) {
 	return nil, false
 }
 
-// strip removes the caller's partials below p, and appends their refs to refs, in order. strip
-// keeps the partials that workers hold.
+// strip removes the caller's partials below p, and appends their refs to refs, in order. It keeps
+// the partials that workers hold.
 func (f *forest) strip(p *treeNode, refs []Ref) []Ref {
 	for i, child := range p.child {
 		if child == nil {
@@ -197,15 +197,15 @@ func (f *forest) setDone(path []*treeNode, done uint64) {
 	}
 }
 
-// maximal returns the number of maximal finished nodes with a partial at or below p.
-func maximal(p *treeNode) (n int) {
+// countMaximal returns the number of maximal finished nodes with a partial at or below p.
+func countMaximal(p *treeNode) (n int) {
 	switch {
 	case p == nil || p.empty():
 		return 0
 	case p.finished:
 		return 1
 	}
-	return maximal(p.child[0]) + maximal(p.child[1])
+	return countMaximal(p.child[0]) + countMaximal(p.child[1])
 }
 
 // hold records that a worker holds the partial of a node. The result needed is true if the forest
@@ -243,7 +243,7 @@ func (f *forest) hold(h holding) (needed, added bool) {
 	path = f.grow(path, n)
 	at := path[len(path)-1]
 	if !covered {
-		f.partials -= maximal(at)
+		f.partials -= countMaximal(at)
 	}
 	f.stripHolder(at, &h)
 	next := treeNode{large: true, held: &h}
@@ -272,7 +272,7 @@ func (f *forest) stripHolder(p *treeNode, node *holding) {
 	}
 }
 
-// lose records that a worker no longer holds a node. lose returns the span whose partitions may be
+// lose records that a worker no longer holds a node. It returns the span whose partitions may be
 // missing now, which is empty if the partial is not lost.
 func (f *forest) lose(worker string, node engine.Node) (lost engine.Span) {
 	n := f.tree.Lift(node)
@@ -293,7 +293,7 @@ func (f *forest) lose(worker string, node engine.Node) (lost engine.Span) {
 			path[i-1].merging = false
 		}
 		if !covered {
-			f.partials += maximal(at) - 1
+			f.partials += countMaximal(at) - 1
 		}
 		f.setDone(path[:i+1], at.below())
 		if lost.Empty() && !covered {
@@ -316,9 +316,9 @@ func (f *forest) covers(n engine.Node) bool {
 	return path[len(path)-1].finished
 }
 
-// settle marks a node as durable if the caller has its partial, and removes the tree nodes below
+// markDurable marks a node as durable if the caller has its partial, and removes the tree nodes below
 // the node.
-func (f *forest) settle(n engine.Node) {
+func (f *forest) markDurable(n engine.Node) {
 	lifted := f.tree.Lift(n)
 	for i, at := range f.walk(lifted, func(*treeNode) bool { return true }) {
 		exact := i == int(f.tree.Root().Level-lifted.Level)
@@ -390,7 +390,7 @@ func (p *treeNode) safe(worker string) (n uint64) {
 }
 
 // siblings returns the merge that a newly finished node makes possible: the node's parent, and the
-// parent's children. siblings returns each possible merge only once.
+// parent's children. It returns each possible merge only once.
 func (f *forest) siblings(n engine.Node) (parent engine.Node, left, right *treeNode, ok bool) {
 	n = f.tree.Lift(n)
 	if n == f.tree.Root() {
@@ -412,8 +412,8 @@ func (p *treeNode) finishedChildren() (left, right *treeNode, ok bool) {
 	return left, right, left != nil && right != nil && left.finished && right.finished
 }
 
-// operands returns the finished children of a node whose merge was requested. operands returns
-// false if the merge is no longer needed or a child was lost.
+// operands returns the finished children of a node whose merge was requested. It returns false if
+// the merge is no longer needed or a child was lost.
 func (f *forest) operands(n engine.Node) (left, right *treeNode, ok bool) {
 	path := f.path(n)
 	at := path[len(path)-1]
@@ -435,7 +435,7 @@ func (f *forest) replace(n engine.Node, with *treeNode) {
 	path := f.path(n)
 	at := path[len(path)-1]
 	as := treeNode{ref: with.ref, size: with.size, large: with.large, durable: with.durable, held: with.held}
-	f.partials -= maximal(at)
+	f.partials -= countMaximal(at)
 	switch {
 	case with.fragile():
 	case with.child == [2]*treeNode{}:
@@ -463,9 +463,9 @@ func (f *forest) setFinished(at *treeNode, as treeNode) {
 	}
 }
 
-// mergesLeft returns how many merges remain after all partitions are finished. Each merge replaces
+// remainingMerges returns how many merges remain after all partitions are finished. Each merge replaces
 // two partials with one.
-func (f *forest) mergesLeft() uint64 { return uint64(max(0, f.partials-1)) }
+func (f *forest) remainingMerges() uint64 { return uint64(max(0, f.partials-1)) }
 
 // finishedNodes returns the maximal finished nodes whose partials the caller has or whose
 // partitions were all skipped, in the order of their partitions.
@@ -514,8 +514,8 @@ func (f *forest) anyMissing(s engine.Span) bool {
 }
 
 // eachMissing calls visit with the unfinished parts of a span, in order, until visit returns false.
-// eachMissing may split an unfinished part into several pieces. eachMissing reports whether every
-// call of visit returned true.
+// It may split an unfinished part into several pieces. It reports whether every call of visit
+// returned true.
 func (f *forest) eachMissing(s engine.Span, visit func(engine.Span) bool) bool {
 	return f.walkMissing(f.tree.Root(), f.root, s, visit)
 }

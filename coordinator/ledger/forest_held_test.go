@@ -32,7 +32,7 @@ func (h *heldCopies) check() {
 	if n := countBelow(f.root); n != f.treeNodes {
 		h.Fatalf("forest counts %d tree nodes, and has %d", f.treeNodes, n)
 	}
-	if n := maximal(f.root); n != f.partials {
+	if n := countMaximal(f.root); n != f.partials {
 		h.Fatalf("forest counts %d partials, and has %d", f.partials, n)
 	}
 	var walk func(n engine.Node, p *treeNode, safe bool) uint64
@@ -260,7 +260,7 @@ func TestForestHolds(t *testing.T) {
 				h.drop(drop)
 				request(engine.Leaf(p))
 			},
-			"durable": func(*rapid.T) { f.settle(node()) },
+			"durable": func(*rapid.T) { f.markDurable(node()) },
 		})
 	})
 }

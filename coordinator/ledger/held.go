@@ -20,9 +20,9 @@ type heldNode struct {
 	node engine.Node
 }
 
-// settling is a node that was written to storage but is not durable yet. Held nodes below a
-// settling node are kept until a checkpoint makes the settling node durable.
-type settling struct {
+// storedNode is a node that was written to storage but is not durable yet. Held nodes below a
+// stored node are kept until a checkpoint makes the stored node durable.
+type storedNode struct {
 	node       engine.Node
 	checkpoint uint64
 }
@@ -60,7 +60,7 @@ func (l *Ledger) reconcileNodes(w *worker, list []wire.HeldNode) {
 	}
 }
 
-// hold records that a worker holds a node. hold returns false if the ledger does not need the node.
+// hold records that a worker holds a node. It returns false if the ledger does not need the node.
 func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
 	if n.Lacking != j.lacking(j.tree.Span(n.Node)) || !j.admits(w.build()) {
 		return false // other partitions are skipped now, or an earlier leader did not pin the job to a build
@@ -71,7 +71,7 @@ func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
 	if !j.large {
 		j.large = true
 		for _, finished := range j.forest.finishedNodes() {
-			j.settle(finished.Node)
+			j.addStored(finished.Node)
 		}
 	}
 	j.largest = max(j.largest, n.Size)
@@ -194,21 +194,21 @@ func (l *Ledger) onStored(j *job, p *wire.Partial, node FinishedNode) {
 	l.finish(j, node, false)
 }
 
-// settle registers a node that was written to storage but is not durable yet.
-func (j *job) settle(n engine.Node) {
+// addStored registers a node that was written to storage but is not durable yet.
+func (j *job) addStored(n engine.Node) {
 	if j.large {
-		j.settling = append(j.settling, settling{n, j.checkpoint.requested + 1})
+		j.stored = append(j.stored, storedNode{n, j.checkpoint.requested + 1})
 	}
 }
 
-// dropSettled drops the nodes below nodes that have become durable. A worker that reports a dropped
+// releaseStored drops the nodes below nodes that have become durable. A worker that reports a dropped
 // node again is told to release it.
-func (j *job) dropSettled() {
-	j.settling = slices.DeleteFunc(j.settling, func(s settling) bool {
+func (j *job) releaseStored() {
+	j.stored = slices.DeleteFunc(j.stored, func(s storedNode) bool {
 		if s.checkpoint > j.checkpoint.durable {
 			return false
 		}
-		j.forest.settle(s.node)
+		j.forest.markDurable(s.node)
 		return true
 	})
 }
@@ -304,11 +304,11 @@ func (j *job) heldOperands(c *call) (list []*treeNode) {
 	return list
 }
 
-// place returns the worker that should make a call with held operands: the holder of both operands,
-// or of the larger operand. If two workers hold operands of equal size, place prefers the worker
+// bestHolder returns the worker that should make a call with held operands: the holder of both operands,
+// or of the larger operand. If two workers hold operands of equal size, bestHolder prefers the worker
 // with more of the partials that are merged next with the result, then an idle worker, and then a
-// worker other than the leader's own. place returns nil if none of the holders can make calls.
-func (l *Ledger) place(j *job, c *call) *worker {
+// worker other than the leader's own. bestHolder returns nil if none of the holders can make calls.
+func (l *Ledger) bestHolder(j *job, c *call) *worker {
 	type holder struct {
 		*worker
 		bytes uint64
@@ -320,7 +320,7 @@ func (l *Ledger) place(j *job, c *call) *worker {
 		switch at := slices.IndexFunc(holders, func(h holder) bool { return h.worker == w }); {
 		case at >= 0:
 			holders[at].bytes += o.held.size
-		case w != nil && (l.takesCalls(w, j) || w.finishesStray(j)) && w.hello.Holds && !l.mayKill(w, j, c):
+		case w != nil && (l.takesCalls(w, j) || w.finishesEarlierCalls(j)) && w.hello.Holds && !l.mayKill(w, j, c):
 			holders = append(holders, holder{w, o.held.size, j.forest.heldNear(w.id, c.node)})
 		}
 	}
@@ -339,10 +339,10 @@ func (l *Ledger) place(j *job, c *call) *worker {
 	}).worker
 }
 
-// finishesStray reports whether a worker is busy only with calls that an earlier leader assigned.
+// finishesEarlierCalls reports whether a worker is busy only with calls that an earlier leader assigned.
 // Calls of an earlier leader end soon, so waiting is cheaper than moving the worker's partials.
-func (w *worker) finishesStray(j *job) bool {
-	return w.callSlots == 0 && w.strayCalls > 0 && !w.draining && !w.reserved && w.knows(j)
+func (w *worker) finishesEarlierCalls(j *job) bool {
+	return w.callSlots == 0 && w.earlierCalls > 0 && !w.draining && !w.reserved && w.knows(j)
 }
 
 // busy reports whether a worker cannot begin another call at once.
@@ -364,7 +364,7 @@ func (l *Ledger) mayKill(w *worker, j *job, c *call) bool {
 	case j.writeAhead:
 		return slices.ContainsFunc(j.heldOperands(c), func(o *treeNode) bool { return o.held.worker != w.id })
 	}
-	return j.spareLeaderUntil > 0
+	return j.leaderExemptUntil > 0
 }
 
 // onFetchFailed handles a failed fetch of a call's operand. A failed fetch does not count as a
@@ -414,8 +414,8 @@ func (l *Ledger) leavesForLater(w *worker, j *job) bool {
 	return ahead >= l.fairShare(w, j.spec.Priority)*time.Duration(w.slots)
 }
 
-// gapFor returns the queued span in which a worker's next assignment begins. gapFor is used for
-// jobs with large partials, and moves as few of the partials as possible between workers. A worker
+// gapFor returns the queued span in which a worker's next assignment begins. It is used for jobs
+// with large partials, and moves as few of the partials as possible between workers. A worker
 // continues at the end of its last assignment, so that it holds siblings. A worker that cannot
 // continue begins in the middle of the largest queued span, which leaves the most room to continue.
 // The parameter queued contains the queued spans, and size is the number of partitions in the
@@ -431,7 +431,7 @@ func (l *Ledger) gapFor(w *worker, j *job, queued []engine.Span, size uint64) (g
 		}
 	}
 	if gap.Len() > size && l.continues(w, j, gap.Lo) {
-		gap.Lo = roundest(gap.Lo+gap.Len()/4, gap.Hi-gap.Len()/4)
+		gap.Lo = mostAligned(gap.Lo+gap.Len()/4, gap.Hi-gap.Len()/4)
 	}
 	return gap
 }
@@ -461,8 +461,8 @@ func (l *Ledger) continues(w *worker, j *job, at uint64) bool {
 	})
 }
 
-// roundest returns the number in [lo, hi) that is divisible by the highest power of two.
-func roundest(lo, hi uint64) uint64 {
+// mostAligned returns the number in [lo, hi) that is divisible by the highest power of two.
+func mostAligned(lo, hi uint64) uint64 {
 	for level := 62; level > 0; level-- {
 		step := uint64(1) << level
 		if n := (lo + step - 1) &^ (step - 1); n >= lo && n < hi {

@@ -29,7 +29,7 @@ type job struct {
 	large       bool   // a worker has held a partial of the job
 	expectLarge bool   // the job's partials are probably large: see JobAdded.ExpectLarge
 	largest     uint64 // size in bytes of the job's largest held partial
-	settling    []settling
+	stored      []storedNode
 	skipsIn     uint64 // number of the first checkpoint that contains all skipped partitions of the job
 
 	contributors map[string]*contributor // workers that hold or held partitions of the job, by worker ID
@@ -48,9 +48,9 @@ type job struct {
 
 	// writeAhead is true if the job may have killed a leader. If writeAhead is set, an assignment
 	// to the leader's own worker is sent only after a durable checkpoint contains the assignment.
-	writeAhead       bool
-	trial            trial
-	spareLeaderUntil time.Duration // time until which the leader's own worker gets no quarantined work: see quarantinedFor
+	writeAhead        bool
+	trial             trial
+	leaderExemptUntil time.Duration // time until which the leader's own worker gets no quarantined work: see quarantinedFor
 }
 
 // mergePlace determines whether the leader or workers do the merges of a job. The leader merges,
@@ -123,7 +123,7 @@ func compareJobs(a, b *job) int {
 	return cmp.Or(cmp.Compare(b.spec.Priority, a.spec.Priority), cmp.Compare(a.spec.ID, b.spec.ID))
 }
 
-// removeJob removes a job whose end is durable. removeJob nudges the workers that hold the job's
+// removeJob removes a job whose end is durable. It nudges the workers that hold the job's
 // partitions, so that they stop at once.
 func (l *Ledger) removeJob(j *job) {
 	j.state = jobEnded
@@ -147,12 +147,12 @@ func (l *Ledger) finish(j *job, finished FinishedNode, executed bool) {
 	if drop, kept := j.forest.keep(finished); kept {
 		l.dropPartials(drop...)
 		j.checkpoint.dirty = true
-		j.settle(n)
+		j.addStored(n)
 		return
 	}
 	drop, added := j.forest.insert(finished)
 	l.dropPartials(drop...)
-	j.settle(n)
+	j.addStored(n)
 	if !added {
 		return
 	}
@@ -186,14 +186,13 @@ func (l *Ledger) mergeUp(j *job, n engine.Node) {
 			break
 		}
 		switch {
-		case left.empty():
-			j.forest.replace(parent, right)
-			j.settle(parent)
-			n = parent
-			continue
-		case right.empty():
-			j.forest.replace(parent, left)
-			j.settle(parent)
+		case left.empty() || right.empty():
+			with := left
+			if left.empty() {
+				with = right
+			}
+			j.forest.replace(parent, with)
+			j.addStored(parent)
 			n = parent
 			continue
 		case l.mergedByWorkers(j, left, right) || j.merges.assigned || l.now < j.merges.until || !j.admits(l.cfg.Build):

@@ -30,9 +30,9 @@ type jobShare struct {
 // the job's rate: a new leader begins with small assignments.
 func (s *jobShare) perSecond() float64 { return cmp.Or(s.rate.perSecond(), s.job.rate.perSecond()) }
 
-// takes estimates how many seconds one slot needs for a number of partitions; takes returns 0 if
+// slotSeconds estimates how many seconds one slot needs for a number of partitions; it returns 0 if
 // the worker's rate is unknown.
-func (s *jobShare) takes(partitions uint64) float64 {
+func (s *jobShare) slotSeconds(partitions uint64) float64 {
 	if perSecond := s.perSecond(); perSecond > 0 {
 		return float64(partitions) / perSecond
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Ledger is the leader's state machine. Ledger is not safe for concurrent use.
+// Ledger is the leader's state machine. It is not safe for concurrent use.
 type Ledger struct {
 	cfg Config
 	now time.Duration
@@ -54,22 +54,14 @@ func (l *Ledger) Step(now time.Duration, e Event) []Action {
 	case JobAdded:
 		l.addJob(e)
 	case JobCancelled:
-		if j := l.jobsByID[e.Job]; j != nil {
-			l.cancel(j)
-		}
+		l.onJob(e.Job, l.cancel)
 	case JobEnded:
-		if j := l.jobsByID[e.Job]; j != nil {
-			l.removeJob(j)
-		}
+		l.onJob(e.Job, l.removeJob)
 		l.unknownJobs.markEnded(e.Job)
 	case JobPlanned:
-		if j := l.jobsByID[e.Job]; j != nil {
-			l.onPlanned(j, e)
-		}
+		l.onJob(e.Job, func(j *job) { l.onPlanned(j, e) })
 	case PlanRefused:
-		if j := l.jobsByID[e.Job]; j != nil {
-			l.fail(j, e.Error)
-		}
+		l.onJob(e.Job, func(j *job) { l.fail(j, e.Error) })
 	case JobParked:
 		if l.jobsByID[e.Job] == nil {
 			l.unknownJobs.markParked(e.Job)
@@ -79,24 +71,13 @@ func (l *Ledger) Step(now time.Duration, e Event) []Action {
 	case WorkerDied:
 		l.onWorkerDied(e.Worker)
 	case Merged:
-		if j := l.jobsByID[e.Job]; j == nil || j.ending() {
-			l.dropPartials(e.Ref)
-		} else {
-			j.builds.add(l.cfg.Build)
-			l.finish(j, e.FinishedNode, false)
-		}
+		l.onMerged(e)
 	case MergeSlow:
-		if j := l.jobsByID[e.Job]; j != nil {
-			l.onMergeSlow(j, e.Node)
-		}
+		l.onJob(e.Job, func(j *job) { l.onMergeSlow(j, e.Node) })
 	case MergeFailed:
-		if j := l.jobsByID[e.Job]; j != nil {
-			l.fail(j, e.Error)
-		}
+		l.onJob(e.Job, func(j *job) { l.fail(j, e.Error) })
 	case Checkpointed:
-		if j := l.jobsByID[e.Job]; j != nil {
-			l.onCheckpointed(j)
-		}
+		l.onJob(e.Job, l.onCheckpointed)
 	case Stopping:
 		l.onStopping()
 	case Tick:
@@ -116,6 +97,24 @@ func (l *Ledger) Step(now time.Duration, e Event) []Action {
 	return actions
 }
 
+// onJob handles an event of a job, unless the job has ended.
+func (l *Ledger) onJob(id string, handle func(*job)) {
+	if j := l.jobsByID[id]; j != nil {
+		handle(j)
+	}
+}
+
+// onMerged handles a node that the leader has merged.
+func (l *Ledger) onMerged(e Merged) {
+	j := l.jobsByID[e.Job]
+	if j == nil || j.ending() {
+		l.dropPartials(e.Ref)
+		return
+	}
+	j.builds.add(l.cfg.Build)
+	l.finish(j, e.FinishedNode, false)
+}
+
 // onTick performs the work that has become due since the last event.
 func (l *Ledger) onTick() {
 	l.checkLiveness()
@@ -124,7 +123,7 @@ func (l *Ledger) onTick() {
 		j.display.update(l.now, j.forest.done()+j.unreported())
 		j.merging.update(l.now, j.mergedBytes)
 		if j.deadline > 0 && l.now >= j.deadline {
-			l.fail(j, fmt.Sprintf("took longer than its timeout of %v: %s", j.spec.Timeout, l.standing(j)))
+			l.fail(j, fmt.Sprintf("took longer than its timeout of %v: %s", j.spec.Timeout, l.progressText(j)))
 		}
 	}
 	l.queueGrew = true // the backoff of a failed partition may have ended
@@ -176,6 +175,6 @@ func (l *Ledger) reportInterval() time.Duration {
 	return max(l.cfg.ReportEvery, time.Duration(len(l.workers))*time.Second/time.Duration(l.cfg.ReportsPerSecond))
 }
 
-// horizon returns the amount of work, in time, that each slot is assigned in advance. horizon grows
-// with the report interval, so that slots do not run out of work between two reports.
+// horizon returns the amount of work, in time, that each slot is assigned in advance. It grows with
+// the report interval, so that slots do not run out of work between two reports.
 func (l *Ledger) horizon() time.Duration { return max(l.cfg.Horizon, 4*l.reportInterval()) }

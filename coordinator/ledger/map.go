@@ -166,7 +166,7 @@ func (l *Ledger) addExceptions(j *job, c *cells) {
 		skipped[(uint64(*p)-c.span.Lo)/c.window.Step]++
 	}
 	for i := range c.list {
-		settle(&c.list[i].Cell, min(c.window.Step, c.span.Len()-uint64(i)*c.window.Step), skipped[i])
+		balance(&c.list[i].Cell, min(c.window.Step, c.span.Len()-uint64(i)*c.window.Step), skipped[i])
 	}
 }
 
@@ -184,10 +184,10 @@ func (c *cells) touched(spans []engine.Span) []engine.Span {
 	return set.spans
 }
 
-// settle subtracts the durable and the skipped partitions from the number of computed partitions.
-// settle also ensures that the sum of the counts does not exceed the cell's size, because a worker
-// may hold partitions that another worker has finished.
-func settle(c *wire.Cell, size, skipped uint64) {
+// balance subtracts the durable and the skipped partitions from the number of computed partitions.
+// It also ensures that the sum of the counts does not exceed the cell's size, because a worker may
+// hold partitions that another worker has finished.
+func balance(c *wire.Cell, size, skipped uint64) {
 	c.Durable = min(c.Durable, c.Computed)
 	c.Computed -= c.Durable
 	fromComputed := min(skipped, c.Computed)

@@ -52,7 +52,7 @@ func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bo
 	j.isolateSuspect()
 }
 
-// reserve reports whether a worker is reserved for quarantined partitions and calls. reserve first
+// reserve reports whether a worker is reserved for quarantined partitions and calls. It first
 // reserves the worker if a quarantined partition or call is queued and mayReserve returns true. The
 // leader's own worker is reserved only if no other worker can run the quarantined partition or
 // call.
@@ -100,7 +100,7 @@ func (l *Ledger) assignQuarantined(w *worker) {
 		l.setReserved(w, false)
 		return
 	}
-	if !w.holdsNothing() || w.id == l.cfg.Self && !l.settled() {
+	if !w.holdsNothing() || w.id == l.cfg.Self && !l.dangersDurable() {
 		return
 	}
 	if c := l.quarantinedCall(w, j); c != nil {
@@ -116,10 +116,10 @@ func (l *Ledger) assignQuarantined(w *worker) {
 	l.assign(w, j, assignment{span: span, deaths: s.deaths, quarantined: true})
 }
 
-// settled reports whether the durable manifest of every job lists the work that may kill this
+// dangersDurable reports whether the durable manifest of every job lists the work that may kill this
 // leader's process. Otherwise, if a quarantined partition killed this process, an earlier partition
 // that the manifest still lists would be blamed wrongly.
-func (l *Ledger) settled() bool {
+func (l *Ledger) dangersDurable() bool {
 	return !slices.ContainsFunc(l.jobs, func(j *job) bool {
 		c := &j.checkpoint
 		return j.ending() || c.inFlight() || c.durable < c.wanted
@@ -131,7 +131,7 @@ func (l *Ledger) settled() bool {
 // because a supervisor may restart the worker that died.
 func (l *Ledger) quarantinedFor(w *worker) *job {
 	i := slices.IndexFunc(l.jobs, func(j *job) bool {
-		if w.id == l.cfg.Self && l.now < j.spareLeaderUntil {
+		if w.id == l.cfg.Self && l.now < j.leaderExemptUntil {
 			return false
 		}
 		c := l.quarantinedCall(w, j)
@@ -147,8 +147,8 @@ func (l *Ledger) quarantinedFor(w *worker) *job {
 	return l.jobs[i]
 }
 
-// takeSuspect removes a piece of a crash suspect that is not quarantined from a job's queue.
-// takeSuspect returns false if no piece can be assigned to the worker.
+// takeSuspect removes a piece of a crash suspect that is not quarantined from a job's queue. It
+// returns false if no piece can be assigned to the worker.
 func (l *Ledger) takeSuspect(w *worker, j *job) (a assignment, ok bool) {
 	if !l.hasSuspect(w, j) {
 		return assignment{}, false
@@ -169,11 +169,11 @@ func (l *Ledger) takeSuspect(w *worker, j *job) (a assignment, ok bool) {
 // hasSuspect reports whether a job has a crash suspect that is not quarantined and that may be
 // assigned to a worker.
 func (l *Ledger) hasSuspect(w *worker, j *job) bool {
-	return len(j.queue.suspects.list) > j.queue.suspects.quarantined && !l.sparesLeader(w, j)
+	return len(j.queue.suspects.list) > j.queue.suspects.quarantined && !l.exemptsLeader(w, j)
 }
 
-// sparesLeader reports whether a worker gets no crash suspects of a job because it is the leader's
+// exemptsLeader reports whether a worker gets no crash suspects of a job because it is the leader's
 // own and another worker can run them.
-func (l *Ledger) sparesLeader(w *worker, j *job) bool {
+func (l *Ledger) exemptsLeader(w *worker, j *job) bool {
 	return w.id == l.cfg.Self && l.anotherCanRun(w, j)
 }

@@ -59,8 +59,8 @@ func (q *queue) remove(span engine.Span) (deaths int) {
 }
 
 // claimable returns the longest prefix of a span whose partitions are all finished or queued, up to
-// the last queued partition. claimable stops at the first assigned partition, because one report
-// may contain thousands of overlapping spans.
+// the last queued partition. It stops at the first assigned partition, because one report may
+// contain thousands of overlapping spans.
 func (j *job) claimable(span engine.Span) engine.Span {
 	end := span.Lo
 	j.forest.eachMissing(span, func(gap engine.Span) bool {

@@ -23,7 +23,6 @@ type rate struct {
 	slotSeconds float64
 }
 
-// add adds a measurement to the rate.
 func (r *rate) add(partitions, slotSeconds float64) {
 	r.partitions += partitions
 	r.slotSeconds += slotSeconds

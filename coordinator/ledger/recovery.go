@@ -34,7 +34,7 @@ func (l *Ledger) checkRecovery() {
 	l.queueGrew = true
 }
 
-// await adds a worker to r.awaited. await returns false if the worker was already in the list.
+// await adds a worker to r.awaited. It returns false if the worker was already in the list.
 func (r *recovery) await(id string) (added bool) {
 	i, found := slices.BinarySearch(r.awaited, id)
 	if !r.active || found {

@@ -50,7 +50,7 @@ func (l *Ledger) onReport(e Reported) {
 	w.sequence = r.Sequence
 	l.setDraining(w, r.Draining)
 	l.setSlots(w, w.hello.Slots-r.LostSlots)
-	w.callSlots, w.strayCalls = max(0, w.hello.Slots-r.LostCalls), 0
+	w.callSlots, w.earlierCalls = max(0, w.hello.Slots-r.LostCalls), 0
 	w.reportedAt, w.nudged, w.usage, w.server = l.now, false, r.Usage, r.Server
 	w.lostAt = slices.DeleteFunc(r.LostAt, func(slot int) bool { return slot < 0 || slot >= wire.MaxRunning })
 	w.receipt, w.operands = wire.Receipt{Epoch: l.cfg.Epoch, Sequence: r.Sequence, Storage: l.cfg.Storage, Holds: true}, map[wire.SpanID][]Ref{}
@@ -266,8 +266,8 @@ func (l *Ledger) wireCall(w *worker, a *assignment, operands []*treeNode) *wire.
 	return made
 }
 
-// operands returns the nodes that are the operands of a call. operands returns false if the call is
-// no longer needed.
+// operands returns the nodes that are the operands of a call. It returns false if the call is no
+// longer needed.
 func (j *job) operands(c *call) (list []*treeNode, wanted bool) {
 	switch {
 	case c.done:

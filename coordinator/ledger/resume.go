@@ -65,7 +65,7 @@ func (l *Ledger) newJob(e JobAdded) *job {
 		j.merges.until = l.now + mergeProbation
 	}
 	if j.writeAhead {
-		j.spareLeaderUntil = l.now + leaderMakesAfter
+		j.leaderExemptUntil = l.now + leaderMakesAfter
 	}
 	return j
 }
@@ -90,7 +90,7 @@ func (l *Ledger) resumeForest(j *job, nodes []FinishedNode) {
 		j.large = j.large || n.Large
 		drop, _ := j.forest.insert(n)
 		l.dropPartials(drop...)
-		j.forest.settle(n.Node)
+		j.forest.markDurable(n.Node)
 	}
 	for _, gap := range j.forest.missing(engine.Span{Hi: j.tree.Partitions()}) {
 		j.queue.fresh.add(gap)

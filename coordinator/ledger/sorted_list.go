@@ -15,9 +15,9 @@ type sortedList[T interface{ Compare(T) int }] struct {
 	len    int
 }
 
-// search finds the first element that is not below x. search returns the index of the element's
-// chunk, and the position within the chunk. If all elements are below x, search returns the number
-// of chunks as index.
+// search finds the first element that is not below x. It returns the index of the element's chunk,
+// and the position within the chunk. If all elements are below x, search returns the number of
+// chunks as index.
 func (s *sortedList[T]) search(x T) (chunk, at int, found bool) {
 	chunk, _ = slices.BinarySearchFunc(s.chunks, x, func(c []T, x T) int { return c[len(c)-1].Compare(x) })
 	if chunk < len(s.chunks) {

@@ -13,7 +13,6 @@ type spanSet struct {
 	size  uint64 // number of partitions in the set
 }
 
-// add adds the partitions of a span.
 func (s *spanSet) add(span engine.Span) {
 	if span.Empty() {
 		return
@@ -29,7 +28,6 @@ func (s *spanSet) add(span engine.Span) {
 	s.replace(i, j, span)
 }
 
-// remove removes the partitions of a span.
 func (s *spanSet) remove(span engine.Span) {
 	if span.Empty() {
 		return

@@ -66,7 +66,7 @@ func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, 
 			// partials that only this worker holds. Reported small partials are in the leader's
 			// memory and survive a worker's death.
 			running := l.now - a.progressAt
-			info.Cost += running.Seconds() + a.share.takes(min(a.ran, a.span.Len()))
+			info.Cost += running.Seconds() + a.share.slotSeconds(min(a.ran, a.span.Len()))
 			if len(info.Running) < wire.MaxRunning {
 				info.Running = append(info.Running, wire.RunningSpan{
 					Number: a.id.Number, Job: a.job.spec.ID, For: running, Slot: a.slot,
@@ -76,7 +76,7 @@ func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, 
 		}
 		for _, n := range w.nodes {
 			if at := n.job.forest.holdingOf(w.id, n.node); at != nil {
-				info.Cost += w.share(n.job).takes(at.exposed())
+				info.Cost += w.share(n.job).slotSeconds(at.exposed())
 			}
 		}
 		list = append(list, info)
@@ -185,7 +185,7 @@ func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 		Skipped: j.firstSkipped(wire.MaxSkipped), Rate: j.display.perSecond, Trouble: j.lastError,
 	}
 	if p.Done == p.Partitions {
-		p.MergesLeft, p.Rate = j.forest.mergesLeft(), 0
+		p.MergesLeft, p.Rate = j.forest.remainingMerges(), 0
 	}
 	l.heldProgress(j, &p)
 	l.counts++
@@ -201,7 +201,7 @@ func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 	if len(l.workers) > 0 && !slices.ContainsFunc(l.workers, func(w *worker) bool { return w.knowsKind(j) }) {
 		p.Trouble = fmt.Sprintf("no worker knows %s version %s: start workers of a program that does", j.spec.Job, j.spec.Version)
 	} else if len(l.workers) > 0 {
-		p.Trouble = cmp.Or(l.buildTrouble(j), p.Trouble)
+		p.Trouble = cmp.Or(l.missingBuild(j), p.Trouble)
 	}
 	return p
 }
@@ -226,20 +226,20 @@ func (l *Ledger) slowest(j *job) string {
 		return ""
 	}
 	took := l.now - slowest.progressAt
-	what := fmt.Sprintf("partition %d", slowest.span.Lo)
+	name := fmt.Sprintf("partition %d", slowest.span.Lo)
 	if slowest.call != nil {
-		what = slowest.call.String()
+		name = slowest.call.String()
 	} else if perSecond := j.perSecond(); perSecond > 0 && took < slowFactor*duration(1/perSecond) {
 		return ""
 	}
 	if took < slowAfter {
 		return ""
 	}
-	return fmt.Sprintf("%s has been running for %v on worker %s", what, took.Truncate(time.Second), slowest.worker.id)
+	return fmt.Sprintf("%s has been running for %v on worker %s", name, took.Truncate(time.Second), slowest.worker.id)
 }
 
-// standing describes a job's progress for errors and logs.
-func (l *Ledger) standing(j *job) string {
+// progressText describes a job's progress for errors and logs.
+func (l *Ledger) progressText(j *job) string {
 	switch slow := l.slowest(j); {
 	case slow != "":
 		return slow

@@ -6,11 +6,11 @@ import (
 )
 
 // speculateAfter is the shortest time for which a worker must have run a partition before another
-// worker runs a speculative copy. speculateAfter is also how long a small amount of work must have
-// waited on a worker before another worker takes it.
+// worker runs a speculative copy. It is also how long a small amount of work must have waited on a
+// worker before another worker takes it.
 const speculateAfter = 2 * time.Second
 
-// steal finds work for a worker with idle slots when the queues have no work for it. steal cuts the
+// steal finds work for a worker with idle slots when the queues have no work for it. It cuts the
 // longest assignments of other workers in half and gives the second halves to the worker. If no
 // more assignments can be cut, steal assigns speculative copies of stragglers to the worker.
 func (l *Ledger) steal(w *worker) {
@@ -24,7 +24,7 @@ func (l *Ledger) steal(w *worker) {
 			left, _ := l.remaining(a)
 			at = a.span.Hi - max(1, uint64(left/2))
 			if a.job.large {
-				at = roundest(a.span.Hi-max(1, uint64(left*3/4)), at+1)
+				at = mostAligned(a.span.Hi-max(1, uint64(left*3/4)), at+1)
 			}
 		}
 		a.cutAt(at, w)
@@ -43,8 +43,8 @@ func (l *Ledger) steal(w *worker) {
 	}
 }
 
-// longest returns up to n assignments that can be cut for a worker. longest considers only jobs of
-// the highest priority that has such assignments, and returns the assignments with the longest
+// longest returns up to n assignments that can be cut for a worker. It considers only jobs of the
+// highest priority that has such assignments, and returns the assignments with the longest
 // remaining time.
 func (l *Ledger) longest(w *worker, n int) []*assignment {
 	type candidate struct {

@@ -37,8 +37,8 @@ func (u *unknownJobs) markParked(job string) {
 	u.parked[job] = true
 }
 
-// Ended reports whether a job is known to have ended. Ended remembers only the 4,096 jobs that
-// ended last in this term.
+// Ended reports whether a job is known to have ended. It remembers only the 4,096 jobs that ended
+// last in this term.
 func (l *Ledger) Ended(job string) bool { return l.unknownJobs.ended[job] }
 
 // markEnded records that a job has ended.

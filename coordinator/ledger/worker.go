@@ -27,11 +27,11 @@ type worker struct {
 	draining bool
 	reserved bool // true if the worker is reserved for quarantined partitions and calls
 
-	slots      int // number of the worker's usable slots
-	strayCalls int // number of running calls that an earlier leader assigned
-	callSlots  int // maximum number of calls that the worker runs at a time
-	calls      int // number of the worker's assigned calls
-	longCalls  int // number of the worker's assigned calls of Plan and Finish
+	slots        int // number of the worker's usable slots
+	earlierCalls int // number of running calls that an earlier leader assigned
+	callSlots    int // maximum number of calls that the worker runs at a time
+	calls        int // number of the worker's assigned calls
+	longCalls    int // number of the worker's assigned calls of Plan and Finish
 
 	usage  wire.Usage // processor and memory use in the last report, for display
 	server string     // ID of the NATS server in the last report
@@ -67,7 +67,6 @@ type departure struct {
 // idleSlots returns the number of slots without a span.
 func (w *worker) idleSlots() int { return w.slots - (len(w.assignments) - w.calls) }
 
-// build returns the build of the worker's program.
 func (w *worker) build() string { return cmp.Or(w.hello.Build, wire.UnknownBuild) }
 
 func (w *worker) holdsNothing() bool { return len(w.assignments) == 0 && w.unknownSpans == 0 }
@@ -205,7 +204,6 @@ func (l *Ledger) OthersDrain() bool {
 	return running && !able
 }
 
-// setSlots sets the number of a worker's usable slots.
 func (l *Ledger) setSlots(w *worker, slots int) {
 	slots = max(0, slots)
 	if !w.draining {

@@ -17,7 +17,7 @@ type backlog struct {
 
 type queuedReport struct {
 	report wire.Report
-	size   int // total size of the backlog in bytes
+	size   int // size of the report's message in bytes
 	reply  func(wire.Receipt)
 }
 

@@ -2,7 +2,7 @@ package term
 
 import "context"
 
-// blobGC finds the blobs of an active job that can be deleted. blobGC is used only on the loop.
+// blobGC finds the blobs of an active job that can be deleted. It is used only on the loop.
 //
 // A blob contains the partial of one node. When a node has entered the ledger's forest, the node or
 // one of its ancestors stays in the forest. The same is true for the forest of each later leader

@@ -16,8 +16,8 @@ const (
 	maxCancels     = 100 // maximum number of cancellations that wait for the end of one job
 )
 
-// Cancel cancels a job. Cancel calls answer only when the cancellation is durable, so a leader that
-// was replaced cannot answer.
+// Cancel cancels a job. It calls answer only when the cancellation is durable, so a leader that was
+// replaced cannot answer.
 func (t *Term) Cancel(job string, answer func(error)) {
 	if !store.ValidID(job) {
 		answer(fmt.Errorf("cancel job %.40q: %w", job, store.ErrNotFound))

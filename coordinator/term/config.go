@@ -42,13 +42,13 @@ type Config struct {
 	MaxActive int
 
 	// MaxMerging is the largest number of concurrent calls of the jobs' Merge in the leader; the
-	// default is 1. MaxMerging bounds memory, and leaves processor time to the worker in the
-	// leader's process.
+	// default is 1. It bounds memory, and leaves processor time to the worker in the leader's
+	// process.
 	MaxMerging int
 
 	// ExtendEvery is the interval at which the leader extends the submissions of active jobs, so
-	// that they stay hidden in the queue; the default is 10 s. ExtendEvery must be well below the
-	// time for which the queue hides a submission.
+	// that they stay hidden in the queue; the default is 10 s. It must be well below the time for
+	// which the queue hides a submission.
 	ExtendEvery time.Duration
 
 	// StopWithin is the longest time that a stopping leader waits for its last checkpoints and for

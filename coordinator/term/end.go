@@ -58,16 +58,8 @@ func (t *Term) storeResult(j *activeJob, result partial) (digest string, err err
 	if err != nil {
 		return "", err
 	}
-	return t.putResult(j, data)
-}
-
-// errNoRoom means that storage had no space for a result until the job was cancelled.
-var errNoRoom = errors.New("job was cancelled while there was no room for its result")
-
-// putResult writes the result.
-func (t *Term) putResult(j *activeJob, result []byte) (digest string, err error) {
 	err = t.retry("write result", func(ctx context.Context) error {
-		err := t.cfg.Store.PutResult(ctx, j.spec.ID, result)
+		err := t.cfg.Store.PutResult(ctx, j.spec.ID, data)
 		if errors.Is(err, store.ErrFull) && j.cancelled.Load() {
 			return errNoRoom
 		}
@@ -79,9 +71,12 @@ func (t *Term) putResult(j *activeJob, result []byte) (digest string, err error)
 	case errors.Is(err, store.ErrTooLarge):
 		return "", &jobFault{err}
 	}
-	sum := engine.Digest(result)
+	sum := engine.Digest(data)
 	return hex.EncodeToString(sum[:]), err
 }
+
+// errNoRoom means that storage had no space for a result until the job was cancelled.
+var errNoRoom = errors.New("job was cancelled while there was no room for its result")
 
 // ended handles a job whose end is durable.
 func (t *Term) ended(j *activeJob) {
@@ -133,7 +128,7 @@ func (t *Term) startCleanUp(id string, submission *store.Submission, blobs bool)
 }
 
 // cleanUp removes an ended job from the places where leaders look for jobs: the index and the
-// queue. cleanUp removes the job's blobs first. If cleanUp fails, the next leader repeats it.
+// queue. It removes the job's blobs first. If cleanUp fails, the next leader repeats it.
 func (t *Term) cleanUp(id string, submission *store.Submission, blobs bool) {
 	steps := []func(ctx context.Context) error{
 		func(ctx context.Context) error { return t.cfg.Store.Deactivate(ctx, id) },

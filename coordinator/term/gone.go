@@ -65,8 +65,7 @@ func (t *Term) retract(id string) error {
 	return t.retry("retract job", func(ctx context.Context) error { return t.cfg.Store.Retract(ctx, id) })
 }
 
-// retractRemoved calls retract if err is errRemoved. retractRemoved returns err, or the error of
-// retract.
+// retractRemoved calls retract if err is errRemoved. It returns err, or the error of retract.
 func (t *Term) retractRemoved(id string, err error) error {
 	if errors.Is(err, errRemoved) {
 		if failed := t.retract(id); failed != nil {

@@ -1,8 +1,8 @@
 package term
 
 // successor returns the worker that should lead next, which is the worker that can merge for the
-// most active jobs. successor returns "" if any worker may lead next. A silent or draining worker
-// is never chosen.
+// most active jobs. It returns "" if any worker may lead next. A silent or draining worker is never
+// chosen.
 func (t *Term) successor() string {
 	if t.ledger == nil {
 		return ""

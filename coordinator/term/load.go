@@ -89,7 +89,7 @@ var (
 	errRemoved = errors.New("job was removed")
 )
 
-// load takes over a job for this leader. load fences the job and resumes it from its manifest, or
+// load takes over a job for this leader. It fences the job and resumes it from its manifest, or
 // begins the job if no leader has begun it. After the fence the writes of earlier leaders fail.
 // load runs none of the job's code. The parameter submission is nil if this leader has not received
 // the job's submission.
@@ -186,11 +186,11 @@ func (t *Term) putQueued(spec store.StoredSpec) error {
 	return nil
 }
 
-// putInactive writes the manifest of a job that is not active. putInactive returns errChanged if
-// the condition of the write does not hold. A job may be cancelled and removed after its spec was
-// read and before its first manifest is written. The condition then holds although the job no
-// longer exists, and putInactive returns errRemoved. If storage still contains the same spec after
-// the write, any concurrent removal will delete the new manifest too.
+// putInactive writes the manifest of a job that is not active. It returns errChanged if the
+// condition of the write does not hold. A job may be cancelled and removed after its spec was read
+// and before its first manifest is written. The condition then holds although the job no longer
+// exists, and putInactive returns errRemoved. If storage still contains the same spec after the
+// write, any concurrent removal will delete the new manifest too.
 func (t *Term) putInactive(spec store.StoredSpec, m store.Manifest, cond store.Condition) (version store.Version, err error) {
 	id := spec.ID
 	err = t.retry("write manifest", func(ctx context.Context) (err error) {

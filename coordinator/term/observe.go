@@ -54,8 +54,8 @@ func (Progress) observation()       {}
 func (PhaseDone) observation()      {}
 func (Figures) observation()        {}
 
-// targetDuration is how long the active jobs should take with the desired number of workers.
-// targetDuration is long compared with the time that a machine takes to start.
+// targetDuration is how long the active jobs should take with the desired number of workers. It is
+// long compared with the time that a machine takes to start.
 const targetDuration = 5 * time.Minute
 
 func (t *Term) observeFigures() {

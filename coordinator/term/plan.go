@@ -14,8 +14,7 @@ import (
 // from storage.
 const maxPlanData = 8 << 10
 
-// setPlan stores a job's plan in the job. setPlan returns the parts of the plan that the ledger
-// needs.
+// setPlan stores a job's plan in the job. It returns the parts of the plan that the ledger needs.
 func (j *activeJob) setPlan(plan jobs.Plan) ledger.Plan {
 	if tree, err := engine.NewTree(plan.Partitions); err == nil {
 		j.tree = tree

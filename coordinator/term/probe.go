@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 )
 
-// confirmAfter is the time after which a second probe confirms that an absent worker is dead.
-// confirmAfter is longer than a worker needs to connect to another NATS server.
+// confirmAfter is the time after which a second probe confirms that an absent worker is dead. It is
+// longer than a worker needs to connect to another NATS server.
 const confirmAfter = 750 * time.Millisecond
 
 // probe asks a worker for a sign of life. During recovery one probe is enough, because a wrong

@@ -125,8 +125,8 @@ func outsideTree(n engine.Node, tree engine.Tree) *wire.Failure {
 	return &wire.Failure{Partition: noPartition, Error: fmt.Sprintf("node %v is not in a tree of %d partitions", n, tree.Partitions())}
 }
 
-// withOperands returns a receipt in which the operands of calls are filled in. withOperands omits a
-// call whose operands no longer exist, because the call's node or the job is finished.
+// withOperands returns a receipt in which the operands of calls are filled in. It omits a call
+// whose operands no longer exist, because the call's node or the job is finished.
 func (t *Term) withOperands(r ledger.Reply) wire.Receipt {
 	receipt := r.Receipt
 	receipt.Assigned = make([]wire.Assignment, 0, len(r.Receipt.Assigned))
@@ -145,7 +145,7 @@ func (t *Term) withOperands(r ledger.Reply) wire.Receipt {
 	return receipt
 }
 
-// operands returns the operands of a call. operands returns false if one of them no longer exists.
+// operands returns the operands of a call. It returns false if one of them no longer exists.
 func (t *Term) operands(call *wire.Call, refs []ledger.Ref) (operands []wire.Partial, exist bool) {
 	operands = slices.Clone(call.Operands)
 	for i, ref := range refs {

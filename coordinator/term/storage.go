@@ -18,8 +18,8 @@ const (
 	maxRetryWait   = 2 * time.Second
 )
 
-// retry repeats a storage call while storage is unavailable and the term is not over. retry logs
-// when an outage begins and when it ends.
+// retry repeats a storage call while storage is unavailable and the term is not over. It logs when
+// an outage begins and when it ends.
 func (t *Term) retry(action string, call func(ctx context.Context) error) error {
 	for wait := firstRetryWait; ; wait = min(2*wait, maxRetryWait) {
 		err := call(t.ctx)

@@ -137,8 +137,8 @@ func (c *cluster) pass(d time.Duration) {
 	c.until("time to pass", func() bool { return !c.now.Before(until) })
 }
 
-// holdAt holds the watched leader's storage calls at a step until over is set. holdAt sets held
-// when the step is reached.
+// holdAt holds the watched leader's storage calls at a step until over is set. It sets held when
+// the step is reached.
 func (c *cluster) holdAt(moment int) (held, over *bool) {
 	held, over = new(bool), new(bool)
 	c.hold = func(at int) func() bool {

@@ -300,8 +300,8 @@ var defects = []defect{
 	{
 		name:   "operands are released before the merged partial is durable",
 		file:   "coordinator/ledger/held.go",
-		old:    "		j.settling = append(j.settling, settling{n, j.checkpoint.requested + 1})\n",
-		new:    "		j.forest.settle(n)\n",
+		old:    "		j.stored = append(j.stored, storedNode{n, j.checkpoint.requested + 1})\n",
+		new:    "		j.forest.markDurable(n)\n",
 		within: "2000",
 	},
 	{
