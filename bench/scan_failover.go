@@ -29,7 +29,8 @@ type ScanFailoverReport struct {
 	Repeated uint64  `json:"repeated"` // executions of partitions that were repeated, in all rounds
 }
 
-// scanFailover runs the job without a fault and with the leader killed half-way, in turns, for the same bytes.
+// scanFailover runs the job without a fault and with the leader killed half-way, in turns. It fails if the bytes of
+// the results differ.
 func (c ScanConfig) scanFailover(ctx context.Context) (*ScanFailoverReport, error) {
 	job, params, err := scanJob(c.File)
 	if err != nil {

@@ -145,7 +145,7 @@ func (s scale) share(v float64) float64 {
 
 func (s scale) pixel(share float64) float64 { return s.from + share*(s.to-s.from) }
 
-// ticks returns at most about most values to write beside the axis.
+// ticks returns about most values, or fewer, to write beside the axis.
 func (s scale) ticks(most int) []float64 {
 	var list []float64
 	if s.axis.Log {

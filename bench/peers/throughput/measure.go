@@ -109,7 +109,7 @@ func (b *bench) timed(ctx context.Context, open session, w work.Work, tasks uint
 	}
 }
 
-// try returns the fastest setting of a system and its tasks per second, in runs of at most most tasks.
+// try returns the fastest setting of a system and its tasks per second, in runs of no more than most tasks.
 func (b *bench) try(ctx context.Context, s System, w work.Work, most uint64) (best Setting, rate float64, err error) {
 	for _, setting := range s.Settings {
 		err := b.with(ctx, s, w, setting, func(open session) error {
