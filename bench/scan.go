@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -206,7 +207,7 @@ func (c ScanConfig) scan(ctx context.Context, input string) (map[string]measured
 	if err != nil {
 		return nil, err
 	}
-	done, err := jobs.Local{Slots: c.Slots}.Run(ctx, job, params)
+	done, err := jobs.Local{Slots: c.Slots, Grant: jobs.Grant{Files: []string{filepath.Dir(c.File)}}}.Run(ctx, job, params)
 	if err != nil {
 		return nil, err
 	}

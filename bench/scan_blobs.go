@@ -10,15 +10,16 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
 // ScanBlobs is the configuration of the comparison of a scan with a plain download of blobs.
 type ScanBlobs struct {
-	Account *account.Account // account of the cluster of this process (cluster.OfProcess)
-	Server  int              // ID of the process that serves the account
-	Count   int              // number of blobs
-	Size    int              // size of a blob in bytes
+	Cluster cluster.Config // configuration with the storage account of the blobs
+	Server  int            // ID of the process that serves the account
+	Count   int            // number of blobs
+	Size    int            // size of a blob in bytes
 }
 
 // ScanBlobsReport compares a scan of blobs with a plain download. Times are in seconds and for all
@@ -43,7 +44,12 @@ const scanContainer = "bench"
 
 // scanBlobs uploads blobs, and downloads and scans them in turns, with one goroutine for each slot.
 func (c ScanConfig) scanBlobs(ctx context.Context) (*ScanBlobsReport, error) {
-	client, err := c.Blobs.Account.Container(scanContainer, account.Retry{Within: time.Minute})
+	a, err := c.Blobs.Cluster.OpenAccount()
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	client, err := a.Container(scanContainer, account.Retry{Within: time.Minute})
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +94,7 @@ func (c ScanConfig) scanBlobs(ctx context.Context) (*ScanBlobsReport, error) {
 	}
 	want := scanTextByHand(content, c.Between) // the result does not depend on the number of blobs with this content
 	scan := func() error {
-		got, err := c.scan(ctx, "azblob://"+scanContainer+"/")
+		got, err := c.scan(cluster.With(ctx, c.Blobs.Cluster), "azblob://"+scanContainer+"/")
 		if err != nil {
 			return err
 		}

@@ -24,6 +24,7 @@ import (
 type Check struct {
 	Slots    int // maximum number of slots of a run; less than 4 means 4
 	Attempts int // number of attempts per partition, without pauses; at least 1
+	Grant    Grant
 
 	// Progress, if not nil, is called with the number of finished partitions and the number of all partitions.
 	// The two numbers are sums over all runs. Progress is called from several goroutines.
@@ -69,6 +70,8 @@ const piecesPerSlot = 16
 // Run runs the job several times. If the runs differ, the error is a *[DifferenceError]. Any other
 // error comes from the job. The params are in the stored form.
 func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, error) {
+	ctx, release := WithGrant(ctx, c.Grant)
+	defer release()
 	if err := job.CheckAudit(params); err != nil {
 		return CheckResult{}, err
 	}

@@ -19,6 +19,10 @@ type Local struct {
 	Attempts int // number of attempts per partition, without pauses; at least 1
 	Audit    Audit
 
+	// Grant contains what the job may use, such as the folders whose files it may read. A job that
+	// reads from a cluster's storage account also needs a context of cluster.With.
+	Grant Grant
+
 	// Progress, if not nil, is called with the number of finished partitions and the number of all
 	// partitions. Progress is called from several goroutines.
 	Progress func(done, all uint64)
@@ -34,6 +38,8 @@ type LocalResult struct {
 // Run plans, maps, merges and finishes a job. The params are in the stored form. When
 // ctx is done, Run waits for the running partitions to end and returns the error of ctx.
 func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, error) {
+	ctx, release := WithGrant(ctx, l.Grant)
+	defer release()
 	if err := l.checkAudit(job, params); err != nil {
 		return LocalResult{}, err
 	}
@@ -82,6 +88,8 @@ func cleanUp(ctx context.Context, job Job, task openTask) error {
 // RunPartition plans a job and maps only one partition, to find out why the partition failed.
 // RunPartition returns the encoded partial and the job's number of partitions.
 func (l Local) RunPartition(ctx context.Context, job Job, params Params, partition uint64) (partial []byte, partitions uint64, err error) {
+	ctx, release := WithGrant(ctx, l.Grant)
+	defer release()
 	if err := l.checkAudit(job, params); err != nil {
 		return nil, 0, err
 	}

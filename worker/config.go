@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,14 @@ type Config struct {
 	// Jobs are the definitions that this process can run, at least one. Each definition must have a
 	// different name or version. Leaders assign only the jobs in Jobs to the process.
 	Jobs []jobs.Job
+
+	// Allow names the restricted jobs that this process runs. A restricted job lets its submitter
+	// harm the process (see [jobs.Definition]), so each restricted job in Jobs must be named here.
+	Allow []string
+
+	// Grant contains what the code of jobs may use: files, programs and sources of objects. With the
+	// zero Grant, jobs read no file and start no program of a submitter.
+	Grant jobs.Grant
 
 	// ID is the worker's ID: 1 to 80 lower-case letters, digits and dashes. Each process must have
 	// a different ID. The default ID is the host's name and a random suffix.
@@ -58,8 +67,8 @@ type Config struct {
 	// temporary files.
 	SpillDir string
 
-	// LimitMemory sets the memory limit of the Go runtime to Memory, unless the environment sets
-	// GOMEMLIMIT. LimitMemory is meant for programs that are only a worker.
+	// LimitMemory sets the memory limit of the Go runtime to Memory. LimitMemory is meant for
+	// programs that are only a worker.
 	LimitMemory bool
 
 	// MeanTimeBetweenFailures is the average time until a worker's process dies unexpectedly; the
@@ -102,13 +111,16 @@ type Config struct {
 
 	// If PodDeletionCost is true, the process annotates its Kubernetes pod with the amount of work
 	// that would be lost if the pod died. When Kubernetes scales a Deployment down, it first
-	// deletes the pods with the lowest cost. PodDeletionCost needs the environment variables
-	// POD_NAME and POD_NAMESPACE, and a service account that may patch pods. If a variable or the
-	// permission is missing, the process logs what is missing and runs without the annotation.
+	// deletes the pods with the lowest cost. PodDeletionCost needs Pod, and a service account that
+	// may patch pods. If a field or the permission is missing, the process logs what is missing and
+	// runs without the annotation.
 	PodDeletionCost bool
 
-	// SetGOMAXPROCS sets GOMAXPROCS of the whole program to Slots + 2 until Run returns, unless the
-	// environment sets GOMAXPROCS. SetGOMAXPROCS is meant for programs that are only a worker.
+	// Pod is the Kubernetes pod of the process.
+	Pod Pod
+
+	// SetGOMAXPROCS sets GOMAXPROCS of the whole program to Slots + 2 until Run returns.
+	// SetGOMAXPROCS is meant for programs that are only a worker.
 	// Beside the goroutines of the slots, which may compute for seconds, one goroutine can then
 	// handle messages while another one copies the bytes of large partials. A message that had to
 	// wait for one of these goroutines would wait up to 10 ms, the time slice of a goroutine. On
@@ -119,6 +131,13 @@ type Config struct {
 	// Logger receives the log, whose lines contain the worker's ID under the key "self"; the
 	// default is [slog.Default].
 	Logger *slog.Logger
+}
+
+// Pod identifies a Kubernetes pod. In a pod, environment variables contain the values.
+type Pod struct {
+	API       string // URL of the API server: https://KUBERNETES_SERVICE_HOST:KUBERNETES_SERVICE_PORT
+	Name      string // name of the pod, which the downward API usually sets as POD_NAME
+	Namespace string // namespace of the pod, which the downward API usually sets as POD_NAMESPACE
 }
 
 const (
@@ -158,6 +177,10 @@ func (c Config) validate() error {
 	switch {
 	case len(c.Jobs) == 0:
 		return errors.New("Jobs []: want at least one job")
+	case c.denied() != "":
+		return fmt.Errorf("Jobs: %s is restricted, because its parameters can harm the process that runs it: name it in Allow (--allow, BELLWETHER_ALLOW), or leave it out of Jobs", c.denied())
+	case slices.Contains(c.Grant.Programs, ""):
+		return fmt.Errorf("Grant.Programs %q: want names or paths of programs", c.Grant.Programs)
 	case !wire.ValidWorker(c.ID):
 		return fmt.Errorf("ID %q: want 1 to 80 lower-case letters, digits and dashes", c.ID)
 	case c.Slots < 1 || c.Slots > wire.MaxSlots:
@@ -172,6 +195,16 @@ func (c Config) validate() error {
 		return fmt.Errorf("MeanTimeBetweenFailures %v: want at least %v", c.MeanTimeBetweenFailures, minMTBF)
 	}
 	return nil
+}
+
+// denied returns the name of a restricted job that Allow does not name, or "".
+func (c Config) denied() string {
+	for _, job := range c.Jobs {
+		if job.Restricted() && !slices.Contains(c.Allow, job.Name()) {
+			return job.Name()
+		}
+	}
+	return ""
 }
 
 // NewID returns a unique worker ID: the host's name, which people recognize, and a random suffix.

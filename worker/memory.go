@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 )
@@ -59,15 +58,6 @@ func ownCgroup(root string) string {
 		}
 	}
 	return ""
-}
-
-// limitMemory sets the memory limit of the Go runtime. The garbage collector runs more often when the
-// heap approaches this limit. Held partials contain no pointers, so these collections are short even
-// if held partials use most of the memory.
-func limitMemory(memory int64) {
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memory)
-	}
 }
 
 // spillDir returns the spill folder: dir, or the folder for temporary files if dir is empty. It

@@ -104,7 +104,9 @@ func (p *process) stand(ctx context.Context) error {
 
 // annotatePod updates the annotation of this process's Kubernetes pod until ctx is done.
 func (p *process) annotatePod(ctx context.Context, e *executor.Worker) {
-	annotator, err := podcost.New(podcost.Config{Cost: func() float64 { return e.DeathCost() / float64(p.cfg.Slots) }, Logger: p.log})
+	annotator, err := podcost.New(podcost.Config{
+		URL: p.cfg.Pod.API, Pod: p.cfg.Pod.Name, Namespace: p.cfg.Pod.Namespace, Cost: func() float64 { return e.DeathCost() / float64(p.cfg.Slots) }, Logger: p.log,
+	})
 	if err != nil {
 		p.log.Warn("Cannot annotate the pod with the cost of its deletion", "error", err)
 		return

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -15,6 +15,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/leases"
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/worker/internal/executor"
@@ -34,7 +35,8 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.validate(); err != nil {
 		return configError{fmt.Errorf("configure worker: %w", err)}
 	}
-	cluster.SetOfProcess(cfg.Cluster)
+	ctx, release := jobs.WithGrant(cluster.With(ctx, cfg.Cluster), cfg.Grant)
+	defer release()
 	log := cfg.Logger.With("self", cfg.ID)
 	ctx, stop := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
@@ -79,11 +81,11 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	if cfg.SetGOMAXPROCS && os.Getenv("GOMAXPROCS") == "" {
+	if cfg.SetGOMAXPROCS {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cfg.Slots + 2))
 	}
-	if cfg.LimitMemory {
-		limitMemory(cfg.Memory)
+	if cfg.LimitMemory { // collections are short even if held partials use most of the memory, because these contain no pointers
+		debug.SetMemoryLimit(cfg.Memory)
 	}
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)

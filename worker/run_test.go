@@ -173,7 +173,6 @@ func TestBadConfig(t *testing.T) {
 
 // TestPodDeletionCost starts a worker outside a pod, which logs what is missing, and works.
 func TestPodDeletionCost(t *testing.T) {
-	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	c := newCluster(t)
 	w := c.start(func(cfg *worker.Config) { cfg.PodDeletionCost = true })
 	w.logged(`msg="Cannot annotate the pod with the cost of its deletion" .*KUBERNETES_SERVICE_HOST`)
@@ -182,7 +181,6 @@ func TestPodDeletionCost(t *testing.T) {
 
 // The test runs alone, because GOMAXPROCS belongs to the whole program.
 func TestSetGOMAXPROCS(t *testing.T) {
-	t.Setenv("GOMAXPROCS", "")
 	before := runtime.GOMAXPROCS(0)
 	w := newCluster(t).start(func(c *worker.Config) { c.Slots, c.SetGOMAXPROCS = 3, true })
 	w.awaitReady()

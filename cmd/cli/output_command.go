@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
@@ -48,14 +49,15 @@ azblob:// or https:// URL.`,
 			if err != nil {
 				return err
 			}
-			cluster.SetOfProcess(cfg)
+			ctx, release := jobs.WithGrant(cluster.With(ctx, cfg), console.OwnGrant())
+			defer release()
 			folder := args[0]
 			if !strings.Contains(folder, "/") {
 				if folder, err = a.outputFolder(ctx, cfg, folder); err != nil {
 					return err
 				}
 			}
-			from := dataset.Open()
+			from := dataset.Open(ctx)
 			m, err := output.Read(ctx, from, folder)
 			switch {
 			case err != nil:

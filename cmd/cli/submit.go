@@ -112,7 +112,6 @@ does not have. --dry-run shows the columns, the partitions and the bytes of the 
 
 // submit submits the job; if wait is true, it then shows progress until the job has ended.
 func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, wait bool) error {
-	a.UseTarget()
 	c, err := a.Connect(ctx)
 	if err != nil {
 		return err
@@ -176,7 +175,8 @@ func (a *app) warnOfRestriction(ctx context.Context, c *client.Client, job jobs.
 // dryRun plans the job in this process and prints what would be run. The parameter flags contains
 // the flags of the command submit, or is nil.
 func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flags *submitFlags) error {
-	a.UseTarget()
+	ctx, release := jobs.WithGrant(a.OnTarget(ctx), console.OwnGrant())
+	defer release()
 	plan, err := job.Plan(ctx, params)
 	if err != nil {
 		return err

@@ -5,16 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/cmd/internal/machine"
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
-	"github.com/bellwether-compute/bellwether/jobs/dataset/source/local"
 	"github.com/bellwether-compute/bellwether/jobs/exec"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker"
@@ -40,13 +43,11 @@ type workerFlags struct {
 	spillDir    string
 	mtbf        time.Duration
 	withParent  bool
-	files       string
 	evictions   bool
 	podCost     bool
 	metadataURL string
 	allow       allowFlag
-	programs    string
-	user        string
+	grant       console.GrantFlags
 	log         console.LogFlags
 }
 
@@ -107,12 +108,6 @@ limits which programs the job exec may start, and --exec-user runs them as anoth
 			if info, err := os.Stat(flags.spillDir); flags.spillDir != "" && (err != nil || !info.IsDir()) {
 				return console.Usagef("--spill-dir must be an existing folder, got %q", flags.spillDir)
 			}
-			if err := flags.limitFiles(); err != nil {
-				return err
-			}
-			if err := flags.limitPrograms(); err != nil {
-				return err
-			}
 			if flags.mtbf < minMTBF {
 				return console.Usagef("--mtbf must be at least %v, got %v", minMTBF, flags.mtbf)
 			}
@@ -128,7 +123,6 @@ limits which programs the job exec may start, and --exec-user runs them as anoth
 	cmd.Flags().StringVar(&flags.memory, "memory", "", "memory for large partials, such as 3GiB (default three quarters of the cgroup's limit, or of the machine's memory)")
 	cmd.Flags().StringVar(&flags.spillDir, "spill-dir", "", "folder for large partials that do not fit in memory (default that for temporary files)")
 	cmd.Flags().DurationVar(&flags.mtbf, "mtbf", defaultMTBF, "how long workers live on average, which decides when large partials are written to storage")
-	cmd.Flags().StringVar(&flags.files, "files", "", "folders whose files jobs may read, and in which they may create files, separated by colons (env "+local.EnvFolders+"; default none)")
 	cmd.Flags().BoolVar(&flags.evictions, "watch-evictions", false, "stop gracefully when Azure is about to evict the machine")
 	cmd.Flags().BoolVar(&flags.podCost, "pod-deletion-cost", false, "annotate this worker's pod with what its death would cost")
 	cmd.Flags().BoolVar(&flags.withParent, "with-parent", false, "end at once when standard input closes")
@@ -139,39 +133,29 @@ limits which programs the job exec may start, and --exec-user runs them as anoth
 		}
 	}
 	flags.allow.register(a, cmd)
-	cmd.Flags().StringVar(&flags.programs, "exec-programs", "", "programs that the job exec may start, separated by commas, as they begin its command (env "+exec.EnvPrograms+"; default all)")
-	cmd.Flags().StringVar(&flags.user, "exec-user", "", "user as whom the job exec runs programs, as a name or UID:GID, which needs root (env "+exec.EnvUser+"; default the worker's)")
+	flags.grant.Register(cmd)
 	flags.log.Register(cmd, "info")
 	return cmd
 }
 
-// limitFiles limits which files jobs can read, because clients that may submit jobs could otherwise
-// read all files of the worker, such as credentials. Workers of the command dev run on the user's
-// machine and may read all files by default.
-func (f workerFlags) limitFiles() error {
-	folders, set := os.LookupEnv(local.EnvFolders)
-	if f.files != "" {
-		folders = f.files
-	} else if !set && f.withParent {
-		return nil
+// checkGrant returns an error if the process cannot apply a grant.
+func checkGrant(g jobs.Grant) error {
+	if slices.Contains(g.Programs, "") {
+		return console.Usagef("--exec-programs, %s %q: want names or paths of programs, separated by commas", console.EnvPrograms, strings.Join(g.Programs, ","))
 	}
-	return os.Setenv(local.EnvFolders, folders)
-}
-
-// limitPrograms limits which programs the job exec can run, and as whom.
-func (f workerFlags) limitPrograms() error {
-	for _, limit := range []struct{ variable, value string }{{exec.EnvPrograms, f.programs}, {exec.EnvUser, f.user}} {
-		if limit.value == "" {
-			continue
-		}
-		if err := os.Setenv(limit.variable, limit.value); err != nil {
-			return err
-		}
-	}
-	if err := exec.CheckEnvironment(); err != nil {
-		return console.Usagef("%v", err)
+	if err := exec.CheckUser(g.User); err != nil {
+		return console.Usagef("--exec-user, %s: %w", console.EnvUser, err)
 	}
 	return nil
+}
+
+// thisPod returns the Kubernetes pod in which this process runs.
+func thisPod() worker.Pod {
+	pod := worker.Pod{Name: os.Getenv("POD_NAME"), Namespace: os.Getenv("POD_NAMESPACE")}
+	if host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"); host != "" && port != "" {
+		pod.API = "https://" + net.JoinHostPort(host, port)
+	}
+	return pod
 }
 
 // worker runs a worker until ctx ends or a signal stops it gracefully. worker returns at once after
@@ -188,6 +172,10 @@ func (a *app) worker(ctx context.Context, flags workerFlags, memory int64) error
 	}
 	allowed, err := flags.allow.filter(a.Jobs)
 	if err != nil {
+		return err
+	}
+	grant := flags.grant.Grant(flags.withParent) // the command dev starts the workers of the user's own cluster
+	if err := checkGrant(grant); err != nil {
 		return err
 	}
 	token, err := flags.http.Token()
@@ -209,11 +197,12 @@ func (a *app) worker(ctx context.Context, flags workerFlags, memory int64) error
 	ended := make(chan error, 1)
 	go func() {
 		ended <- worker.Run(ctx, worker.Config{
-			Cluster: target, Jobs: allowed, Slots: flags.slots, SetGOMAXPROCS: true,
+			Cluster: target, Jobs: allowed, Allow: restricted(allowed), Grant: grant,
+			Slots: flags.slots, SetGOMAXPROCS: os.Getenv("GOMAXPROCS") == "",
 			Lease: flags.lease, DrainTimeout: flags.drain,
-			Memory: memory, LimitMemory: true, SpillDir: flags.spillDir, MeanTimeBetweenFailures: flags.mtbf,
+			Memory: memory, LimitMemory: os.Getenv("GOMEMLIMIT") == "", SpillDir: flags.spillDir, MeanTimeBetweenFailures: flags.mtbf,
 			HTTP: flags.http.Address, HTTPHosts: flags.http.Hosts, HTTPToken: token, Name: a.Name, Version: readBuild(a.Name).Version,
-			WatchEvictions: flags.evictions, PodDeletionCost: flags.podCost, MetadataURL: flags.metadataURL, Logger: log,
+			WatchEvictions: flags.evictions, PodDeletionCost: flags.podCost, Pod: thisPod(), MetadataURL: flags.metadataURL, Logger: log,
 		})
 	}()
 	for stopping := false; ; stopping = true {

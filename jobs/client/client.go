@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -29,6 +30,11 @@ type Config struct {
 	// Timeout is how long a method waits for an answer of a leader, and for storage to open or to
 	// recover. The default is 5 s.
 	Timeout time.Duration
+
+	// Grant contains what the code of a job may use in this process when Submit compares the
+	// parameters with the job's input. If this process may not read the input, Submit does not
+	// compare.
+	Grant jobs.Grant
 }
 
 const (

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -123,6 +124,8 @@ func (c *Client) checkInput(ctx context.Context, job jobs.Job, params jobs.Param
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
+	ctx, release := jobs.WithGrant(cluster.With(ctx, c.cfg.Cluster), c.cfg.Grant)
+	defer release()
 	_, err := job.Plan(ctx, params)
 	switch {
 	case err == nil:

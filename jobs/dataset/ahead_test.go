@@ -73,7 +73,7 @@ func TestReadAhead(t *testing.T) {
 		Merge:  func(left, right int) (int, error) { return left + right, nil },
 		Finish: func(_ context.Context, _ Input, acc int, _ Totals) (int, error) { return acc, nil },
 	}
-	d := define(count, w)
+	d := defineOn(count, w)
 	in := Defaults()
 	in.Source, in.Block = "mem://", size
 	plan, err := d.Plan(t.Context(), in)
@@ -106,7 +106,7 @@ func TestReadAheadInAnyOrder(t *testing.T) {
 	w.changed.L = &w.mu
 	w.Put("mem://0.txt", []byte(strings.Repeat("some text\n", 400_000)))
 	w.Put("mem://1.txt", []byte("a\nb"))
-	d := define(collect, w)
+	d := defineOn(collect, w)
 	in := Defaults()
 	in.Source, in.Block = "mem://", 300_000
 	plan, err := d.Plan(t.Context(), in)

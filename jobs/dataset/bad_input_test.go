@@ -181,7 +181,7 @@ func TestMissingColumn(t *testing.T) {
 		j.Columns = func(Input) []string { return []string{column} }
 		in := Defaults()
 		in.Source = "mem://a.csv"
-		if _, err := define(j, from).Plan(t.Context(), in); err == nil || !strings.Contains(err.Error(), want) || !jobs.IsPermanent(err) {
+		if _, err := defineOn(j, from).Plan(t.Context(), in); err == nil || !strings.Contains(err.Error(), want) || !jobs.IsPermanent(err) {
 			t.Errorf("%s: got %v, want %q, permanent", column, err, want)
 		}
 	}
@@ -195,7 +195,7 @@ func TestSkippedPartitions(t *testing.T) {
 	from.Put("mem://b.csv", []byte("x\n5\n6\n7\n8\n"))
 	in := Defaults()
 	in.Source, in.Block = "mem://*", 5 // two partitions per object
-	d := define(collect, from)
+	d := defineOn(collect, from)
 	plan, err := d.Plan(t.Context(), in)
 	if err != nil || plan.Partitions != 4 {
 		t.Fatal(plan.Partitions, err)
@@ -322,7 +322,7 @@ func TestChangedObject(t *testing.T) {
 	from.Put("mem://a.csv", []byte("x\n1\n"))
 	in := Defaults()
 	in.Source = "mem://a.csv"
-	d := define(collect, from)
+	d := defineOn(collect, from)
 	plan, err := d.Plan(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)

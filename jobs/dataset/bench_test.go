@@ -82,7 +82,7 @@ func BenchmarkByKey(b *testing.B) {
 			from.Put("mem://m.csv", data)
 			in := Defaults()
 			in.Source, in.Delimiter = "mem://m.csv", ";"
-			job := jobs.MustNew(define(byKey, from))
+			job := jobs.MustNew(defineOn(byKey, from))
 			params, err := job.EncodeParams(in)
 			if err != nil {
 				b.Fatal(err)

@@ -107,7 +107,7 @@ func TestParquet(t *testing.T) {
 		for _, block := range []int64{1000, int64(len(content)), 1 << 20} {
 			in := Defaults()
 			in.Source, in.Block = "mem://*.parquet", block
-			job := jobs.MustNew(define(fieldsJob("id", "text", "float", "maybe", "money", "day", "at", "small", "yes"), d))
+			job := jobs.MustNew(defineOn(fieldsJob("id", "text", "float", "maybe", "money", "day", "at", "small", "yes"), d))
 			got := runFields(t, job, in)
 			if strings.Join(got, "\n") != strings.Join(append(append([]string{}, want...), want...), "\n") {
 				t.Errorf("%s, blocks of %d bytes: got %d rows, the first %q, want %d, the first %q", name, block, len(got), got[:1], 2*len(want), want[0])
@@ -151,7 +151,7 @@ func TestBadParquet(t *testing.T) {
 		d.Put(test.object, test.content)
 		in := Defaults()
 		in.Source = test.object
-		job := jobs.MustNew(define(fieldsJob(test.column), d))
+		job := jobs.MustNew(defineOn(fieldsJob(test.column), d))
 		params, err := job.EncodeParams(in)
 		if err != nil {
 			t.Fatal(err)

@@ -71,7 +71,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	done, err := jobs.Local{Slots: 2}.Run(context.Background(), job, params)
+	done, err := jobs.Local{Slots: 2, Grant: jobs.Grant{Files: []string{folder}}}.Run(context.Background(), job, params)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -124,7 +124,7 @@ func TestPartialsStaySmall(t *testing.T) {
 	from.Put("mem://m.csv", measurements(4<<20, 0))
 	in := Defaults()
 	in.Source, in.Delimiter, in.Block = "mem://m.csv", ";", 1<<20
-	d := define(byKey, from)
+	d := defineOn(byKey, from)
 	plan, err := d.Plan(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestCheck(t *testing.T) {
 	from.Put("mem://b.csv", measurements(300, 0))
 	in := Defaults()
 	in.Source, in.Delimiter, in.Block = "mem://*", ";", 777
-	job := jobs.MustNew(define(byKey, from))
+	job := jobs.MustNew(defineOn(byKey, from))
 	params, err := job.EncodeParams(in)
 	if err != nil {
 		t.Fatal(err)

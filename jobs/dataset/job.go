@@ -98,15 +98,15 @@ type Totals struct {
 
 // Define returns the job's definition, for jobs.New.
 func Define[P, A, R any](j Job[P, A, R]) jobs.Definition[P, Partial[A], R] {
-	return define(j, Open())
+	return define(j, func(ctx context.Context) source.Driver { return Open(ctx) })
 }
 
-func define[P, A, R any](j Job[P, A, R], from source.Driver) jobs.Definition[P, Partial[A], R] {
-	e := &engine[P, A, R]{job: j, driver: from, reader: newReader(from)}
+func define[P, A, R any](j Job[P, A, R], open func(ctx context.Context) source.Driver) jobs.Definition[P, Partial[A], R] {
+	e := &engine[P, A, R]{job: j, open: open}
 	e.merger = merger[A]{folders: &folders[A]{make: e.folder}, merge: j.Merge}
 	d := jobs.Definition[P, Partial[A], R]{
 		Name: j.Name, Version: j.Version, Summary: j.Summary, Defaults: j.Defaults,
-		Plan: e.plan, Preview: e.preview, Open: e.open, Merge: e.merger.Merge, Finish: e.finish, Codec: newCodec[A](),
+		Plan: e.plan, Preview: e.preview, Open: e.openMapper, Merge: e.merger.Merge, Finish: e.finish, Codec: newCodec[A](),
 		Limits: j.Limits, Restricted: j.Restricted,
 	}
 	if (j.Fold == nil) == (j.Open == nil) || j.Merge == nil || j.Finish == nil || j.Store != nil && (j.Prepare == nil || j.Discard == nil) {
@@ -118,8 +118,7 @@ func define[P, A, R any](j Job[P, A, R], from source.Driver) jobs.Definition[P, 
 // engine runs the jobs of one definition.
 type engine[P, A, R any] struct {
 	job    Job[P, A, R]
-	driver source.Driver
-	reader reader
+	open   func(ctx context.Context) source.Driver // returns the driver of the objects that a job may use
 	merger merger[A]
 }
 
@@ -175,7 +174,7 @@ func (e *engine[P, A, R]) folder(s setup) (*folder[A], error) {
 }
 
 func (e *engine[P, A, R]) finish(ctx context.Context, p P, root Partial[A]) (result R, err error) {
-	acc, totals, err := e.merger.finish(ctx, e.reader, root)
+	acc, totals, err := e.merger.finish(ctx, newReader(e.open(ctx)), root)
 	if err != nil {
 		return result, err
 	}
@@ -185,6 +184,7 @@ func (e *engine[P, A, R]) finish(ctx context.Context, p P, root Partial[A]) (res
 // mapper computes the partials of partitions. All slots share the mapper and its list of objects.
 type mapper[P, A, R any] struct {
 	*engine[P, A, R]
+	reader    reader
 	params    P
 	outputID  string // as in Place; empty if Store is not called
 	ranges    ranges

@@ -19,7 +19,9 @@ type Lines struct {
 
 // PlanLines lists the objects of an input and cuts them into partitions. PlanLines uses only the
 // fields Source and Block of the input.
-func PlanLines(ctx context.Context, in Input) (jobs.Plan, error) { return planLines(ctx, in, Open()) }
+func PlanLines(ctx context.Context, in Input) (jobs.Plan, error) {
+	return planLines(ctx, in, Open(ctx))
+}
 
 func planLines(ctx context.Context, in Input, from source.Driver) (jobs.Plan, error) {
 	if err := in.check(); err != nil {
@@ -33,7 +35,9 @@ func planLines(ctx context.Context, in Input, from source.Driver) (jobs.Plan, er
 }
 
 // OpenLines returns the Lines of a plan that [PlanLines] has made for the same input.
-func OpenLines(in Input, plan jobs.Plan) (*Lines, error) { return openLines(in, plan, Open()) }
+func OpenLines(ctx context.Context, in Input, plan jobs.Plan) (*Lines, error) {
+	return openLines(in, plan, Open(ctx))
+}
 
 func openLines(in Input, plan jobs.Plan, from source.Driver) (*Lines, error) {
 	l, err := decodeListing(plan.Data)

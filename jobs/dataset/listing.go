@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +14,6 @@ import (
 	zstdlib "github.com/klauspost/compress/zstd"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
-	"github.com/bellwether-compute/bellwether/jobs/dataset/source/azure"
 )
 
 // listing is the list of a dataset's objects, sorted by name.
@@ -29,14 +27,11 @@ const checkInput = "check the parameter input, and that the workers see the same
 func list(ctx context.Context, from source.Lister, in Input) (l listing, err error) {
 	for _, pattern := range in.patterns() {
 		matches, err := listPattern(ctx, from, pattern)
-		if errors.Is(err, source.ErrNotFound) && !isJob(pattern) {
+		if errors.Is(err, source.ErrNotFound) {
 			err = fmt.Errorf("%w: %s", err, checkInput)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", pattern, err)
-		}
-		if len(matches) == 0 && isJob(pattern) {
-			return nil, fmt.Errorf("list %s: the output of the job has no rows: want a job whose output has rows", pattern)
 		}
 		if l = append(l, matches...); len(matches) == 0 {
 			return nil, fmt.Errorf("no object matches %q: %s", pattern, checkInput)
@@ -44,7 +39,7 @@ func list(ctx context.Context, from source.Lister, in Input) (l listing, err err
 	}
 	slices.SortFunc(l, func(a, b source.Object) int { return cmp.Compare(a.Name, b.Name) })
 	l = slices.CompactFunc(l, func(a, b source.Object) bool { return a.Name == b.Name })
-	return l, l.checkSchemes()
+	return l, l.checkNames(from)
 }
 
 // listRetries is the maximum number of retries of a listing. It is small, because a plan that fails
@@ -73,30 +68,23 @@ func listPattern(ctx context.Context, from source.Lister, pattern string) (l lis
 	}
 }
 
-// checkSchemes returns an error if a blob is in the listing twice, by its azblob:// name and by its
-// URL.
-func (l listing) checkSchemes() error {
-	blobs := map[string]source.Object{}
-	for _, o := range l {
-		if key, ok := strings.CutPrefix(o.Name, azure.Scheme); ok {
-			blobs[key] = o
-		}
+// checkNames returns an error if an object is in the listing twice, under the names of two sources.
+func (l listing) checkNames(from source.Lister) error {
+	namer, ok := from.(source.Namer)
+	scheme := func(o source.Object) string {
+		before, _, _ := strings.Cut(o.Name, "://")
+		return before
 	}
-	if len(blobs) == 0 {
+	if !ok || !slices.ContainsFunc(l, func(o source.Object) bool { return scheme(o) != scheme(l[0]) }) {
 		return nil
 	}
+	names := map[string]string{}
 	for _, o := range l {
-		u, err := url.Parse(o.Name)
-		if err != nil || u.Host == "" || isAzblob(o.Name) {
-			continue
+		canonical := namer.Canonical(o.Name)
+		if other, twice := names[canonical]; twice {
+			return fmt.Errorf("the parameter input names an object twice, as %s and %s: want one of these", other, o.Name)
 		}
-		path := strings.TrimPrefix(u.Path, "/")
-		_, inAccount, _ := strings.Cut(path, "/") // the URL of an emulator contains the account in its path
-		for _, key := range []string{path, inAccount} {
-			if same, ok := blobs[key]; ok && same.Size == o.Size && same.Tag == o.Tag {
-				return fmt.Errorf("the parameter input names a blob twice, as %s and %s: want one of these", same.Name, o.Name)
-			}
-		}
+		names[canonical] = o.Name
 	}
 	return nil
 }

@@ -1,46 +1,42 @@
 package dataset
 
 import (
-	"strings"
-	"sync"
+	"context"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/azure"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/local"
-	"github.com/bellwether-compute/bellwether/jobs/dataset/source/web"
-	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// Open returns a driver for objects of all kinds. The driver gets its credentials from the
-// configuration of this process (cluster.OfProcess). The variable BELLWETHER_FILES lists the
-// folders that jobs may access. By default, jobs may access all files. Open sends no request.
-func Open() *source.Set {
-	own := sync.OnceValues(openAccount)
-	blobs := &blobURLs{own: own}
-	outputs := &jobOutputs{}
-	outputs.set = source.NewSet(
-		source.Entry{Claims: isJob, Open: func() (source.Driver, error) { return outputs, nil }},
-		source.Entry{Claims: local.Claims, Open: func() (source.Driver, error) { return local.FromEnv(), nil }},
-		source.Entry{Claims: isAzblob, Open: func() (source.Driver, error) {
-			a, err := own()
-			if err != nil {
-				return nil, err
-			}
-			return azure.New(a, azure.Scheme), nil
-		}},
-		source.Entry{Claims: blobs.claims, Open: func() (source.Driver, error) { return blobs, nil }},
-		source.Entry{Claims: web.Claims, Open: func() (source.Driver, error) { return web.New(nil), nil }},
-	)
-	return outputs.set
+// Sources returns the built-in sources. Each row takes what its driver may access, and its
+// credentials, from the settings in the context: jobs.GrantOf and cluster.Of.
+func Sources() []source.Source {
+	return []source.Source{
+		{Schemes: []string{"", "file://"}, Help: "files, which all workers must see", Open: openFiles},
+		{Schemes: []string{azure.Scheme}, Help: "blobs of the cluster's storage account: azblob://CONTAINER/NAME", Open: openBlobs},
+		{Schemes: []string{"https://", "http://"}, Help: "objects of web servers, and blobs of any storage account", Open: openURLs},
+		{Schemes: []string{jobScheme}, Help: "the output of an earlier job: job:ID", Open: openOutputs},
+	}
 }
 
-func isAzblob(name string) bool { return strings.HasPrefix(name, azure.Scheme) }
+// Open returns a driver for the objects of all sources that the code of a job may use: those of
+// jobs.Grant, or by default [Sources]. Open sends no request.
+func Open(ctx context.Context) *source.Set { return source.Of(ctx, Sources()) }
 
-func openAccount() (*account.Account, error) {
-	cfg, err := cluster.OfProcess()
+func openFiles(ctx context.Context) (source.Driver, error) {
+	return local.Driver{Folders: jobs.GrantOf(ctx).Files}, nil
+}
+
+func openBlobs(ctx context.Context) (source.Driver, error) {
+	cfg, err := cluster.Of(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return cfg.OpenAccount()
+	a, err := cfg.OpenAccount()
+	if err != nil {
+		return nil, err
+	}
+	return azure.New(a, azure.Scheme), nil
 }

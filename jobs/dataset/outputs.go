@@ -17,11 +17,17 @@ import (
 // jobScheme is the beginning of names that refer to the output of an earlier job.
 const jobScheme = "job:"
 
-func isJob(name string) bool { return strings.HasPrefix(name, jobScheme) }
-
 // jobOutputs is the driver for names such as job:ID. jobOutputs lists the objects in the output of
-// a job of this cluster. The objects keep their names, so other drivers read the objects.
-type jobOutputs struct{ set *source.Set }
+// a job of the cluster. The objects keep their names, so other drivers read the objects.
+type jobOutputs struct {
+	cluster cluster.Config
+	set     *source.Set
+}
+
+func openOutputs(ctx context.Context) (source.Driver, error) {
+	cfg, err := cluster.Of(ctx)
+	return jobOutputs{cfg, Open(ctx)}, err
+}
 
 // List implements source.Lister.
 func (d jobOutputs) List(ctx context.Context, pattern string) iter.Seq2[source.Object, error] {
@@ -29,22 +35,25 @@ func (d jobOutputs) List(ctx context.Context, pattern string) iter.Seq2[source.O
 	if err != nil {
 		return source.Fail(err)
 	}
-	return m.List(ctx, d.set)
+	return listOutput(ctx, m, d.set)
+}
+
+func listOutput(ctx context.Context, m output.Manifest, from source.Lister) iter.Seq2[source.Object, error] {
+	if len(m.Objects) == 0 {
+		return source.Fail(errors.New("the output of the job has no rows: want a job whose output has rows"))
+	}
+	return m.List(ctx, from)
 }
 
 // manifest returns the manifest of the output of a job.
 func (d jobOutputs) manifest(ctx context.Context, id string) (m output.Manifest, err error) {
-	cfg, err := cluster.OfProcess()
-	if err != nil {
-		return m, err
-	}
-	c, err := client.Connect(ctx, client.Config{Cluster: cfg, Name: "bellwether dataset"})
+	c, err := client.Connect(ctx, client.Config{Cluster: d.cluster, Name: "bellwether dataset"})
 	if err != nil {
 		return m, err
 	}
 	defer c.Close()
 	if id, err = c.Find(ctx, id); err != nil {
-		return m, errors.Join(err, source.ErrNotFound)
+		return m, err
 	}
 	o, err := c.Outcome(ctx, id)
 	if err == nil {

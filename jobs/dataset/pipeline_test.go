@@ -35,7 +35,7 @@ var collect = Job[Input, []string, []string]{
 func merged[A, R any](t testing.TB, j Job[Input, A, R], from *memory.Driver, in Input, random *rand.Rand) (R, error) {
 	t.Helper()
 	var none R
-	d := define(j, from)
+	d := defineOn(j, from)
 	plan, err := d.Plan(t.Context(), in)
 	if err != nil {
 		return none, err

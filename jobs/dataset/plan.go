@@ -29,7 +29,8 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 	if err != nil {
 		return jobs.Plan{}, jobs.Permanent(err)
 	}
-	l, err := list(ctx, e.driver, in)
+	from := e.open(ctx)
+	l, err := list(ctx, from, in)
 	if err != nil {
 		return jobs.Plan{}, err
 	}
@@ -37,11 +38,12 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 	if data.Format, err = in.formatOfAll(l); err != nil {
 		return jobs.Plan{}, jobs.Permanent(err)
 	}
-	if data.Columns, err = e.reader.columns(ctx, in, data.Format, l); err != nil {
+	reader := newReader(from)
+	if data.Columns, err = reader.columns(ctx, in, data.Format, l); err != nil {
 		return jobs.Plan{}, err
 	}
 	if _, _, err := e.prepare(p, data); err != nil {
-		if omitted := e.reader.omitted(ctx, data.Format, l); len(omitted) > 0 {
+		if omitted := reader.omitted(ctx, data.Format, l); len(omitted) > 0 {
 			err = fmt.Errorf("%w; these columns cannot be read, because of their types: %s", err, strings.Join(omitted, ", "))
 		}
 		return jobs.Plan{}, jobs.Permanent(err)
@@ -62,8 +64,8 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 	return jobs.Plan{Partitions: cut(l, in.Block).count, Data: encoded}, nil
 }
 
-// open returns the mapper for a job that a worker opens.
-func (e *engine[P, A, R]) open(_ context.Context, p P, plan jobs.Plan) (jobs.Mapper[Partial[A]], error) {
+// openMapper returns the mapper for a job that a worker opens.
+func (e *engine[P, A, R]) openMapper(ctx context.Context, p P, plan jobs.Plan) (jobs.Mapper[Partial[A]], error) {
 	in, err := e.input(p)
 	if err != nil {
 		return nil, err
@@ -72,7 +74,8 @@ func (e *engine[P, A, R]) open(_ context.Context, p P, plan jobs.Plan) (jobs.Map
 	if err != nil {
 		return nil, err
 	}
-	m := &mapper[P, A, R]{engine: e, params: p, outputID: data.OutputID, ranges: cut(l, in.Block), transfers: newTransfers(e.reader)}
+	reader := newReader(e.open(ctx))
+	m := &mapper[P, A, R]{engine: e, reader: reader, params: p, outputID: data.OutputID, ranges: cut(l, in.Block), transfers: newTransfers(reader)}
 	if m.ranges.count != plan.Partitions {
 		return nil, fmt.Errorf("the plan has %d partitions, this program cuts its listing into %d: want workers of the version that planned the job", plan.Partitions, m.ranges.count)
 	}

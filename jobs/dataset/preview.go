@@ -29,12 +29,13 @@ func (e *engine[P, A, R]) preview(ctx context.Context, p P, plan jobs.Plan) (v j
 	if err != nil {
 		return v, err
 	}
+	reader := newReader(e.open(ctx))
 	v.Objects, v.Columns = len(l), []jobs.PreviewColumn{}
 	for _, o := range l {
 		v.Bytes += o.Size
 	}
 	if data.Format == parquetFormat {
-		f, _, err := e.reader.openParquet(ctx, l[0])
+		f, _, err := reader.openParquet(ctx, l[0])
 		if err != nil {
 			return v, err
 		}
@@ -54,7 +55,7 @@ func (e *engine[P, A, R]) preview(ctx context.Context, p P, plan jobs.Plan) (v j
 	types := make([]string, len(names))
 	for _, o := range l {
 		if o.Size > 0 {
-			if types, err = e.reader.guess(ctx, o, newLayout(in, data.Format, data.Columns, names), len(names)); err != nil {
+			if types, err = reader.guess(ctx, o, newLayout(in, data.Format, data.Columns, names), len(names)); err != nil {
 				return v, err
 			}
 			break

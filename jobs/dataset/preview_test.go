@@ -30,7 +30,7 @@ func TestPreview(t *testing.T) {
 		if c.name == "a.ndjson" {
 			j.Columns = func(Input) []string { return []string{"a", "c", "d"} }
 		}
-		job := jobs.MustNew(define(j, files))
+		job := jobs.MustNew(defineOn(j, files))
 		params, err := job.Params(nil, "input="+c.name)
 		if err != nil {
 			t.Fatal(err)

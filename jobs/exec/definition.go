@@ -79,7 +79,7 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 				return nil, err
 			}
 			if params.Input != "" {
-				if m.input, err = dataset.OpenLines(params.input(), plan); err != nil {
+				if m.input, err = dataset.OpenLines(ctx, params.input(), plan); err != nil {
 					return nil, err
 				}
 			}

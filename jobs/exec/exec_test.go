@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// granted allows all files and programs.
+var granted = jobs.Grant{Files: []string{"/"}, Programs: []string{jobs.AnyProgram}}
+
 // shell returns the parameters of a job that runs a shell script.
 func shell(script string, pairs ...string) []string {
 	command, err := json.Marshal([]string{"sh", "-c", script})
@@ -46,12 +49,17 @@ func shell(script string, pairs ...string) []string {
 
 func run(t *testing.T, pairs []string) (Result, error) {
 	t.Helper()
+	return runWith(t, granted, pairs)
+}
+
+func runWith(t *testing.T, granted jobs.Grant, pairs []string) (Result, error) {
+	t.Helper()
 	job := jobs.MustNew(Define(nil))
 	params, err := job.Params(nil, pairs...)
 	if err != nil {
 		return Result{}, err
 	}
-	local, err := jobs.Local{Slots: 2, Attempts: 1}.Run(t.Context(), job, params)
+	local, err := jobs.Local{Grant: granted, Slots: 2, Attempts: 1}.Run(t.Context(), job, params)
 	if err != nil {
 		return Result{}, err
 	}
@@ -147,7 +155,7 @@ func TestProgramMergesAndFails(t *testing.T) {
 	if !job.Engine().HasMerger(params) {
 		t.Error("the leader may merge the job's partials")
 	}
-	if _, err := (jobs.Local{Slots: 1, Attempts: 2}).Run(t.Context(), job, params); err != nil {
+	if _, err := (jobs.Local{Grant: granted, Slots: 1, Attempts: 2}).Run(t.Context(), job, params); err != nil {
 		t.Error(err)
 	}
 }
@@ -301,7 +309,7 @@ func TestFiles(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		result, err := jobs.Local{Slots: 2, Attempts: 1}.Run(ctx, job, params)
+		result, err := jobs.Local{Grant: granted, Slots: 2, Attempts: 1}.Run(ctx, job, params)
 		return string(result.Attachment.Data()), err
 	}
 	got, err := local(`command=["./run.sh"]`, "files="+string(infos))

@@ -97,7 +97,7 @@ func runKeptOnce(t *testing.T, paths, command []string, pairs ...string) (string
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := jobs.Local{Slots: 2, Attempts: 1}.Run(jobs.WithFiles(t.Context(), files), job, params)
+	result, err := jobs.Local{Grant: granted, Slots: 2, Attempts: 1}.Run(jobs.WithFiles(t.Context(), files), job, params)
 	return string(result.Attachment.Data()), err
 }
 
@@ -158,7 +158,7 @@ func TestKeptProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := jobs.Local{Slots: 1, Attempts: 1}.Run(t.Context(), job, params)
+		result, err := jobs.Local{Grant: granted, Slots: 1, Attempts: 1}.Run(t.Context(), job, params)
 		if got := string(result.Attachment.Data()); err == nil && (test.error != "" || got != test.want) {
 			t.Errorf("%s: got %q, want %q %s", test.script, got, test.want, test.error)
 		}

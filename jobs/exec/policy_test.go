@@ -11,34 +11,34 @@ import (
 )
 
 func TestAllowedPrograms(t *testing.T) {
-	t.Setenv(EnvPrograms, "sh, ./count")
-	if r, err := run(t, shell("echo ran")); err != nil || r.Text != "ran\n" {
+	some := jobs.Grant{Programs: []string{"sh", "./count"}}
+	if r, err := runWith(t, some, shell("echo ran")); err != nil || r.Text != "ran\n" {
 		t.Errorf("%q, %v", r.Text, err)
 	}
-	_, err := run(t, []string{`command=["/bin/sh"]`})
-	if want := `program "/bin/sh": this worker runs only sh, ./count (--exec-programs)`; err == nil || !jobs.IsPermanent(err) || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want the permanent error %s", err, want)
-	}
-	t.Setenv(EnvPrograms, "sh,,awk")
-	if err := CheckEnvironment(); err == nil {
-		t.Error("a name is empty, and there is no error")
+	for want, grant := range map[string]jobs.Grant{
+		`program "/bin/sh": this worker runs only sh, ./count (--exec-programs)`:                       some,
+		`program "/bin/sh": this worker runs no program of a job: in Go, set Grant.Programs of worker`: {},
+	} {
+		if _, err := runWith(t, grant, []string{`command=["/bin/sh"]`}); err == nil || !jobs.IsPermanent(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want the permanent error %s", err, want)
+		}
 	}
 }
 
 func TestUser(t *testing.T) {
 	for value, valid := range map[string]bool{"": true, "no-such-user": false, "4000000000": false, "1:": false, ":1": false, "-1:1": false, "1:1:1": false} {
-		if _, err := accountOf(value); (err == nil) != valid {
+		if err := CheckUser(value); (err == nil) != valid {
 			t.Errorf("%q: %v", value, err)
 		}
 	}
 	if os.Geteuid() != 0 {
-		t.Setenv(EnvUser, "0")
-		if err := CheckEnvironment(); err == nil || !strings.Contains(err.Error(), "want a worker that runs as root") {
+		if err := CheckUser("0"); err == nil || !strings.Contains(err.Error(), "want a worker that runs as root") {
 			t.Error(err)
 		}
 		t.Skip("only root can run a program as another user")
 	}
-	t.Setenv(EnvUser, "4000000000:4000000001")
+	granted := granted
+	granted.User = "4000000000:4000000001"
 	// Another user cannot reach the folders of t.TempDir.
 	guard := NewGuard(os.Args[0])
 	t.Setenv(roleVariable, "guard")
@@ -58,7 +58,7 @@ func TestUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := jobs.Local{Slots: 1, Attempts: 1}.Run(jobs.WithFiles(t.Context(), jobs.Files{script, data}), job, params)
+	result, err := jobs.Local{Grant: granted, Slots: 1, Attempts: 1}.Run(jobs.WithFiles(t.Context(), jobs.Files{script, data}), job, params)
 	if want := "4000000000\n4000000001\n4000000001\ndata\nmap\n"; err != nil || string(result.Attachment.Data()) != want {
 		t.Errorf("%q, %v; want %q", result.Attachment.Data(), err, want)
 	}

@@ -190,18 +190,19 @@ func (c call) feed(ctx context.Context, stop context.CancelCauseFunc, pipe io.Wr
 	return fed
 }
 
-// environment returns the environment variables that every call gets. HOME is the home directory of
-// the user as whom the program runs, or the working folder if the user has none.
+// environment returns the environment variables that every call gets. PATH, HOME and LANG are
+// inherited from this process, but another user as whom the program runs has its own home directory,
+// or the working folder if the user has none.
 func environment(dir string, user *account) []string {
 	env := []string{"TMPDIR=" + dir}
-	for _, name := range []string{"PATH", "HOME", "LANG"} {
-		value, found := os.LookupEnv(name)
-		if name == "HOME" && user != nil {
-			value, found = cmp.Or(user.home, dir), true
+	for _, variable := range os.Environ() {
+		switch name, _, _ := strings.Cut(variable, "="); name {
+		case "PATH", "HOME", "LANG":
+			env = append(env, variable)
 		}
-		if found {
-			env = append(env, name+"="+value)
-		}
+	}
+	if user != nil {
+		env = append(env, "HOME="+cmp.Or(user.home, dir)) // the last value of a variable counts
 	}
 	return env
 }

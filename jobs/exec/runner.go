@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
 )
 
 // call describes one call of a program.
@@ -45,7 +46,13 @@ type runners struct {
 	guard *Guard
 
 	mu   sync.Mutex
-	list map[string]*shared // runners with their users, by the job's ID
+	list map[runnerKey]*shared // runners with their users
+}
+
+// runnerKey identifies a runner. Workers in one process may run programs as different users.
+type runnerKey struct {
+	job  string // ID of the job
+	user string // jobs.Grant.User, if the job is restricted
 }
 
 type shared struct {
@@ -56,14 +63,26 @@ type shared struct {
 
 // acquire returns the runner of a job. The caller must release the runner.
 func (r *runners) acquire(ctx context.Context, j job) (*runner, error) {
+	key := runnerKey{job: j.id}
+	if j.restricted {
+		grant := jobs.GrantOf(ctx)
+		args, err := j.args()
+		if err == nil {
+			err = allow(grant, args[0])
+		}
+		if err != nil {
+			return nil, err
+		}
+		key.user = grant.User
+	}
 	r.mu.Lock()
-	s := r.list[j.id]
+	s := r.list[key]
 	if s == nil {
 		s = &shared{turn: make(chan struct{}, 1)}
 		if r.list == nil {
-			r.list = map[string]*shared{}
+			r.list = map[runnerKey]*shared{}
 		}
-		r.list[j.id] = s
+		r.list[key] = s
 	}
 	s.users++
 	r.mu.Unlock()
@@ -72,26 +91,26 @@ func (r *runners) acquire(ctx context.Context, j job) (*runner, error) {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
 	case <-ctx.Done():
-		return nil, errors.Join(fmt.Errorf("wait for the files of the job: %w", context.Cause(ctx)), r.release(j.id, s))
+		return nil, errors.Join(fmt.Errorf("wait for the files of the job: %w", context.Cause(ctx)), r.release(key, s))
 	}
 	if s.runner == nil {
-		made, err := newRunner(ctx, r.guard, j)
+		made, err := newRunner(ctx, r.guard, j, key.user)
 		if err != nil {
-			return nil, errors.Join(err, r.release(j.id, s))
+			return nil, errors.Join(err, r.release(key, s))
 		}
-		made.release = func() error { return r.release(j.id, s) }
+		made.release = func() error { return r.release(key, s) }
 		s.runner = made
 	}
 	return s.runner, nil
 }
 
 // release removes a user of a runner. The last release closes the runner.
-func (r *runners) release(id string, s *shared) error {
+func (r *runners) release(key runnerKey, s *shared) error {
 	r.mu.Lock()
 	s.users--
 	last := s.users == 0
 	if last {
-		delete(r.list, id)
+		delete(r.list, key)
 	}
 	r.mu.Unlock()
 	if !last || s.runner == nil {
@@ -100,18 +119,15 @@ func (r *runners) release(id string, s *shared) error {
 	return s.runner.close()
 }
 
-func newRunner(ctx context.Context, guard *Guard, j job) (r *runner, err error) {
+// newRunner returns a runner that runs the program as a user, or as the user of this process if the
+// name of the user is empty.
+func newRunner(ctx context.Context, guard *Guard, j job, user string) (r *runner, err error) {
 	r = &runner{guard: guard}
 	if r.program, err = j.program(); err != nil {
 		return nil, err
 	}
-	if j.restricted {
-		if err := allow(r.program.args[0]); err != nil {
-			return nil, err
-		}
-		if r.program.user, err = accountOf(os.Getenv(EnvUser)); err != nil {
-			return nil, err
-		}
+	if r.program.user, err = accountOf(user); err != nil {
+		return nil, err
 	}
 	r.program.name = cmp.Or(j.name, r.program.args[0])
 	if !strings.ContainsRune(r.program.args[0], filepath.Separator) {

@@ -23,7 +23,7 @@ func BenchmarkByKey(b *testing.B) {
 	}
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if _, err := (jobs.Local{Slots: 1}).Run(b.Context(), job, params); err != nil {
+		if _, err := (jobs.Local{Grant: files, Slots: 1}).Run(b.Context(), job, params); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -44,7 +44,7 @@ func BenchmarkManyKeys(b *testing.B) {
 	}
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if _, err := (jobs.Local{Slots: 1}).Run(b.Context(), job, params); err != nil {
+		if _, err := (jobs.Local{Grant: files, Slots: 1}).Run(b.Context(), job, params); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -34,7 +34,7 @@ func sameResult(t *testing.T, name string, pairs ...string) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		done, err := jobs.Local{Slots: 1}.Run(t.Context(), job, params)
+		done, err := jobs.Local{Grant: files, Slots: 1}.Run(t.Context(), job, params)
 		results[i] = fmt.Sprintf("%s %v", done.Result, err)
 	}
 	if results[0] != results[1] {

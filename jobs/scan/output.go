@@ -53,12 +53,13 @@ func (p Params) checkOutput() error {
 	return nil
 }
 
-func (p Params) folder(id string) output.Folder {
+// folder returns the folder of the output with an ID.
+func (p Params) folder(ctx context.Context, id string) output.Folder {
 	name := p.Output
 	if !strings.HasSuffix(name, "/") {
 		name += "/"
 	}
-	return output.Folder{Driver: storage, Name: name, ID: id, Format: output.Format(p.OutputFormat)}
+	return output.Folder{Driver: dataset.Open(ctx), Name: name, ID: id, Format: output.Format(p.OutputFormat)}
 }
 
 // prepare refuses an output folder that is in use. prepare reports whether the job has an output.
@@ -66,9 +67,10 @@ func prepare(ctx context.Context, p Params, _ []string) (bool, error) {
 	if p.Output == "" {
 		return false, nil
 	}
-	err := storage.CheckCreate(p.folder("").Name)
+	storage, folder := dataset.Open(ctx), p.folder(ctx, "").Name
+	err := storage.CheckCreate(folder)
 	if err == nil {
-		err = output.Check(ctx, storage, p.folder("").Name)
+		err = output.Check(ctx, storage, folder)
 	}
 	if err != nil {
 		err = fmt.Errorf("parameter output: %s: %w", p.Output, err)
@@ -121,7 +123,7 @@ func store(ctx context.Context, p Params, at dataset.Place, acc **table) error {
 	if t.out.bytes < objectBytes && (!at.Last || t.out.bytes <= maxInline) {
 		return nil
 	}
-	to := p.folder(at.OutputID)
+	to := p.folder(ctx, at.OutputID)
 	written, err := to.Write(ctx, fmt.Sprintf("%08d-%06d", at.Partition, len(t.out.parts)), textColumns(t.columns), fieldsOf(t.out.rows))
 	if err != nil {
 		return err
@@ -235,7 +237,7 @@ func wellFormed(text []byte, columns int) bool {
 // finishOutput writes the rows in memory to objects, and commits the output. The result then
 // contains a description of the output, and no rows.
 func finishOutput(ctx context.Context, p Params, outputID string, t *table, groups iter.Seq2[[]cell, error], result *Result) error {
-	to := p.folder(outputID)
+	to := p.folder(ctx, outputID)
 	columns := []output.Column{}
 	for _, c := range result.Columns {
 		columns = append(columns, output.Column{Name: c.Name, Type: c.Type})

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,20 +13,29 @@ import (
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
+// granted returns a context with which jobs may use all files.
+func granted(t *testing.T) context.Context {
+	t.Helper()
+	ctx, release := jobs.WithGrant(t.Context(), files)
+	t.Cleanup(release)
+	return ctx
+}
+
 // rowsOf returns the rows of an output in the order of the manifest, without the headers.
 func rowsOf(t *testing.T, folder string) (rows []string, m output.Manifest) {
 	t.Helper()
-	m, err := output.Read(t.Context(), storage, folder)
+	m, err := output.Read(granted(t), dataset.Open(granted(t)), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range m.Objects {
-		content, err := output.Content(t.Context(), storage, p)
+		content, err := output.Content(granted(t), dataset.Open(granted(t)), p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +134,7 @@ func TestOutputOfFailedJob(t *testing.T) {
 	job := jobs.MustNew(Definition)
 	params, err := job.Params(nil, "input="+input, "output="+folder, "block=5000")
 	if err == nil {
-		_, _, err = jobs.Local{Slots: 1, Attempts: 1}.RunPartition(t.Context(), job, params, 1)
+		_, _, err = jobs.Local{Grant: files, Slots: 1, Attempts: 1}.RunPartition(t.Context(), job, params, 1)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -160,18 +170,18 @@ func TestOutputOfLostAttempts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := job.Plan(t.Context(), params)
+	plan, err := job.Plan(granted(t), params)
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := job.Engine().Open(t.Context(), params, plan.Partitions, plan.Data)
+	task, err := job.Engine().Open(granted(t), params, plan.Partitions, plan.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer task.Close()
 	attempt := func(partition uint64) ([]byte, error) {
 		s := task.NewStack()
-		if _, err := s.Run(t.Context(), jobs.Span{Lo: partition, Hi: partition + 1}, new(atomic.Bool)); err != nil {
+		if _, err := s.Run(granted(t), jobs.Span{Lo: partition, Hi: partition + 1}, new(atomic.Bool)); err != nil {
 			return nil, err
 		}
 		partials, err := s.Drain(partition + 1)
@@ -185,7 +195,7 @@ func TestOutputOfLostAttempts(t *testing.T) {
 		for p := range plan.Partitions {
 			partial, err := attempt(p)
 			if err == nil && p > 0 {
-				partial, err = job.Engine().Merge(t.Context(), params, engine.Operand{Data: roots[i]}, engine.Operand{Data: partial})
+				partial, err = job.Engine().Merge(granted(t), params, engine.Operand{Data: roots[i]}, engine.Operand{Data: partial})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -195,7 +205,7 @@ func TestOutputOfLostAttempts(t *testing.T) {
 	}
 	var results [2]string
 	for i, root := range roots {
-		result, _, err := job.Engine().Finish(t.Context(), params, engine.Operand{Data: root})
+		result, _, err := job.Engine().Finish(granted(t), params, engine.Operand{Data: root})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,10 +214,10 @@ func TestOutputOfLostAttempts(t *testing.T) {
 	if _, err := attempt(0); err != nil { // simulates the death of a leader before it stored the job's end
 		t.Errorf("an attempt after the commit: %v", err)
 	}
-	if _, err := (jobs.Local{Audit: jobs.Audit{Share: 1}}).Run(t.Context(), job, params); err == nil || !strings.Contains(err.Error(), "job scan cannot be audited") {
+	if _, err := (jobs.Local{Grant: files, Audit: jobs.Audit{Share: 1}}).Run(t.Context(), job, params); err == nil || !strings.Contains(err.Error(), "job scan cannot be audited") {
 		t.Errorf("audit: got %v, want a refusal", err)
 	}
-	if _, err := (jobs.Check{Attempts: 1}).Run(t.Context(), job, params); err == nil || !strings.Contains(err.Error(), "leave out the parameter output") {
+	if _, err := (jobs.Check{Grant: files, Attempts: 1}).Run(t.Context(), job, params); err == nil || !strings.Contains(err.Error(), "leave out the parameter output") {
 		t.Errorf("check: got %v, want a refusal", err)
 	}
 	rows, m := rowsOf(t, folder)
@@ -222,7 +232,7 @@ func TestOutputOfLostAttempts(t *testing.T) {
 	if err := os.Remove(m.Objects[0].Name); err != nil {
 		t.Fatal(err)
 	}
-	for _, err = range m.List(t.Context(), storage) {
+	for _, err = range m.List(granted(t), dataset.Open(granted(t))) {
 	}
 	if !errors.Is(err, source.ErrNotFound) {
 		t.Errorf("list without an object: got %v, want ErrNotFound", err)
@@ -236,7 +246,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := job.Plan(t.Context(), params); !errors.Is(err, source.ErrUnsupported) || !strings.Contains(err.Error(), "parameter output: https://127.0.0.1:1/out") {
+	if _, err := job.Plan(granted(t), params); !errors.Is(err, source.ErrUnsupported) || !strings.Contains(err.Error(), "parameter output: https://127.0.0.1:1/out") {
 		t.Errorf("got %v, want ErrUnsupported and the name of the output", err)
 	}
 }

@@ -22,9 +22,6 @@ var Definition = func() jobs.Definition[Params, dataset.Partial[*table], Result]
 	return d
 }()
 
-// storage is the driver to which outputs are written.
-var storage = dataset.Open()
-
 var job = dataset.Job[Params, *table, Result]{
 	Name: "scan", Version: "7", Summary: "a table from files or blobs: filter, group, aggregate, sort",
 	Defaults: Params{Input: dataset.Defaults(), OutputFormat: string(output.CSV)},
@@ -53,9 +50,11 @@ var job = dataset.Job[Params, *table, Result]{
 	},
 	Prepare: prepare,
 	Store:   store,
-	Discard: func(ctx context.Context, p Params, outputID string) error { return p.folder(outputID).Abandon(ctx) },
-	Merge:   merge,
-	Finish:  finish,
+	Discard: func(ctx context.Context, p Params, outputID string) error {
+		return p.folder(ctx, outputID).Abandon(ctx)
+	},
+	Merge:  merge,
+	Finish: finish,
 }
 
 // Result is the result of the job: a table.

@@ -23,6 +23,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// files allows jobs to use all files.
+var files = jobs.Grant{Files: []string{"/"}}
+
 // write writes a file and returns its name.
 func write(t testing.TB, name, content string) string {
 	t.Helper()
@@ -41,7 +44,7 @@ func scan(t testing.TB, pairs ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	done, err := jobs.Local{Slots: 2}.Run(t.Context(), job, params)
+	done, err := jobs.Local{Grant: files, Slots: 2}.Run(t.Context(), job, params)
 	return string(done.Result), err
 }
 
@@ -298,7 +301,7 @@ func TestCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (jobs.Check{Attempts: 1}).Run(t.Context(), job, params); err != nil {
+		if _, err := (jobs.Check{Grant: files, Attempts: 1}).Run(t.Context(), job, params); err != nil {
 			t.Errorf("%s: %v", query, err)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -25,8 +24,9 @@ const InterpreterFlag = "--interpreter"
 // HostMain is the code of a host process, which makes the calls of a module. Package exec defines
 // the protocol of the calls for its parameter keep. The arguments are the maximum number of pages
 // of memory, the maximum number of bytes of an output, the optional phases that the module must
-// support, the module and its arguments.
-func HostMain(args []string, in io.Reader, out io.Writer) error {
+// support, the module and its arguments. The function getenv returns the environment variables of
+// the process, like os.Getenv.
+func HostMain(args []string, getenv func(name string) string, in io.Reader, out io.Writer) error {
 	var interpreted bool
 	if len(args) > 0 && args[0] == InterpreterFlag {
 		interpreted, args = true, args[1:]
@@ -47,7 +47,7 @@ func HostMain(args []string, in io.Reader, out io.Writer) error {
 	m := module{
 		args: args[3:], needs: strings.FieldsFunc(args[2], func(r rune) bool { return r == ',' }),
 		pages: uint32(pages), output: output, interpreted: interpreted,
-		job: os.Getenv("BELLWETHER_JOB"), cache: os.Getenv("BELLWETHER_CACHE"),
+		job: getenv("BELLWETHER_JOB"), cache: getenv("BELLWETHER_CACHE"),
 	}
 	defer m.close()
 	return m.serve(context.Background(), bufio.NewReaderSize(in, 64<<10), bufio.NewWriter(out))

@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "host":
-		if err := HostMain(os.Args[2:], os.Stdin, os.Stdout); err != nil {
+		if err := HostMain(os.Args[2:], os.Getenv, os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -58,7 +58,7 @@ func run(t *testing.T, guard *exec.Guard, host []string, module []byte, args []s
 	if len(host) > 0 {
 		slots = 1 // each process that interprets a module reads all of its code, which takes seconds
 	}
-	result, err := jobs.Local{Slots: slots, Attempts: 1}.Run(jobs.WithFiles(t.Context(), jobs.Files{file}), job, params)
+	result, err := jobs.Local{Grant: jobs.Grant{Files: []string{"/"}}, Slots: slots, Attempts: 1}.Run(jobs.WithFiles(t.Context(), jobs.Files{file}), job, params)
 	return string(result.Attachment.Data()), err
 }
 

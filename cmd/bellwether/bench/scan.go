@@ -15,7 +15,6 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/internal/machine"
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
-	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
 func scanCommand(a *console.App) *cobra.Command {
@@ -78,7 +77,7 @@ half of the partitions are done. Both results must have the same bytes.`,
 						return bench.ScanReport{}, err
 					}
 					defer server.close()
-					cfg.Blobs = &bench.ScanBlobs{Account: server.account, Server: server.azurite.PID(), Count: blobs, Size: blobSize}
+					cfg.Blobs = &bench.ScanBlobs{Cluster: server.cluster, Server: server.azurite.PID(), Count: blobs, Size: blobSize}
 				}
 				if kill {
 					tell("starting the workers", 0, 0)
@@ -113,10 +112,10 @@ const (
 	blobSize  = 32_000_000
 )
 
-// blobServer is an Azurite process that serves the storage account of this process's cluster.
+// blobServer is an Azurite process that serves a storage account.
 type blobServer struct {
 	azurite *azurite.Server
-	account *account.Account
+	cluster cluster.Config // configuration with the account
 	log     *slog.Logger
 }
 
@@ -130,19 +129,11 @@ func startBlobs(ctx context.Context, a *console.App, b *benchmark, dir string) (
 	if s.azurite, err = machine.StartAzurite(ctx, a, dir, log); err != nil {
 		return nil, err
 	}
-	cfg := cluster.Config{Azure: cluster.AzureAccount{Config: account.Config{ConnectionString: s.azurite.ConnectionString()}}}
-	cluster.SetOfProcess(cfg)
-	if s.account, err = cfg.OpenAccount(); err != nil {
-		s.close()
-		return nil, err
-	}
+	s.cluster.Azure.ConnectionString = s.azurite.ConnectionString()
 	return s, nil
 }
 
 func (s *blobServer) close() {
-	if s.account != nil {
-		s.account.Close()
-	}
 	if err := s.azurite.Stop(); err != nil {
 		s.log.Warn("Could not stop Azurite", "error", err)
 	}

@@ -34,6 +34,6 @@ func Command(a *console.App) *cobra.Command {
 		Use:                name,
 		Hidden:             true,
 		DisableFlagParsing: true, // cobra must not parse the arguments of the module
-		RunE:               func(_ *cobra.Command, args []string) error { return wasm.HostMain(args, a.In, a.Out) },
+		RunE:               func(_ *cobra.Command, args []string) error { return wasm.HostMain(args, os.Getenv, a.In, a.Out) },
 	}
 }

@@ -64,15 +64,6 @@ func (f TargetFlags) Config() (cluster.Config, error) {
 	return cfg, Usage(err)
 }
 
-// UseTarget lets jobs in this process read from the storage account, and the results of earlier
-// jobs, of the cluster that the flags name. If the flags are not valid, UseTarget does nothing,
-// because most jobs do not need a cluster.
-func (a *App) UseTarget() {
-	if cfg, err := a.Target.Config(); err == nil {
-		cluster.SetOfProcess(cfg)
-	}
-}
-
 // PollInterval is the interval between requests while a command waits for a change in a cluster.
 const PollInterval = 100 * time.Millisecond
 
@@ -90,7 +81,7 @@ func (a *App) ConnectTo(ctx context.Context, cfg cluster.Config, timeout time.Du
 	if timeout <= 0 {
 		return nil, Usagef("--reply-timeout must be more than 0, got %v", timeout)
 	}
-	return client.Connect(ctx, client.Config{Cluster: cfg, Name: a.Name, Timeout: timeout})
+	return client.Connect(ctx, client.Config{Cluster: cfg, Name: a.Name, Timeout: timeout, Grant: OwnGrant()})
 }
 
 // OnCluster converts a function that needs a cluster to the RunE function of a cobra command.

@@ -156,7 +156,7 @@ func FuzzManifest(f *testing.F) {
 // A file that a killed process has left is removed at the end of the job.
 func TestTemporaryFiles(t *testing.T) {
 	name := t.TempDir() + "/"
-	f := Folder{local.Driver{}, name, "a", CSV}
+	f := Folder{local.Driver{Folders: []string{"/"}}, name, "a", CSV}
 	part := put(t, f, "1", "a")
 	for _, left := range []string{".part-a-1.csv.new-1", ".part-b-1.csv.new-1"} {
 		if err := os.WriteFile(name+left, nil, 0o600); err != nil {

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -9,50 +10,82 @@ import (
 	"sync"
 )
 
-// Driver lists and reads objects. Driver may also be a [Creator] and a
-// [Remover].
-type Driver interface {
-	Lister
-	Reader
+// Set is a driver that selects a driver by the scheme of an object's name.
+type Set struct{ drivers []*opener }
+
+// opener opens the driver of a source when it is first used. A process that does not use the driver
+// may have no credentials for it.
+type opener struct {
+	Source
+	ctx context.Context // values for Open
+
+	once   sync.Once
+	driver Driver
+	err    error
 }
 
-// Entry is one driver of a [Set]. The driver is opened when it is first used, because only
-// processes that use the driver may have the necessary credentials.
-type Entry struct {
-	Claims func(name string) bool // reports whether this driver is responsible for a name
-	Open   func() (Driver, error)
-}
-
-// Set is a driver that selects a driver by the name of an object. A Set uses the first entry whose
-// Claims returns true for the name.
-type Set struct {
-	entries []Entry
-	opened  []func() (Driver, error)
+func (o *opener) open() (Driver, error) {
+	o.once.Do(func() { o.driver, o.err = o.Open(o.ctx) })
+	return o.driver, o.err
 }
 
 var (
 	_ Driver  = (*Set)(nil)
 	_ Creator = (*Set)(nil)
 	_ Remover = (*Set)(nil)
+	_ Namer   = (*Set)(nil)
 )
 
-// NewSet returns a set of drivers.
-func NewSet(entries ...Entry) *Set {
-	s := &Set{entries: entries}
-	for _, e := range entries {
-		s.opened = append(s.opened, sync.OnceValues(e.Open))
+// NewSet returns a set of the drivers of sources. If several sources have the same scheme, the set
+// uses the first of them. The drivers are opened with the values of ctx.
+func NewSet(ctx context.Context, sources []Source) *Set {
+	s := &Set{}
+	for _, each := range sources {
+		s.drivers = append(s.drivers, &opener{Source: each, ctx: context.WithoutCancel(ctx)})
 	}
 	return s
 }
 
-func (s *Set) driver(name string) (Driver, error) {
-	for i, e := range s.entries {
-		if e.Claims(name) {
-			return s.opened[i]()
+// Close closes the drivers that were opened. No job may use the set anymore.
+func (s *Set) Close() {
+	for _, o := range s.drivers {
+		o.once.Do(func() { o.err = errors.New("the sources of objects are closed") })
+		if closer, ok := o.driver.(io.Closer); ok {
+			_ = closer.Close() // the error does not matter, because all reads and writes have ended
 		}
 	}
-	scheme, _, _ := strings.Cut(name, "://")
-	return nil, fmt.Errorf("%w: objects of %s://: want a path, or a URL that begins with file, azblob, https or http", ErrUnsupported, scheme)
+}
+
+// find returns the source of an object, or nil if no source has the scheme of the name.
+func (s *Set) find(name string) (found *opener) {
+	for _, o := range s.drivers {
+		for _, scheme := range o.Schemes {
+			switch {
+			case scheme != "" && strings.HasPrefix(name, scheme):
+				return o
+			case scheme == "" && found == nil && !strings.Contains(name, "://"):
+				found = o
+			}
+		}
+	}
+	return found
+}
+
+func (s *Set) driver(name string) (Driver, error) {
+	o := s.find(name)
+	if o == nil {
+		var sources []Source
+		for _, o := range s.drivers {
+			sources = append(sources, o.Source)
+		}
+		scheme, _, _ := strings.Cut(name, "://")
+		return nil, fmt.Errorf("%w: objects of %s://: want %s", ErrUnsupported, scheme, Names(sources))
+	}
+	d, err := o.open()
+	if selector, ok := d.(Selector); ok && err == nil {
+		return selector.Select(name)
+	}
+	return d, err
 }
 
 // List implements [Lister].
@@ -111,6 +144,15 @@ func (s *Set) Remove(ctx context.Context, name string) error {
 		return fmt.Errorf("remove %s: %w: this storage can only be read", name, ErrUnsupported)
 	}
 	return remover.Remove(ctx, name)
+}
+
+// Canonical implements [Namer]. An object of a driver that is no Namer has only one name.
+func (s *Set) Canonical(name string) string {
+	d, err := s.driver(name)
+	if namer, ok := d.(Namer); ok && err == nil {
+		return namer.Canonical(name)
+	}
+	return name
 }
 
 // Fail returns an iteration that yields only the error err.

@@ -50,6 +50,25 @@ type Remover interface {
 	Remove(ctx context.Context, name string) error
 }
 
+// Driver lists and reads objects. Driver may also be a [Creator], a [Remover], a [Selector] and a
+// [Namer]. If a Driver implements [io.Closer], Close is called after the last use of the driver.
+type Driver interface {
+	Lister
+	Reader
+}
+
+// Selector is an optional interface of a [Driver] that consists of several drivers, for example one
+// for each account. Select returns the driver of an object, which is used in place of the Selector.
+type Selector interface {
+	Select(name string) (Driver, error)
+}
+
+// Namer is an optional interface of a [Driver] whose objects have further names, for example in
+// another source. Canonical returns the same name for all names of an object.
+type Namer interface {
+	Canonical(name string) string
+}
+
 // These sentinel errors are wrapped by the errors of drivers.
 var (
 	// ErrNotFound: no object has this name.

@@ -1,12 +1,15 @@
 package source_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/local"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
 )
 
 func TestSecretsAreRefused(t *testing.T) {
@@ -43,10 +46,41 @@ func TestSecretsAreRefused(t *testing.T) {
 }
 
 func TestUnknownScheme(t *testing.T) {
-	set := source.NewSet(source.Entry{Claims: local.Claims, Open: func() (source.Driver, error) { return local.Driver{}, nil }})
+	open := func(context.Context) (source.Driver, error) { return local.Driver{}, nil }
+	set := source.NewSet(t.Context(), []source.Source{{Schemes: []string{"", "file://"}, Open: open}, {Schemes: []string{"x://", "job:"}, Open: open}})
 	for o, err := range set.List(t.Context(), "s3://bucket/a.csv") {
-		if !errors.Is(err, source.ErrUnsupported) || !strings.Contains(err.Error(), "azblob") {
-			t.Errorf("got %+v, %v, want ErrUnsupported and the schemes", o, err)
+		if want := "want a path, or a name that begins with file://, x:// or job:"; !errors.Is(err, source.ErrUnsupported) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %+v, %v, want ErrUnsupported and %q", o, err, want)
 		}
+	}
+}
+
+// closer is a driver that counts calls of Close.
+type closer struct {
+	*memory.Driver
+	closed *int
+}
+
+func (c closer) Close() error {
+	*c.closed++
+	return nil
+}
+
+// TestSetOfContext checks that a context has one set, whose drivers are opened once and closed.
+func TestSetOfContext(t *testing.T) {
+	opened, closed := 0, 0
+	ctx, release := source.With(t.Context(), nil)
+	sources := []source.Source{{Schemes: []string{"mem://"}, Open: func(context.Context) (source.Driver, error) {
+		opened++
+		return closer{new(memory.Driver), &closed}, nil
+	}}}
+	for range 2 {
+		if _, err := source.Of(ctx, sources).Create(ctx, fmt.Sprintf("mem://%d", opened), nil); err != nil {
+			t.Error(err)
+		}
+	}
+	release()
+	if opened != 1 || closed != 1 {
+		t.Errorf("the driver was opened %d times and closed %d times, want once each", opened, closed)
 	}
 }

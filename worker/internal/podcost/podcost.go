@@ -12,7 +12,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -26,13 +25,12 @@ import (
 // bits.
 const Annotation = "controller.kubernetes.io/pod-deletion-cost"
 
-// Config describes how a worker reaches the Kubernetes API and its own pod. The defaults of Config
-// are right for a process in a pod.
+// Config describes how a worker reaches the Kubernetes API and its own pod.
 type Config struct {
-	URL       string // URL of the API server; the default comes from variables that Kubernetes sets
-	Account   string // folder with the token and the certificate of the pod's service account
-	Pod       string // the pod's name; the default is the variable POD_NAME
-	Namespace string // the pod's namespace; the default is the variable POD_NAMESPACE
+	URL       string // URL of the API server
+	Account   string // folder with the token and the certificate of the pod's service account; the default is that of Kubernetes
+	Pod       string // name of the pod
+	Namespace string // namespace of the pod
 
 	Every  time.Duration  // interval between two calls of Cost; 0 means 30 s
 	Cost   func() float64 // function that returns the work that would be lost if the worker died now, in seconds
@@ -65,13 +63,7 @@ func New(cfg Config) (*Annotator, error) {
 }
 
 func newAnnotator(cfg Config) (*Annotator, error) {
-	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
-	if cfg.URL == "" && host != "" && port != "" {
-		cfg.URL = "https://" + net.JoinHostPort(host, port)
-	}
 	cfg.Account = cmp.Or(cfg.Account, account)
-	cfg.Pod = cmp.Or(cfg.Pod, os.Getenv("POD_NAME"))
-	cfg.Namespace = cmp.Or(cfg.Namespace, os.Getenv("POD_NAMESPACE"))
 	cfg.Every = cmp.Or(cfg.Every, every)
 	switch {
 	case cfg.URL == "":

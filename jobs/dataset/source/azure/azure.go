@@ -46,12 +46,29 @@ var (
 	_ source.Driver  = (*Driver)(nil)
 	_ source.Creator = (*Driver)(nil)
 	_ source.Remover = (*Driver)(nil)
+	_ source.Namer   = (*Driver)(nil)
 )
 
 // New returns a driver for the blobs of an account whose names begin with base. The parameter base
 // is [Scheme], or the URL of the account with a slash at the end.
 func New(a *account.Account, base string) *Driver {
 	return &Driver{account: a, base: base, containers: map[string]*container.Client{}}
+}
+
+// Close closes idle connections to the account.
+func (d *Driver) Close() error {
+	d.account.Close()
+	return nil
+}
+
+// Canonical implements source.Namer: it returns the URL of a blob.
+func (d *Driver) Canonical(name string) string {
+	rest, ok := strings.CutPrefix(name, d.base)
+	folder, key, _ := strings.Cut(rest, "/")
+	if ok && d.base == Scheme {
+		key = escape(key)
+	}
+	return d.account.BlobURL() + "/" + folder + "/" + key
 }
 
 const (
@@ -92,10 +109,13 @@ func (d *Driver) locate(name string) (client *container.Client, prefix, key stri
 // parameters.
 func (d *Driver) name(prefix, key string) string {
 	if d.base != Scheme {
-		key = (&url.URL{Path: "/" + key}).EscapedPath()[1:]
+		key = escape(key)
 	}
 	return prefix + key
 }
+
+// escape returns the name of a blob as a part of its URL.
+func escape(key string) string { return (&url.URL{Path: "/" + key}).EscapedPath()[1:] }
 
 // List implements source.Lister.
 func (d *Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Object, error] {

@@ -20,6 +20,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,27 +30,14 @@ import (
 
 // Driver reads, creates and removes files.
 type Driver struct {
-	// Folders are the folders that the driver may access. Nil means all folders.
+	// Folders are the folders that the driver may access. The folder "/" contains all files.
 	Folders []string
-}
-
-// EnvFolders names the environment variable that restricts the driver of [FromEnv].
-const EnvFolders = "BELLWETHER_FILES"
-
-// FromEnv returns a driver that may access the folders that the environment lists, in the form of
-// the variable PATH, or all folders if the variable is not set.
-func FromEnv() Driver {
-	list, ok := os.LookupEnv(EnvFolders)
-	if !ok {
-		return Driver{}
-	}
-	return Driver{Folders: append([]string{}, filepath.SplitList(list)...)}
 }
 
 // allow returns an error if the driver may not access a file. The file and its folders need not exist.
 // The error contains shown, which the caller knows already, and no name that a listing has found.
 func (d Driver) allow(file, shown string) error {
-	if d.Folders == nil {
+	if slices.Contains(d.Folders, "/") {
 		return nil
 	}
 	file = resolve(file)
@@ -63,10 +51,11 @@ func (d Driver) allow(file, shown string) error {
 		}
 	}
 	if len(d.Folders) == 0 {
-		return fmt.Errorf("%s: %w: jobs may not access files of this worker: start it with --files, or set %s, such as %[3]s=/data", shown, source.ErrDenied, EnvFolders)
+		return fmt.Errorf("%s: %w: jobs may not access files of this worker: start it with --files, or set BELLWETHER_FILES, such as BELLWETHER_FILES=/data; "+
+			"in Go, set Grant.Files of worker.Config or jobs.Local", shown, source.ErrDenied)
 	}
-	return fmt.Errorf("%s: %w: the environment variable %s of this process lists the folders that jobs may access: %s",
-		shown, source.ErrDenied, EnvFolders, strings.Join(d.Folders, ", "))
+	return fmt.Errorf("%s: %w: jobs may access only files in the folders that --files, BELLWETHER_FILES or Grant.Files names: %s",
+		shown, source.ErrDenied, strings.Join(d.Folders, ", "))
 }
 
 // resolve follows the symbolic links in a name. Elements that do not exist stay as they are.

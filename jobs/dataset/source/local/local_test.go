@@ -16,7 +16,7 @@ import (
 func open(t *testing.T) sourcetest.Place {
 	changes := time.Unix(1e9, 0)
 	return sourcetest.Place{
-		Driver: local.Driver{}, Base: t.TempDir() + "/",
+		Driver: local.Driver{Folders: []string{"/"}}, Base: t.TempDir() + "/",
 		Put: func(t *testing.T, name string, content []byte) {
 			changes = changes.Add(time.Nanosecond)
 			err := os.MkdirAll(filepath.Dir(name), 0o777)
@@ -50,7 +50,7 @@ func TestRelativeNamesBecomeAbsolute(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, pattern := range []string{"a.csv", "./*.csv", "file://a.csv", "."} {
-		for o, err := range (local.Driver{}).List(t.Context(), pattern) {
+		for o, err := range (local.Driver{Folders: []string{"/"}}).List(t.Context(), pattern) {
 			if err != nil || !filepath.IsAbs(o.Name) || filepath.Base(o.Name) != "a.csv" {
 				t.Errorf("%s: got %+v, %v", pattern, o, err)
 			}
@@ -66,11 +66,11 @@ func TestNoPermission(t *testing.T) {
 	if err := os.WriteFile(name, []byte("text"), 0); err != nil {
 		t.Fatal(err)
 	}
-	for o, err := range (local.Driver{}).List(t.Context(), name) {
+	for o, err := range (local.Driver{Folders: []string{"/"}}).List(t.Context(), name) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (local.Driver{}).Read(t.Context(), o, 0, 1); !errors.Is(err, source.ErrDenied) {
+		if _, err := (local.Driver{Folders: []string{"/"}}).Read(t.Context(), o, 0, 1); !errors.Is(err, source.ErrDenied) {
 			t.Errorf("got %v, want ErrDenied", err)
 		}
 	}
@@ -88,8 +88,7 @@ func TestFolders(t *testing.T) {
 	if err := errors.Join(os.Symlink(other+"/secret", allowed+"/link"), os.Symlink(other, allowed+"/folder")); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(local.EnvFolders, "/nonexistent:"+allowed)
-	d := local.FromEnv()
+	d := local.Driver{Folders: []string{"/nonexistent", allowed}}
 	for o, err := range d.List(t.Context(), allowed+"/a.csv") {
 		if err != nil {
 			t.Fatal(err)
@@ -123,8 +122,7 @@ func TestFolders(t *testing.T) {
 	if _, err := os.Stat(other + "/new"); err == nil {
 		t.Error("a folder was created outside of the allowed ones")
 	}
-	t.Setenv(local.EnvFolders, "")
-	for _, err := range local.FromEnv().List(t.Context(), allowed+"/a.csv") {
+	for _, err := range (local.Driver{}).List(t.Context(), allowed+"/a.csv") {
 		if !errors.Is(err, source.ErrDenied) {
 			t.Errorf("no folders: got %v, want ErrDenied", err)
 		}
@@ -142,7 +140,7 @@ func TestLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := 0
-	for o, err := range (local.Driver{}).List(t.Context(), folder+"/cur/") {
+	for o, err := range (local.Driver{Folders: []string{"/"}}).List(t.Context(), folder+"/cur/") {
 		if found++; err != nil || filepath.Base(o.Name) != "a.csv" {
 			t.Errorf("got %+v, %v", o, err)
 		}
@@ -151,7 +149,7 @@ func TestLinks(t *testing.T) {
 		t.Errorf("a link to a folder has %d files, want 1", found)
 	}
 	var last error
-	for _, err := range (local.Driver{}).List(t.Context(), folder+"/other/") {
+	for _, err := range (local.Driver{Folders: []string{"/"}}).List(t.Context(), folder+"/other/") {
 		last = err
 	}
 	if last == nil || !strings.Contains(last.Error(), "/other/link") {

@@ -13,7 +13,7 @@ import (
 func TestCreateObeysTheUmask(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o022))
 	name := filepath.Join(t.TempDir(), "part")
-	if _, err := (Driver{}).Create(t.Context(), name, []byte("rows")); err != nil {
+	if _, err := (Driver{Folders: []string{"/"}}).Create(t.Context(), name, []byte("rows")); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(name)

@@ -50,6 +50,12 @@ func Claims(name string) bool {
 	return strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://")
 }
 
+// Close closes idle connections.
+func (d *Driver) Close() error {
+	d.client.CloseIdleConnections()
+	return nil
+}
+
 // List implements source.Lister. List requests the first byte of the object, because some servers
 // refuse HEAD.
 func (d *Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Object, error] {

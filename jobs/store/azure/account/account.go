@@ -34,6 +34,11 @@ type Config struct {
 	// Credential is used to sign in if URL has no SAS. The default is azidentity's default chain.
 	Credential azcore.TokenCredential
 
+	// Hidden are further secrets that no error contains, such as the client secret with which the
+	// default Credential signs in. That credential reads its secrets from the environment;
+	// cluster.FromEnv sets Hidden to them.
+	Hidden []string
+
 	// Transport sends the HTTP requests. By default Open creates a transport for the account.
 	Transport policy.Transporter
 }
@@ -44,6 +49,7 @@ type Account struct {
 	sas               string // SAS without the question mark; empty if a key or an identity is used
 	key               key
 	credential        azcore.TokenCredential // nil if a key or a SAS is used
+	hidden            []string               // value of Config.Hidden
 
 	transport policy.Transporter
 	idle      func() // function that closes idle connections
@@ -62,7 +68,7 @@ func Open(cfg Config) (*Account, error) {
 }
 
 func open(cfg Config) (*Account, error) {
-	a := &Account{transport: cfg.Transport, idle: func() {}}
+	a := &Account{hidden: cfg.Hidden, transport: cfg.Transport, idle: func() {}}
 	var err error
 	switch {
 	case cfg.ConnectionString != "" && cfg.URL != "":

@@ -3,7 +3,6 @@ package account
 import (
 	"errors"
 	"net/url"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,23 +15,15 @@ const hidden = "REDACTED"
 // secrets of other accounts, because a redirect may lead to another account.
 var secretForm = regexp.MustCompile(`(?i)\b(sig|AccountKey|SharedAccessSignature)(=|%3D)[^&;\s"'<>]+`)
 
-// identityVariables lists the environment variables from which azidentity reads secrets.
-var identityVariables = []string{"AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_PASSWORD"}
-
 // secrets returns the account's secrets in all forms in which a text may contain them.
 func (a *Account) secrets() []string {
-	list := []string{a.key.secret}
+	list := append([]string{a.key.secret}, a.hidden...)
 	for field := range strings.SplitSeq(a.sas, "&") {
 		if name, value, _ := strings.Cut(field, "="); strings.EqualFold(name, "sig") {
 			list = append(list, value)
 			if plain, err := url.QueryUnescape(value); err == nil {
 				list = append(list, plain, url.QueryEscape(plain))
 			}
-		}
-	}
-	if a.credential != nil {
-		for _, name := range identityVariables {
-			list = append(list, os.Getenv(name))
 		}
 	}
 	return list

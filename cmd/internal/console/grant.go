@@ -1,0 +1,68 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+)
+
+// These environment variables say what the code of jobs may use. The flags of the command worker
+// override them.
+const (
+	EnvFiles    = "BELLWETHER_FILES"
+	EnvPrograms = "BELLWETHER_EXEC_PROGRAMS"
+	EnvUser     = "BELLWETHER_EXEC_USER"
+)
+
+// GrantFlags are the flags that say what the code of jobs may use.
+type GrantFlags struct{ files, programs, user string }
+
+// Register adds the flags to a command.
+func (f *GrantFlags) Register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.files, "files", "", "folders whose files jobs may read, and in which they may create files, separated by colons (env "+EnvFiles+"; default none)")
+	cmd.Flags().StringVar(&f.programs, "exec-programs", "", "programs that the job exec may start, separated by commas, as they begin its command (env "+EnvPrograms+"; default all)")
+	cmd.Flags().StringVar(&f.user, "exec-user", "", "user as whom the job exec runs programs, as a name or UID:GID, which needs root (env "+EnvUser+"; default the worker's)")
+}
+
+// Grant returns what the flags and the environment allow. If neither names folders, jobs may use
+// all files if own is true, because the jobs are those of the user who runs this process.
+// Otherwise they may use none, because clients that may submit jobs could read all files of the
+// worker, such as credentials.
+func (f GrantFlags) Grant(own bool) jobs.Grant {
+	g := jobs.Grant{Programs: []string{jobs.AnyProgram}, User: cmp.Or(f.user, os.Getenv(EnvUser))}
+	folders, set := os.LookupEnv(EnvFiles)
+	switch {
+	case f.files != "" || set:
+		g.Files = filepath.SplitList(cmp.Or(f.files, folders))
+	case own:
+		g.Files = []string{"/"}
+	}
+	if programs := cmp.Or(f.programs, os.Getenv(EnvPrograms)); programs != "" {
+		g.Programs = nil
+		for name := range strings.SplitSeq(programs, ",") {
+			g.Programs = append(g.Programs, strings.TrimSpace(name))
+		}
+	}
+	return g
+}
+
+// OwnGrant returns what jobs of the user of this process may use in it.
+func OwnGrant() jobs.Grant { return GrantFlags{}.Grant(true) }
+
+// OnTarget returns a context for jobs that run in this process. They may read from the storage
+// account, and the results of earlier jobs, of the cluster that the flags name. If the flags are not
+// valid, the jobs belong to no cluster, because most jobs do not need one.
+func (a *App) OnTarget(ctx context.Context) context.Context {
+	cfg, err := a.Target.Config()
+	if err != nil {
+		return ctx
+	}
+	return cluster.With(ctx, cfg)
+}

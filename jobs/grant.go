@@ -1,0 +1,46 @@
+package jobs
+
+import (
+	"context"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+)
+
+// Grant contains what the operator of a process lets the code of jobs use. Each field names what is
+// allowed, so with the zero Grant jobs read no file and start no program of a submitter.
+type Grant struct {
+	// Files are the folders whose files jobs may read, and in which they may create files. The
+	// folder "/" allows all files.
+	Files []string
+
+	// Sources are the places where jobs read and write objects. Nil means the sources of package
+	// dataset. A list of a program with a source of its own usually begins with dataset.Sources().
+	Sources []source.Source
+
+	// Programs are the programs that the job exec may start, as they begin the job's command.
+	// AnyProgram allows all programs.
+	Programs []string
+
+	// User is the user as whom the job exec starts programs: a name, or numbers of the form UID or
+	// UID:GID. Only root can start programs as another user. If User is empty, the programs run as
+	// the user of this process.
+	User string
+}
+
+// AnyProgram in [Grant].Programs allows all programs.
+const AnyProgram = "*"
+
+type grantKey struct{}
+
+// WithGrant returns a context with which the code of jobs may use what g contains. The caller must
+// call release when no code of a job uses the context anymore.
+func WithGrant(ctx context.Context, g Grant) (granted context.Context, release func()) {
+	return source.With(context.WithValue(ctx, grantKey{}, g), g.Sources)
+}
+
+// GrantOf returns what the code of a job may use. The context is the context that the functions of
+// the job's definition get.
+func GrantOf(ctx context.Context) Grant {
+	g, _ := ctx.Value(grantKey{}).(Grant)
+	return g
+}
