@@ -113,8 +113,8 @@ type Definition[P, T, R any] struct {
 	Limits Limits
 
 	// Restricted is true if a submitter can harm the workers with the job's parameters, for example
-	// kill processes or write files. The command "bellwether worker" runs a restricted job only if
-	// the flag --allow names the job.
+	// kill processes or write files. A worker runs a restricted job only if its configuration, or
+	// the flag --allow of the command "bellwether worker", names the job.
 	Restricted bool
 
 	// Preview, if not nil, describes the input of a job from the job's plan. A job with a Preview

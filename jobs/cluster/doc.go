@@ -11,7 +11,7 @@
 //
 // A [Config] is set in code or read from the environment ([FromEnv]). [Config.WithEnv] sets the
 // fields that are zero from the environment. [Config.Environ] returns the environment variables for
-// a child process.
+// a child process. [With] puts a Config into a context, from which the code of jobs gets it ([Of]).
 //
 // # What can fail
 //

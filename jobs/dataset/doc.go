@@ -110,8 +110,8 @@
 //   - A partition within an object was skipped (submit --max-skipped): Merge fails, because the
 //     records at the borders of the partition are incomplete.
 //
-// A client that may submit a job of this package can read all files that the workers can read, and
-// can create files if the job has an output. The environment variable BELLWETHER_FILES limits a
-// worker's access to the folders in the variable. The command "bellwether worker" allows no folder
-// by default.
+// A client that may submit a job of this package can read all files that the workers let jobs read,
+// and can create files there if the job has an output. These are the files in the folders of
+// jobs.Grant, which a worker gets from its configuration, and jobs.Local from its caller. By default
+// there is no folder. The command "bellwether worker" has the flag --files.
 package dataset

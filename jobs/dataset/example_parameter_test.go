@@ -62,7 +62,7 @@ func Example_parameter() {
 		fmt.Println(err)
 		return
 	}
-	done, err := jobs.Local{}.Run(context.Background(), job, params)
+	done, err := jobs.Local{Grant: jobs.Grant{Files: []string{folder}}}.Run(context.Background(), job, params)
 	if err != nil {
 		fmt.Println(err)
 		return

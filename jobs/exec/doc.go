@@ -117,8 +117,8 @@
 //     partition is retried.
 //
 // The job is restricted, because a client that may submit the job can run any program as the user
-// of the worker. Workers run the job only if they are started with --allow exec. The environment
-// variable BELLWETHER_EXEC_PROGRAMS ([EnvPrograms]) of a worker limits the programs, and
-// BELLWETHER_EXEC_USER ([EnvUser]) sets another user. A list with an interpreter such as python3 limits
-// little, because submitters choose its arguments and files. The job needs Linux.
+// of the worker. Workers run the job only if they are started with --allow exec. The flag
+// --exec-programs limits the programs, and --exec-user sets another user; in Go, jobs.Grant contains
+// both, and allows no program by default. A list with an interpreter such as python3 limits little,
+// because submitters choose its arguments and files. The job needs Linux.
 package exec

@@ -29,17 +29,17 @@ func TestStored(t *testing.T) {
 	if err != nil || string(params) != storedParams {
 		t.Fatalf("got  %s, %v\nwant %s", params, err, storedParams)
 	}
-	plan, err := job.Plan(t.Context(), params)
+	plan, err := job.Plan(granted(t), params)
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := job.Engine().Open(t.Context(), params, plan.Partitions, plan.Data)
+	task, err := job.Engine().Open(granted(t), params, plan.Partitions, plan.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer task.Close()
 	s := task.NewStack()
-	if _, err := s.Run(t.Context(), jobs.Span{Lo: 0, Hi: 1}, new(atomic.Bool)); err != nil {
+	if _, err := s.Run(granted(t), jobs.Span{Lo: 0, Hi: 1}, new(atomic.Bool)); err != nil {
 		t.Fatal(err)
 	}
 	partials, err := s.Drain(1)
@@ -58,7 +58,7 @@ func TestStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, _, err := job.Engine().Finish(t.Context(), params, engine.Operand{Data: partials[0].Data})
+	result, _, err := job.Engine().Finish(granted(t), params, engine.Operand{Data: partials[0].Data})
 	if err != nil {
 		t.Fatal(err)
 	}

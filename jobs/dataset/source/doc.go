@@ -1,10 +1,11 @@
 // Package source reads and writes the objects that a job processes. Objects are files, blobs, and
-// documents of web servers. The package defines four interfaces, and the errors that their
-// implementations return:
+// documents of web servers. The package defines the interfaces of drivers, and the errors that
+// drivers return. A [Source] describes a driver: a row of the table dataset.Sources, or a value that
+// a program adds to jobs.Grant.
 //
 //	jobs/dataset
 //	     │
-//	source.Set     chooses a driver by the beginning of an object's name
+//	source.Set     chooses a driver by the scheme of an object's name
 //	     │
 //	     ├─ source/local    /path, file://        list, read, create, remove
 //	     ├─ source/azure    azblob://, https://   list, read, create, remove
