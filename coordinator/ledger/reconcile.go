@@ -26,39 +26,8 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 			l.reconcileCall(a, s, holds)
 			continue
 		}
-		if !holds {
-			s.Span = engine.Span{Lo: a.span.Hi, Hi: a.span.Hi}
-		}
-		ran := a.state == stateRunning || s.Running
-		finished := l.advance(a, s.Span)
-		if ran || finished > 0 {
+		if ran, finished := l.reconcileSpan(a, s, holds); ran || finished > 0 {
 			work = append(work, progress{a, finished})
-		}
-		if s.Done > a.ran {
-			a.progressAt = l.now
-		}
-		a.ran = s.Done
-		switch {
-		case !s.Running:
-			a.state = stateConfirmed
-		case a.state != stateRunning:
-			a.state = stateRunning
-			a.progressAt = l.now
-		}
-		a.step, a.slot = cmp.Or(s.Step, a.step), s.Slot
-		if s.Running {
-			l.ranFor(a.job, l.now-a.progressAt)
-		}
-		if a.cut != nil && a.cut.sent {
-			a.removeCut() // the report acknowledges the cut
-		}
-		switch {
-		case a.span.Empty():
-			l.release(a)
-		case a.job.ending(): // the worker learns of the job's end when the end is durable
-		case !a.obsolete && !a.job.forest.anyMissing(a.span):
-			a.obsolete = true
-			a.cutAt(0, nil)
 		}
 	}
 	l.updateRates(w, work)
@@ -71,6 +40,43 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 	for _, s := range spans {
 		l.reserveNumber(s.ID)
 	}
+}
+
+// reconcileSpan compares an assigned span with the worker's report. It reports whether the worker has
+// run the span since its last report, and how many partitions have finished since then.
+func (l *Ledger) reconcileSpan(a *assignment, s wire.HeldSpan, holds bool) (ran bool, finished uint64) {
+	if !holds {
+		s.Span = engine.Span{Lo: a.span.Hi, Hi: a.span.Hi}
+	}
+	ran = a.state == stateRunning || s.Running
+	finished = l.advance(a, s.Span)
+	if s.Done > a.ran {
+		a.progressAt = l.now
+	}
+	a.ran = s.Done
+	switch {
+	case !s.Running:
+		a.state = stateConfirmed
+	case a.state != stateRunning:
+		a.state = stateRunning
+		a.progressAt = l.now
+	}
+	a.step, a.slot = cmp.Or(s.Step, a.step), s.Slot
+	if s.Running {
+		l.ranFor(a.job, l.now-a.progressAt)
+	}
+	if a.cut != nil && a.cut.sent {
+		a.removeCut() // the report acknowledges the cut
+	}
+	switch {
+	case a.span.Empty():
+		l.release(a)
+	case a.job.ending(): // the worker learns of the job's end when the end is durable
+	case !a.obsolete && !a.job.forest.anyMissing(a.span):
+		a.obsolete = true
+		a.cutAt(0, nil)
+	}
+	return ran, finished
 }
 
 // reserveNumber ensures that no new assignment gets a span ID that a worker has reported. A worker can
