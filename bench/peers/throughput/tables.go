@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
 )
@@ -30,7 +31,7 @@ func (r Result) Tables() []report.Table {
 		about.Add(s.Name, s.Versions, s.Durability, s.Tuning)
 	}
 	about.Notes = []string{fmt.Sprintf("%s of %s each, %s; medians. "+
-		"A ratio is the median of the rounds' ratios.", plural(r.Processes, "worker process", "es"), plural(r.Slots, "slot", "s"), plural(r.Rounds, "round", "s"))}
+		"A ratio is the median of the rounds' ratios.", english.Plural(r.Processes, "worker process", ""), english.Plural(r.Slots, "slot", ""), english.Plural(r.Rounds, "round", ""))}
 	return append(tables, about)
 }
 
@@ -42,11 +43,4 @@ func (r Result) own(l Loaded) report.Figures {
 		}
 	}
 	return nil
-}
-
-func plural(n int, one, ending string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s%s", n, one, ending)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -27,22 +28,31 @@ func (d *Driver) Get(ctx context.Context, key string) (value []byte, version sto
 	}
 	bound, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	limit := newDeadline(cancel, d.timeout(0))
-	defer limit.stop()
+	// The limit is extended when the response begins, because it depends on the size of the value.
+	limit := time.AfterFunc(d.timeout(0), func() { cancel(context.DeadlineExceeded) })
+	defer limit.Stop()
 	answer, err := d.blobs.NewBlobClient(key).DownloadStream(bound, nil)
 	if err != nil {
-		return nil, "", d.translate(ctx, limit.cause(bound, err))
+		return nil, "", d.translate(ctx, withCause(bound, err))
 	}
 	size := 0
 	if answer.ContentLength != nil {
 		size = int(*answer.ContentLength)
 	}
-	limit.reset(d.timeout(size))
+	limit.Reset(d.timeout(size))
 	value, err = readAll(answer.Body, size)
 	if err != nil {
-		return nil, "", d.translate(ctx, fmt.Errorf("read %d bytes: %w", size, limit.cause(bound, err)))
+		return nil, "", d.translate(ctx, fmt.Errorf("read %d bytes: %w", size, withCause(bound, err)))
 	}
 	return value, store.Version(*answer.ETag), nil
+}
+
+// withCause adds the reason for the end of ctx, if it has ended, to err.
+func withCause(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("%w (%v)", cause, err)
+	}
+	return err
 }
 
 // readAll reads a body of known size and closes it.
