@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -171,32 +172,29 @@ func (s *script) call() {
 	switch s.d.Cmd {
 	case "opened":
 		s.session.Opened(s.word(0))
-		return
 	case "open-failed":
 		s.session.OpenFailed(s.word(0), wire.Failure{Error: "cannot open", Function: wire.Open})
-		return
 	case "announce":
-		h := s.session.Alone(s.word(0))
-		s.printf("%s must wait: %t", s.word(1), s.session.Announce(h, s.word(1)))
-		return
+		s.printf("%s must wait: %t", s.word(1), s.session.Announce(s.session.Alone(s.word(0)), s.word(1)))
 	case "announced":
 		s.printf("the leader knows: %t", s.session.Announced(s.session.work.alone.span))
-		return
-	case "take-call", "return", "lose-call":
-		s.callFunction(s.text("call", "1"))
-		return
-	}
-	switch s.d.Cmd {
+	case "take-call":
+		s.takeCall(s.text("call", "1"))
+	case "return", "lose-call":
+		s.endCall(s.text("call", "1"))
 	case "stored":
 		if !s.session.NodeStored(s.stores[s.word(0)+" "+s.word(1)], strings.Repeat("00", 32)) {
 			s.printf("the leader is not told")
 		}
-		return
 	case "lost":
 		s.session.NodeLost(s.word(0), s.node(s.word(1)))
-		return
+	default:
+		s.callSlot(s.text("slot", "1"))
 	}
-	name := s.text("slot", "1")
+}
+
+// callSlot makes a direct call of a slot.
+func (s *script) callSlot(name string) {
 	if s.slots[name] == nil {
 		s.slots[name] = &scriptSlot{}
 	}
@@ -239,21 +237,22 @@ func (s *script) call() {
 	}
 }
 
-// callFunction begins or ends a call.
-func (s *script) callFunction(name string) {
-	if s.d.Cmd == "take-call" {
-		h := s.session.TakeCall()
-		if h == nil {
-			s.printf("no call begins")
-			return
-		}
-		s.calls[name] = h
-		s.printf("call %s is %v, %v of %s, assigned by the leader of epoch %d", name, h.id, h.Call().Function, h.Opening().Job, h.Epoch())
+func (s *script) takeCall(name string) {
+	h := s.session.TakeCall()
+	if h == nil {
+		s.printf("no call begins")
 		return
 	}
+	s.calls[name] = h
+	s.printf("call %s is %v, %v of %s, assigned by the leader of epoch %d", name, h.id, h.Call().Function, h.Opening().Job, h.Epoch())
+}
+
+func (s *script) endCall(name string) {
 	h := s.calls[name]
 	call := h.Call()
 	failure := wire.Failure{Error: "no disk", Function: call.Function, Node: call.Node}
+	var item wire.Item
+	kept := false
 	switch {
 	case s.d.Cmd == "lose-call":
 		s.session.LoseCall(h, failure)
@@ -261,27 +260,20 @@ func (s *script) callFunction(name string) {
 	case s.d.HasArg("abandoned"):
 		s.session.AbandonCall(h)
 		return
-	}
-	item := wire.Item{Failure: &failure}
-	if s.d.HasArg("held") {
-		if !s.session.ReturnHeld(h, wire.HeldNode{Node: call.Node, Size: 1000, Lacking: s.number(s.text("lacking", "0"))}) {
-			s.printf("what call %s returned is dropped", name)
-		}
-		delete(s.calls, name)
-		return
-	}
-	switch {
+	case s.d.HasArg("held"):
+		kept = s.session.ReturnHeld(h, wire.HeldNode{Node: call.Node, Size: 1000, Lacking: s.number(s.text("lacking", "0"))})
 	case s.d.HasArg("failed"):
+		item.Failure = &failure
 	case s.d.HasArg("blob"):
-		item = wire.Item{Partial: storedPartial(call.Node)}
+		item.Partial = storedPartial(call.Node)
 	case call.Function == wire.Merge:
 		partial := wire.NewPartial(call.Node, []byte("merged"))
-		item = wire.Item{Partial: &partial}
+		item.Partial = &partial
 	default:
 		output := wire.NewOutput(call.Function, 1000, []byte("output"))
-		item = wire.Item{Output: &output}
+		item.Output = &output
 	}
-	if !s.session.Return(h, item) {
+	if !kept && (item == wire.Item{} || !s.session.Return(h, item)) {
 		s.printf("what call %s returned is dropped", name)
 	}
 	delete(s.calls, name)
@@ -317,75 +309,75 @@ func (s *script) node(text string) engine.Node {
 // receipt makes a receipt, by default for the last report.
 func (s *script) receipt() ReceiptHeard {
 	r := wire.Receipt{Epoch: s.sent.Report.Epoch, Sequence: s.sent.Report.Sequence, Storage: s.text("storage", ""), Holds: s.d.HasArg("holds")}
-	acknowledged := map[string]*wire.JobReceipt{}
 	job := func(id string) *wire.JobReceipt {
-		if acknowledged[id] == nil {
-			acknowledged[id] = &wire.JobReceipt{Job: id}
+		i := slices.IndexFunc(r.Jobs, func(j wire.JobReceipt) bool { return j.Job == id })
+		if i < 0 {
+			i, r.Jobs = len(r.Jobs), append(r.Jobs, wire.JobReceipt{Job: id})
 		}
-		return acknowledged[id]
+		return &r.Jobs[i]
 	}
-	var order []string
 	for _, a := range s.d.CmdArgs {
+		if len(a.Vals) == 0 {
+			continue
+		}
+		name := a.Vals[0]
 		switch a.Key {
 		case "epoch":
-			r.Epoch = s.number(a.Vals[0])
+			r.Epoch = s.number(name)
 		case "sequence":
-			r.Sequence = s.number(a.Vals[0])
+			r.Sequence = s.number(name)
 		case "every":
-			r.Every = s.duration(a.Vals[0])
+			r.Every = s.duration(name)
 		case "refused":
-			r.Refused = a.Vals[0]
+			r.Refused = name
 		case "assign", "alone":
-			s.spans++
-			r.Opens = append(r.Opens, wire.Opening{Job: a.Vals[0], Partitions: 1000})
-			r.Assigned = append(r.Assigned, wire.Assignment{
-				ID: wire.SpanID{Epoch: r.Epoch, Number: s.spans}, Job: a.Vals[0],
-				Span: engine.Span{Lo: s.number(a.Vals[1]), Hi: s.number(a.Vals[2])}, Alone: a.Key == "alone",
-			})
+			s.assign(&r, name, 1000, wire.Assignment{Span: engine.Span{Lo: s.number(a.Vals[1]), Hi: s.number(a.Vals[2])}, Alone: a.Key == "alone"})
 		case "call":
-			s.spans++
-			function := s.function(a.Vals[1])
-			call := wire.Call{Function: function}
-			opening := wire.Opening{Job: a.Vals[0], Partitions: 1000}
-			switch function {
-			case wire.Plan:
-				opening.Partitions = 0
-			case wire.Merge:
-				call.Node = engine.Node{Level: 1}
-				call.Operands = []wire.Partial{wire.NewPartial(engine.Leaf(0), nil), wire.NewPartial(engine.Leaf(1), nil)}
-				if len(a.Vals) > 2 { // the worker holds the left operand, and another worker the right one
-					call.Operands = []wire.Partial{{Node: engine.Leaf(0), Size: 1000, Holder: "w"}, {Node: engine.Leaf(1), Size: 1000, Holder: a.Vals[2]}}
-				}
-			case wire.Finish:
-				call.Operands = []wire.Partial{wire.NewPartial(engine.Leaf(0), nil)}
-			}
-			r.Opens = append(r.Opens, opening)
-			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: r.Epoch, Number: s.spans}, Job: a.Vals[0], Call: &call})
+			s.assignCall(&r, a.Vals)
 		case "cut":
-			r.Cuts = append(r.Cuts, wire.Cut{ID: wire.SpanID{Epoch: r.Epoch, Number: s.number(a.Vals[0])}, Hi: s.number(a.Vals[1])})
-		case "received", "durable", "ended", "release", "store", "auditors":
-			order = append(order, a.Vals[0])
-			switch a.Key {
-			case "received":
-				job(a.Vals[0]).Received = s.number(a.Vals[1])
-			case "durable":
-				job(a.Vals[0]).Durable = s.number(a.Vals[1])
-				job(a.Vals[0]).Received = s.number(a.Vals[1])
-			case "ended":
-				job(a.Vals[0]).Ended = true
-			case "auditors":
-				job(a.Vals[0]).Auditors = a.Vals[1:]
-			case "release":
-				job(a.Vals[0]).Release = append(job(a.Vals[0]).Release, s.node(a.Vals[1]))
-			case "store":
-				job(a.Vals[0]).Store = append(job(a.Vals[0]).Store, s.node(a.Vals[1]))
-			}
+			r.Cuts = append(r.Cuts, wire.Cut{ID: wire.SpanID{Epoch: r.Epoch, Number: s.number(name)}, Hi: s.number(a.Vals[1])})
+		case "received":
+			job(name).Received = s.number(a.Vals[1])
+		case "durable":
+			job(name).Durable, job(name).Received = s.number(a.Vals[1]), s.number(a.Vals[1])
+		case "ended":
+			job(name).Ended = true
+		case "auditors":
+			job(name).Auditors = a.Vals[1:]
+		case "release":
+			job(name).Release = append(job(name).Release, s.node(a.Vals[1]))
+		case "store":
+			job(name).Store = append(job(name).Store, s.node(a.Vals[1]))
 		}
 	}
-	for _, id := range order {
-		r.Jobs = append(r.Jobs, *acknowledged[id])
-	}
 	return ReceiptHeard{Exchange: s.exchange(), Receipt: r}
+}
+
+// assign adds the next assignment and the opening of its job to a receipt.
+func (s *script) assign(r *wire.Receipt, job string, partitions uint64, a wire.Assignment) {
+	s.spans++
+	a.ID, a.Job = wire.SpanID{Epoch: r.Epoch, Number: s.spans}, job
+	r.Opens = append(r.Opens, wire.Opening{Job: job, Partitions: partitions})
+	r.Assigned = append(r.Assigned, a)
+}
+
+// assignCall adds a call to a receipt: the job, the function and, if the worker holds the left operand
+// of a merge, the worker that holds the right one.
+func (s *script) assignCall(r *wire.Receipt, values []string) {
+	partitions, call := uint64(1000), wire.Call{Function: s.function(values[1])}
+	left, right := wire.NewPartial(engine.Leaf(0), nil), wire.NewPartial(engine.Leaf(1), nil)
+	switch {
+	case call.Function == wire.Plan:
+		partitions = 0
+	case call.Function == wire.Finish:
+		call.Operands = []wire.Partial{left}
+	case len(values) > 2:
+		left, right = wire.Partial{Node: left.Node, Size: 1000, Holder: "w"}, wire.Partial{Node: right.Node, Size: 1000, Holder: values[2]}
+		fallthrough
+	default:
+		call.Node, call.Operands = engine.Node{Level: 1}, []wire.Partial{left, right}
+	}
+	s.assign(r, values[0], partitions, wire.Assignment{Call: &call})
 }
 
 func (s *script) exchange() uint64 {
