@@ -129,55 +129,78 @@ func (m *mapper[P, A, R]) groups(ctx context.Context, s *scanner[A], o source.Ob
 		if offset < from || offset >= to {
 			continue
 		}
-		chunks, err := f.Chunks(group, columns)
+		rows, err := l.rows(f, group, columns, offset)
 		if err != nil {
-			return l.explain(offset, err)
-		}
-		if err := l.load(chunks); err != nil {
 			return err
 		}
-		rows, err := f.Rows(group, columns, l)
-		if err != nil {
-			return l.explain(offset, err)
-		}
 		s.rec.object, s.rec.offset, s.rec.rows = o.Name, offset, rows
-		for n, next := 0, rowsBetween; ; n++ {
-			ok, err := rows.Next()
-			if err != nil {
-				return l.explain(offset, err)
-			}
-			if !ok {
-				break
-			}
-			folded := 0
-			if s.bulkRows != nil {
-				folded = s.bulkRows(&s.acc, rows)
-			}
-			if folded > 0 {
-				s.out.Records += uint64(folded)
-				rows.Skip(folded - 1)
-				n += folded - 1
-			} else {
-				s.rec.buffer = s.rec.buffer[:0]
-				if err = s.fold(&s.acc, s.rec); err != nil {
-					err = fmt.Errorf("row %d of the row group: %w", n+1, err)
-				}
-				if s.out.count(err == nil, err, s.skip, o.Name, offset); s.out.Fault != nil {
-					return s.out.Fault
-				}
-			}
-			if n >= next {
-				next += rowsBetween
-				if err := context.Cause(ctx); err != nil {
-					return err
-				}
-				if err := store(); err != nil {
-					return err
-				}
-			}
+		if err := s.foldRows(ctx, l, rows, store); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// rows loads the columns of a row group, which begins at the offset.
+func (l *loaded) rows(f *parquet.File, group int, columns []int, offset int64) (*parquet.Rows, error) {
+	chunks, err := f.Chunks(group, columns)
+	if err != nil {
+		return nil, l.explain(offset, err)
+	}
+	if err := l.load(chunks); err != nil {
+		return nil, err
+	}
+	rows, err := f.Rows(group, columns, l)
+	if err != nil {
+		return nil, l.explain(offset, err)
+	}
+	return rows, nil
+}
+
+// foldRows folds the rows of a row group.
+func (s *scanner[A]) foldRows(ctx context.Context, l *loaded, rows *parquet.Rows, store func() error) error {
+	for n, next := 0, rowsBetween; ; {
+		ok, err := rows.Next()
+		if err != nil {
+			return l.explain(s.rec.offset, err)
+		}
+		if !ok {
+			return nil
+		}
+		folded, err := s.foldRow(rows, n)
+		if err != nil {
+			return err
+		}
+		if n += folded; n > next {
+			next += rowsBetween
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			if err := store(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// foldRow folds the current row, row n of the row group, and if the job allows it the rows after it. It
+// returns the number of folded rows.
+func (s *scanner[A]) foldRow(rows *parquet.Rows, n int) (folded int, err error) {
+	if s.bulkRows != nil {
+		if folded := s.bulkRows(&s.acc, rows); folded > 0 {
+			s.out.Records += uint64(folded)
+			rows.Skip(folded - 1)
+			return folded, nil
+		}
+	}
+	s.rec.buffer = s.rec.buffer[:0]
+	if err = s.fold(&s.acc, s.rec); err != nil {
+		err = fmt.Errorf("row %d of the row group: %w", n+1, err)
+	}
+	if s.out.count(err == nil, err, s.skip, s.rec.object, s.rec.offset); s.out.Fault != nil {
+		return 0, s.out.Fault
+	}
+	return 1, nil
 }
 
 // leaves returns the indices of the wanted columns in an object.

@@ -51,3 +51,30 @@ func joinLines(list [][]byte) (text []byte) {
 	}
 	return text
 }
+
+// keyedLine is a line that consists of a key, a tab and a value. The key of a line without a tab is
+// empty.
+type keyedLine struct {
+	number           int // of the line, from 1 on
+	text, key, value []byte
+}
+
+// keyed yields the lines of an output that are not empty.
+func keyed(output []byte) iter.Seq[keyedLine] {
+	return func(yield func(keyedLine) bool) {
+		number := 0
+		for line := range lines(output) {
+			number++
+			if line = bytes.TrimSuffix(line, []byte{'\r'}); len(line) == 0 {
+				continue
+			}
+			l := keyedLine{number: number, text: line, value: line}
+			if at := bytes.LastIndexByte(line, '\t'); at >= 0 {
+				l.key, l.value = line[:at], line[at+1:]
+			}
+			if !yield(l) {
+				return
+			}
+		}
+	}
+}

@@ -129,24 +129,14 @@ func top(name string, n int) merge {
 // parseEntries parses lines of a key, a tab and a number. The limit is maxExponent for the output of
 // a call, and maxMerged for a partial. An error contains the number of the line.
 func parseEntries(text []byte, limit int) (list []entry, err error) {
-	number := 0
-	for line := range lines(text) {
-		number++
-		line = bytes.TrimSuffix(line, []byte{'\r'})
-		if len(line) == 0 {
-			continue
-		}
-		key, digits := []byte(nil), line
-		if at := bytes.LastIndexByte(line, '\t'); at >= 0 {
-			key, digits = line[:at], line[at+1:]
-		}
+	for l := range keyed(text) {
 		var value apd.Decimal
 		// Spaces are removed, because some versions of wc print spaces around numbers.
-		_, condition, err := value.SetString(string(bytes.Trim(digits, " ")))
+		_, condition, err := value.SetString(string(bytes.Trim(l.value, " ")))
 		if err != nil || condition.Any() || value.Form != apd.Finite || tooLarge(&value, limit) {
-			return nil, fmt.Errorf("line %d, %.100q: want a key, a tab and a decimal number of at most %d digits", number, line, limit)
+			return nil, fmt.Errorf("line %d, %.100q: want a key, a tab and a decimal number of at most %d digits", l.number, l.text, limit)
 		}
-		list = append(list, entry{key, value})
+		list = append(list, entry{l.key, value})
 	}
 	return list, nil
 }

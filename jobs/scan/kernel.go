@@ -21,6 +21,7 @@ type kernel struct {
 	simple
 
 	delimiter byte
+	keyEnd    byte // byte after the key: the delimiter or a line end
 	keyFirst  bool // true if the column of by is before the column of the aggregates
 	before    int  // number of columns before the first of the kernel's two columns
 	between   int  // number of columns between the kernel's two columns
@@ -69,10 +70,14 @@ func newKernel(p Params, d dataset.Delimited) *kernel {
 		return nil
 	}
 	first, second := min(key, value), max(key, value)
-	return &kernel{
-		simple: q, delimiter: d.Delimiter,
+	k := &kernel{
+		simple: q, delimiter: d.Delimiter, keyEnd: d.Delimiter,
 		keyFirst: key < value, before: first, between: second - first - 1, after: len(d.Columns) - second - 1,
 	}
+	if !k.keyFirst && k.after == 0 {
+		k.keyEnd = '\n'
+	}
+	return k
 }
 
 const (
@@ -102,10 +107,6 @@ func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 	if t.cache == nil {
 		t.cache = new(groupCache)
 	}
-	keyEnd := byte('\n')
-	if k.keyFirst || k.after > 0 {
-		keyEnd = k.delimiter
-	}
 	for used+margin <= len(text) {
 		at := k.skip(text, used, k.before)
 		value := at // offset of the number
@@ -117,17 +118,14 @@ func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 		}
 
 		begin := at
-		a, b, at := keyWords(text, at, keyEnd)
+		a, b, at := keyWords(text, at, k.keyEnd)
 		if at < 0 {
 			return used, rows
 		}
 		slot, length := t.cache.slot(a, b), at-begin
 		group, key := int(slot.group), []byte(nil) // key is nil if the cache contains it
 		if slot.a != a || slot.b != b || slot.next != uint32(length+1) || length > 16 && !bytes.Equal(t.key(group), text[begin:at]) {
-			if key = text[begin:at:at]; keyEnd == '\n' {
-				key = bytes.TrimSuffix(key, []byte{'\r'})
-			}
-			if t.full() || bytes.IndexByte(key, '\n') >= 0 || bytes.IndexByte(key, k.delimiter) >= 0 || !utf8.Valid(key) {
+			if key = k.newKey(t, text[begin:at:at]); key == nil {
 				return used, rows
 			}
 		}
@@ -164,6 +162,17 @@ func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 		rows++
 	}
 	return used, rows
+}
+
+// newKey returns the key in a field that the cache does not contain, or nil if the kernel must stop.
+func (k *kernel) newKey(t *table, key []byte) []byte {
+	if k.keyEnd == '\n' {
+		key = bytes.TrimSuffix(key, []byte{'\r'})
+	}
+	if t.full() || bytes.IndexByte(key, '\n') >= 0 || bytes.IndexByte(key, k.delimiter) >= 0 || !utf8.Valid(key) {
+		return nil
+	}
+	return key
 }
 
 // keyWords returns the two words of a key's entry in a groupCache, and the offset of the byte after the
