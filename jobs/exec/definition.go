@@ -99,26 +99,29 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 			j := k.job(p)
 			return func(ctx context.Context, left, right []byte) ([]byte, error) { return calls.merge(ctx, j, left, right) }
 		},
-		Finish: func(ctx context.Context, p P, root []byte) (r Result, err error) {
-			m, body, err := open(root)
-			if err == nil && m.text != nil {
-				body, err = m.text(body)
-			}
-			if err == nil && k.Program(p).Finish {
-				body, err = calls.finish(ctx, k.job(p), body)
-			}
-			if err != nil {
-				return r, err
-			}
-			if len(body) <= maxText && utf8.Valid(body) {
-				r.Text = string(body)
-			}
-			r.Output = jobs.NewAttachment("output", body)
-			return r, nil
-		},
+		Finish:     func(ctx context.Context, p P, root []byte) (Result, error) { return k.finish(ctx, &calls, p, root) },
 		Codec:      jobs.Raw{},
 		Restricted: k.Restricted,
 	}
+}
+
+// finish computes the result of a job from the partial of the root.
+func (k Kind[P]) finish(ctx context.Context, calls *runners, p P, root []byte) (r Result, err error) {
+	m, body, err := open(root)
+	if err == nil && m.text != nil {
+		body, err = m.text(body)
+	}
+	if err == nil && k.Program(p).Finish {
+		body, err = calls.finish(ctx, k.job(p), body)
+	}
+	if err != nil {
+		return r, err
+	}
+	if len(body) <= maxText && utf8.Valid(body) {
+		r.Text = string(body)
+	}
+	r.Output = jobs.NewAttachment("output", body)
+	return r, nil
 }
 
 // job describes the calls of a job.

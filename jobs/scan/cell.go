@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"strconv"
 	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
@@ -44,6 +45,19 @@ func integer(n uint64) cell {
 func decimal(n exact.Number) cell { return cell{kind: isDecimal, number: n} }
 func float(f float64) cell        { return cell{kind: isFloat, float: f} }
 func text(s string) cell          { return cell{kind: isString, text: s} }
+
+// String returns the value in the form in which outputs contain it. The text of null is empty.
+func (c cell) String() string {
+	switch c.kind {
+	case isInteger, isDecimal:
+		return c.number.String()
+	case isFloat:
+		return strconv.FormatFloat(c.float, 'g', -1, 64)
+	case isString:
+		return c.text
+	}
+	return ""
+}
 
 // MarshalJSON encodes a cell. Decimals are encoded as strings, because many JSON readers round
 // numbers. Infinities are encoded as "+Inf" and "-Inf", because JSON has no such numbers.

@@ -69,7 +69,7 @@
 //	codeKernel  Parquet: looks up each key of a dictionary once per row group
 //
 // A row that is unusual for a kernel, such as a row with quotes, or a number of many digits, is
-// folded by the function of open, which computes all queries.
+// folded by a grouper, which computes all queries.
 //
 // # Memory
 //

@@ -14,9 +14,8 @@ import (
 // kernel folds rows of delimited text for the most common queries. A query with a kernel has
 // aggregates of one column that need only a plain, groups by one other column, and has no parameter
 // where. A kernel finds the two fields eight bytes at a time, and folds them without a Record. At
-// every unusual row, and at a new group if the table is full, the kernel stops, and the Fold
-// function of open folds the row. A kernel therefore changes the speed of a query but not its
-// result.
+// every unusual row, and at a new group if the table is full, the kernel stops, and a grouper folds
+// the row. A kernel therefore changes the speed of a query but not its result.
 type kernel struct {
 	simple
 
@@ -100,13 +99,18 @@ func zeros(x uint64) uint64 { return ^((x&^highs + (highs - ones)) | x | (highs 
 // that a kernel loads without a check begin within the margin.
 const margin = 64
 
+// bind prepares a table for the kernel.
+func (k *kernel) bind(t *table) {
+	k.simple.bind(t)
+	if t.cache == nil {
+		t.cache = new(groupCache)
+	}
+}
+
 // fold folds rows at the beginning of text, which contains complete rows without quotes. fold
 // returns the number of bytes and the number of rows that it has folded.
 func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 	k.bind(t)
-	if t.cache == nil {
-		t.cache = new(groupCache)
-	}
 	for used+margin <= len(text) {
 		at := k.skip(text, used, k.before)
 		value := at // offset of the number

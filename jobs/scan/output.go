@@ -1,17 +1,13 @@
 package scan
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
@@ -253,95 +249,4 @@ func finishOutput(ctx context.Context, p Params, outputID string, t *table, grou
 	result.Rows = [][]cell{}
 	result.Output = &Output{Manifest: name, Format: m.Format, Objects: len(m.Objects), Rows: m.Rows, Bytes: m.Bytes}
 	return nil
-}
-
-// writesInFlight is the maximum number of objects that writeLeft writes at the same time.
-const writesInFlight = 4
-
-// noLines yields no rows.
-func noLines(func([]cell, error) bool) {}
-
-// writeLeft writes the rows that are in memory and the rows of the groups, and returns all parts of the output in the order of
-// the rows. The names of the objects sort in the order of the rows. After an error, writeLeft
-// removes the objects that it has written.
-func writeLeft(ctx context.Context, to output.Folder, columns []output.Column, t *table, lines [][]cell, groups iter.Seq2[[]cell, error]) ([]output.Part, error) {
-	var all, written []*output.Part
-	group, writing := errgroup.WithContext(ctx)
-	group.SetLimit(writesInFlight)
-	partition := "00000000" // partition of the previous object, which determines the name of the next object
-	flush := func(rows []row) {
-		if len(rows) == 0 {
-			return
-		}
-		label, p := fmt.Sprintf("%s-end%06d", partition, len(written)), new(output.Part)
-		all, written = append(all, p), append(written, p)
-		group.Go(func() (err error) {
-			*p, err = to.Write(writing, label, columns, fieldsOf(rows))
-			return err
-		})
-	}
-	var left pending
-	add := func(r row) {
-		if left.add(r); left.bytes >= objectBytes {
-			flush(left.rows)
-			left = pending{}
-		}
-	}
-	for _, p := range t.out.parts {
-		for _, r := range p.before {
-			add(r)
-		}
-		flush(left.rows)
-		left = pending{}
-		all = append(all, &p.Part)
-		partition, _, _ = strings.Cut(to.Label(p.Part), "-")
-	}
-	for _, r := range t.out.rows {
-		add(r)
-	}
-	for _, cells := range lines {
-		add(rowOf(cells))
-	}
-	var failed error
-	for cells, err := range groups {
-		if failed = cmp.Or(err, writing.Err()); failed != nil {
-			break
-		}
-		add(rowOf(cells))
-	}
-	flush(left.rows)
-	err := cmp.Or(group.Wait(), failed)
-	parts := make([]output.Part, len(all))
-	for i, p := range all {
-		parts[i] = *p
-	}
-	if err != nil {
-		for _, p := range written {
-			if p.Name != "" {
-				err = errors.Join(err, to.Driver.Remove(context.WithoutCancel(ctx), p.Name))
-			}
-		}
-	}
-	return parts, err
-}
-
-// rowOf returns the cells of a result as a row of text.
-func rowOf(cells []cell) (r row) {
-	for _, c := range cells {
-		r = appendText(r, c.String())
-	}
-	return r
-}
-
-// String returns the value in the form in which outputs contain it. The text of null is empty.
-func (c cell) String() string {
-	switch c.kind {
-	case isInteger, isDecimal:
-		return c.number.String()
-	case isFloat:
-		return strconv.FormatFloat(c.float, 'g', -1, 64)
-	case isString:
-		return c.text
-	}
-	return ""
 }

@@ -101,6 +101,9 @@ func (q query) resultColumns() (columns []Column) {
 	return columns
 }
 
+// noLines yields no rows.
+func noLines(func([]cell, error) bool) {}
+
 func finish(ctx context.Context, p Params, t *table, totals dataset.Totals) (result Result, err error) {
 	q, err := newQuery(p)
 	if err != nil {
