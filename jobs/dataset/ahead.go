@@ -131,8 +131,8 @@ func (a *ahead) following(r ranges, partition uint64) []segment {
 	return nil
 }
 
-// expect opens transfers for the segments that the slot will need next. expect closes other transfers that
-// this slot has opened in advance.
+// expect opens transfers for the segments that the slot will need next. It closes other transfers
+// that this slot has opened in advance.
 func (a *ahead) expect(list []segment) {
 	list = slices.DeleteFunc(slices.Clone(list[:min(len(list), maxEarly)]), func(s segment) bool { return s.from == s.to || !isRemote(s.object) })
 	a.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// layout describes how the objects of a job are divided into records and fields. layout is made
-// from the job's Input and from the job's plan.
+// layout describes how the objects of a job are divided into records and fields. It is made from
+// the job's Input and from the job's plan.
 type layout struct {
 	format    format
 	delimiter byte
@@ -128,8 +128,8 @@ func trim(text []byte, offset int64) []byte {
 	return text
 }
 
-// parse sets the record's fields from its text. parse returns false for an empty line, which is not
-// a record except in the format lines.
+// parse sets the record's fields from its text. It returns false for an empty line, which is not a
+// record except in the format lines.
 func (r *Record) parse(text []byte) (bool, error) {
 	r.text, r.data = text, text
 	switch r.layout.format {
@@ -167,7 +167,7 @@ func (r *Record) checkHeader(text []byte) error {
 	return nil
 }
 
-// headerOf returns the fields of a header. headerOf is for the first header of a dataset, which
+// headerOf returns the fields of a header. It is for the first header of a dataset, which
 // determines the number of columns.
 func headerOf(l *layout, text []byte) ([]string, error) {
 	if len(text) == 0 {

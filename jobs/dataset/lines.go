@@ -17,8 +17,8 @@ type Lines struct {
 	reader reader
 }
 
-// PlanLines lists the objects of an input and cuts them into partitions. PlanLines uses only the
-// fields Source and Block of the input.
+// PlanLines lists the objects of an input and cuts them into partitions. It uses only the fields
+// Source and Block of the input.
 func PlanLines(ctx context.Context, in Input) (jobs.Plan, error) {
 	return planLines(ctx, in, Open(ctx))
 }

@@ -89,7 +89,7 @@ func (l listing) checkNames(from source.Lister) error {
 	return nil
 }
 
-// encode returns the listing in a compact form. encode stores each name without the prefix that the
+// encode returns the listing in a compact form. It stores each name without the prefix that the
 // name shares with the previous one, and compresses the result. The listing of a million blobs
 // takes about 20 MB.
 func (l listing) encode() []byte {
@@ -123,8 +123,8 @@ const (
 	maxExpansion = 128 << 10 / 4
 )
 
-// decodeListing decodes the output of encode. decodeListing allocates memory only after it has
-// checked the size in the header of the frame, because a damaged size could be of many gigabytes.
+// decodeListing decodes the output of encode. It allocates memory only after it has checked the
+// size in the header of the frame, because a damaged size could be of many gigabytes.
 func decodeListing(data []byte) (listing, error) {
 	var header zstdlib.Header
 	if err := header.Decode(data); err != nil || header.FrameContentSize > min(maxListing, maxExpansion*uint64(len(data))) {

@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Partial is the partial of a job that reads records. Partial is for a range of neighbouring
-// partitions. The fields are exported only for the codec.
+// Partial is the partial of a job that reads records. It is for a range of neighbouring partitions.
+// The fields are exported only for the codec.
 type Partial[A any] struct {
 	_ struct{} `cbor:",toarray"`
 
@@ -84,7 +84,7 @@ func (m merger[A]) Merge(left, right Partial[A]) (Partial[A], error) {
 	}, nil
 }
 
-// join joins the readings of two neighbouring ranges. join calls record to fold the record at the
+// join joins the readings of two neighbouring ranges. It calls record to fold the record at the
 // border, unless a part of the record must first be read again. join adds a record that must be
 // read again to Waiting.
 func (m merger[A]) join(l, r Reading[A], record func(into *Reading[A], at rope, text []byte) error) (Reading[A], error) {
@@ -202,7 +202,7 @@ func (m merger[A]) finish(ctx context.Context, from reader, root Partial[A]) (ac
 	return one.Accs[0], t, nil
 }
 
-// firstLine returns the first line of a text. firstLine removes the stack from the text of a panic.
+// firstLine returns the first line of a text. It removes the stack from the text of a panic.
 func firstLine(text string) string {
 	line, _, _ := bytes.Cut([]byte(text), []byte("\n"))
 	return string(line)

@@ -87,8 +87,8 @@ func (e *engine[P, A, R]) openMapper(ctx context.Context, p P, plan jobs.Plan) (
 	return m, nil
 }
 
-// prepare returns the setup of a job, and the setup in its encoded form. prepare returns an error
-// if no folder can be made from the setup.
+// prepare returns the setup of a job, and the setup in its encoded form. It returns an error if no
+// folder can be made from the setup.
 func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, err error) {
 	s = setup{Format: data.Format, Columns: data.Columns}
 	if s.Params, err = encodeParams(p); err != nil {

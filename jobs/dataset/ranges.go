@@ -2,8 +2,8 @@ package dataset
 
 import "sort"
 
-// group describes neighbouring partitions of a dataset. A group is either all ranges of one object,
-// or one partition of several whole objects.
+// group describes neighbouring partitions of a dataset. It is either all ranges of one object, or
+// one partition of several whole objects.
 type group struct {
 	first   uint64 // first partition of the group
 	object  int    // index of the first object in the listing

@@ -172,8 +172,8 @@ func (s *scanner[A]) one(text []byte, begin int64, check bool) int {
 // Bulk does not fold. With fewer bytes, Bulk costs more time than it saves.
 const bulkBytes = 1 << 10
 
-// bulkRecords folds records with the job's Bulk function. bulkRecords stops before the end of the
-// text if the job's Bulk cannot fold most of the records.
+// bulkRecords folds records with the job's Bulk function. It stops before the end of the text if
+// the job's Bulk cannot fold most of the records.
 func (s *scanner[A]) bulkRecords(text []byte, begin int64) (used int) {
 	for others := 0; s.out.Fault == nil && others*bulkBytes <= used+8*bulkBytes && used < len(text); others++ {
 		if begin+int64(used) > 0 {
@@ -189,7 +189,7 @@ func (s *scanner[A]) bulkRecords(text []byte, begin int64) (used int) {
 }
 
 // recordEnd returns the length of text up to the end of the first record, or -1 if the record does
-// not end in text. recordEnd updates s.quoted for the bytes that it has read.
+// not end in text. It updates s.quoted for the bytes that it has read.
 func (s *scanner[A]) recordEnd(text []byte, quotes bool) int {
 	if !quotes {
 		if s.quoted {
@@ -248,8 +248,8 @@ func (r *Reading[A]) refuse(fault Fault, skip bool) {
 	}
 }
 
-// recoverTo ends a reading with a fault because Fold has panicked. recoverTo is called only for a
-// reading that may be wrong.
+// recoverTo ends a reading with a fault because Fold has panicked. It is called only for a reading
+// that may be wrong.
 func (r *Reading[A]) recoverTo(panicked any, object string, offset int64) {
 	if panicked != nil {
 		r.refuse(Fault{Object: object, Offset: offset, Text: fmt.Sprintf("panic: %v\n%s", panicked, debug.Stack())}, false)

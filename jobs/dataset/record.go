@@ -73,8 +73,8 @@ func (r *Record) Float(i int) (float64, error) {
 	return f, nil
 }
 
-// Number sets n to the field of column i as an exact decimal. Number returns false if the field is
-// not a number, and n is then undefined.
+// Number sets n to the field of column i as an exact decimal. It returns false if the field is not
+// a number, and n is then undefined.
 func (r *Record) Number(i int, n *exact.Number) bool {
 	if r.rows != nil {
 		return r.rows.Number(i, n)

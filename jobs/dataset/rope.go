@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// rope is a contiguous part of an object's text. rope consists of pieces, which come from several
+// rope is a contiguous part of an object's text. It consists of pieces, which come from several
 // partials.
 type rope struct {
 	_ struct{} `cbor:",toarray"`
@@ -49,7 +49,7 @@ func (r *rope) append(text []byte) {
 	r.Parts = append(r.Parts, strand{Bytes: slices.Clone(text), Length: int64(len(text))})
 }
 
-// join returns the text of left followed by right. join may change left.
+// join returns the text of left followed by right. It may change left.
 func join(left, right rope) rope {
 	if left.empty() {
 		return right
@@ -64,7 +64,7 @@ func join(left, right rope) rope {
 	return left
 }
 
-// text returns the text of the rope. text returns false if the text of a strand must first be read
+// text returns the text of the rope. It returns false if the text of a strand must first be read
 // again.
 func (r rope) text() ([]byte, bool) {
 	if len(r.Parts) == 1 {
@@ -80,7 +80,7 @@ func (r rope) text() ([]byte, bool) {
 	return all, true
 }
 
-// load returns the text of the rope. load reads the strands that have only a length.
+// load returns the text of the rope. It reads the strands that have only a length.
 func (r rope) load(ctx context.Context, from reader) ([]byte, error) {
 	var all []byte
 	at := r.Offset

@@ -16,7 +16,7 @@ func zeros(x uint64) uint64 {
 }
 
 // rows folds the complete records at the beginning of text, which must contain no quotes and must
-// be UTF-8. rows is a fast version of the method records for text without quotes. rows finds
+// be UTF-8. It is a fast version of the method records for text without quotes. rows finds
 // delimiters and line ends eight bytes at a time, and calls the method record only for unusual
 // rows.
 func (s *scanner[A]) rows(text []byte, begin int64) (used int) {

@@ -47,8 +47,8 @@ func (r *Record) ragged(got int) error {
 	return fmt.Errorf("%s has %d fields: want %d, as there are columns (check the parameters delimiter and quote)", quoted(r.text), got, len(r.layout.columns))
 }
 
-// splitQuoted divides a record that contains quotes into fields. splitQuoted copies the fields to a
-// buffer without their quotes.
+// splitQuoted divides a record that contains quotes into fields. It copies the fields to a buffer
+// without their quotes.
 func (r *Record) splitQuoted() error {
 	l := r.layout
 	rest, out, n := r.text, r.buffer[:0], 0
@@ -84,9 +84,9 @@ var (
 	errOpen      = errors.New("a quoted field does not end: a quote is missing")
 )
 
-// field appends the content of the first field of rest to out. field returns the text after the
-// field and its delimiter, and reports whether another field follows. If field returns an error,
-// the returned text begins at the position of the error.
+// field appends the content of the first field of rest to out. It returns the text after the field
+// and its delimiter, and reports whether another field follows. If field returns an error, the
+// returned text begins at the position of the error.
 func (l *layout) field(rest, out []byte) (_, _ []byte, more bool, err error) {
 	if len(rest) == 0 || rest[0] != l.quote {
 		end := bytes.IndexByte(rest, l.delimiter)

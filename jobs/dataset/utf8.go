@@ -8,8 +8,8 @@ import (
 
 var errUTF8 = errors.New("the text is not UTF-8: convert the object, for example with iconv -t UTF-8")
 
-// validUTF8 reports whether text is UTF-8. validUTF8 is faster than utf8.Valid for text
-// with few characters that are not ASCII.
+// validUTF8 reports whether text is UTF-8. It is faster than utf8.Valid for text with few
+// characters that are not ASCII.
 func validUTF8(text []byte) bool {
 	for {
 		for len(text) >= 8 && binary.LittleEndian.Uint64(text)&0x8080808080808080 == 0 {

@@ -188,9 +188,9 @@ func (g *Guard) ended(pid int) {
 	g.groups.remove(pid)
 }
 
-// GuardMain is the code of the guard process. GuardMain reads the line of a Guard, usually from
-// standard input. When the input ends, GuardMain kills the process groups that have not ended and
-// the processes that have left them, and removes the folders of the calls.
+// GuardMain is the code of the guard process. It reads the line of a Guard, usually from standard
+// input. When the input ends, GuardMain kills the process groups that have not ended and the
+// processes that have left them, and removes the folders of the calls.
 func GuardMain(from io.Reader) {
 	lines := bufio.NewReader(from)
 	line, err := lines.ReadString('\n')

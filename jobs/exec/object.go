@@ -102,7 +102,7 @@ func checkNumbers(path string, value any, limit int) error {
 	return nil
 }
 
-// mergeValues merges two values. mergeValues may change both values.
+// mergeValues merges two values. It may change both values.
 func mergeValues(path string, a, b any) (any, error) {
 	switch {
 	case a == nil:
@@ -132,8 +132,8 @@ func mergeValues(path string, a, b any) (any, error) {
 	return nil, fmt.Errorf("%s: cannot merge %s with %s", path, describe(a), describe(b))
 }
 
-// mergeObjects merges two objects. mergeObjects merges the keys in order, so that equal objects
-// always give the same error.
+// mergeObjects merges two objects. It merges the keys in order, so that equal objects always give
+// the same error.
 func mergeObjects(path string, left, right map[string]any) (any, error) {
 	for _, key := range sortedKeys(right) {
 		merged, err := mergeValues(path+"."+key, left[key], right[key])

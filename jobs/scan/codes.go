@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
 )
 
-// codeKernel is a kernel for rows of Parquet. A codeKernel looks up each value of a dictionary in
-// the table only once.
+// codeKernel is a kernel for rows of Parquet. It looks up each value of a dictionary in the table
+// only once.
 type codeKernel struct {
 	simple
 	key, value int // indices of the columns of the keys and of the aggregates
@@ -33,7 +33,7 @@ type codeGroups struct {
 	groups []uint32
 }
 
-// fold folds rows of the batch from the current row on, and returns the number of folded rows. fold
+// fold folds rows of the batch from the current row on, and returns the number of folded rows. It
 // stops before the first unusual row, and before a new group if the table is full.
 func (k *codeKernel) fold(t *table, rows *parquet.Rows) int {
 	codes, keys := rows.Codes(k.key)

@@ -302,7 +302,7 @@ func compileComparison(n *ast.BinaryNode, index func(name string) int) (test, bo
 	}, true
 }
 
-// literal returns the value of a node that is a constant number. literal converts a float to the
+// literal returns the value of a node that is a constant number. It converts a float to the
 // shortest decimal with the same float64 value, which is normally the decimal in the user's
 // expression.
 func literal(node ast.Node) (exact.Number, bool) {

@@ -116,7 +116,7 @@ func (g *groups) cell(at, column int) (cell, error) {
 }
 
 // sort sorts the groups by the columns of the parameter order and then by the groups, and drops the
-// groups above the limit. sort begins with the last column by which groups are sorted. Groups whose
+// groups above the limit. It begins with the last column by which groups are sorted. Groups whose
 // values of a column are equal stay in their order.
 func (g *groups) sort(columns []Column) (err error) {
 	var orders []rowOrder

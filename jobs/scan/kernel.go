@@ -107,8 +107,8 @@ func (k *kernel) bind(t *table) {
 	}
 }
 
-// fold folds rows at the beginning of text, which contains complete rows without quotes. fold
-// returns the number of bytes and the number of rows that it has folded.
+// fold folds rows at the beginning of text, which contains complete rows without quotes. It returns
+// the number of bytes and the number of rows that it has folded.
 func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 	k.bind(t)
 	for used+margin <= len(text) {

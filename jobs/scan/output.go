@@ -58,7 +58,7 @@ func (p Params) folder(ctx context.Context, id string) output.Folder {
 	return output.Folder{Driver: dataset.Open(ctx), Name: name, ID: id, Format: output.Format(p.OutputFormat)}
 }
 
-// prepare refuses an output folder that is in use. prepare reports whether the job has an output.
+// prepare refuses an output folder that is in use. It reports whether the job has an output.
 func prepare(ctx context.Context, p Params, _ []string) (bool, error) {
 	if p.Output == "" {
 		return false, nil

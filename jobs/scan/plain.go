@@ -19,7 +19,7 @@ const (
 	maxPlainCount = 1 << 23
 )
 
-// add adds the number m · 10^-scale. add returns false if a plain cannot contain the number.
+// add adds the number m · 10^-scale. It returns false if a plain cannot contain the number.
 func (p *plain) add(m int64, scale int) bool {
 	if scale != p.scale || uint64(m+maxPlain) > 2*maxPlain || p.count-1 >= maxPlainCount-1 {
 		return p.addSlowly(m, scale)

@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 )
 
-// table is the accumulator of the job. A table contains either groups with the states of their
+// table is the accumulator of the job. It contains either groups with the states of their
 // aggregates, or rows. Records are added to a small hash table. When the hash table is full, its
 // groups become a run, which needs less memory. The zero value of table is empty.
 type table struct {
@@ -105,7 +105,7 @@ func (t *table) key(group int) []byte {
 	return t.keys[begin:t.ends[group]]
 }
 
-// hash returns the hash of a key, which is used only within this process. hash has special code for
+// hash returns the hash of a key, which is used only within this process. It has special code for
 // short keys, because most keys are short.
 func hash(key []byte) uint64 {
 	n := len(key)

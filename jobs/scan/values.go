@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// values contains the fields of one record. values keeps the parsed number of each field, so that
-// no field is parsed more than once.
+// values contains the fields of one record. It keeps the parsed number of each field, so that no
+// field is parsed more than once.
 type values struct {
 	record  *dataset.Record
 	names   []string
