@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -129,9 +128,9 @@ func (c *call) failure(err error) wire.Failure {
 func (c *call) make() (wire.Item, error) {
 	o, made := c.opening, c.held.Call()
 	defer c.releaseOperands()
-	job, known := c.known[o.Kind]
-	if !known {
-		return wire.Item{}, fmt.Errorf("job %s version %s is not known to this worker, which knows %s", o.Kind.Name, o.Kind.Version, c.knows())
+	job, err := c.definition(o.Kind)
+	if err != nil {
+		return wire.Item{}, err
 	}
 	params, err := c.storage.params(o)
 	if err != nil {

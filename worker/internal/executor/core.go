@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -96,12 +97,16 @@ func (c *core) wakeLink() {
 	}
 }
 
-// knows lists the worker's job definitions, for an error text.
-func (c *core) knows() string {
+// definition returns the definition of a kind of job.
+func (c *core) definition(kind wire.JobKind) (jobs.Job, error) {
+	job, ok := c.known[kind]
+	if ok {
+		return job, nil
+	}
 	var list []string
-	for kind := range c.known {
-		list = append(list, kind.Name+" version "+kind.Version)
+	for other := range c.known {
+		list = append(list, other.Name+" version "+other.Version)
 	}
 	slices.Sort(list)
-	return strings.Join(list, ", ")
+	return jobs.Job{}, fmt.Errorf("job %s version %s is not known to this worker, which knows %s", kind.Name, kind.Version, strings.Join(list, ", "))
 }

@@ -56,10 +56,6 @@ type heldPartial struct {
 	data []byte
 }
 
-func newHeldPartial(node engine.Node, data []byte, lacking uint64) heldPartial {
-	return heldPartial{wire.HeldNode{Node: node, Size: uint64(len(data)), Sum: wire.Checksum(data), Lacking: lacking}, data}
-}
-
 // mayHold reports whether the worker may hold the next large partial. If mayHold returns true, the
 // caller must call delivered when it passes the partial to the session or drops it.
 func (p *partials) mayHold() bool {

@@ -378,7 +378,7 @@ func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.It
 		}
 		if s.partials.mayHold() {
 			node := p.Node
-			held = append(held, newHeldPartial(node, p.Data, 0))
+			held = append(held, heldPartial{wire.HeldNode{Node: node, Size: uint64(len(p.Data)), Sum: wire.Checksum(p.Data)}, p.Data})
 			list = append(list, wire.Item{Held: &node})
 			continue
 		}

@@ -163,13 +163,12 @@ func (t *task) announce(opened engine.Task, err error) bool {
 
 func (t *task) open() (engine.Task, error) {
 	o := t.opening
-	job, ok := t.known[o.Kind]
-	if !ok {
-		return nil, fmt.Errorf("job %s version %s is not known to this worker, which knows %s", o.Kind.Name, o.Kind.Version, t.knows())
+	job, err := t.definition(o.Kind)
+	if err != nil {
+		return nil, err
 	}
 	plan := jobs.Plan{Partitions: o.Partitions, Data: o.Data}
 	if o.InStore {
-		var err error
 		if plan, err = t.readPlan(); err != nil {
 			return nil, err
 		}
