@@ -2,13 +2,13 @@ package ledger
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/scripttest"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -47,13 +47,13 @@ import (
 // The output has a line for each action, but only the number of the dropped partials.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		s := &script{t: t}
+		s := &script{}
 		datadriven.RunTest(t, path, s.run)
 	})
 }
 
 type script struct {
-	t             *testing.T
+	scripttest.Command
 	ledger        *Ledger
 	now           time.Duration
 	sequences     map[string]uint64 // sequence number of each worker's last report
@@ -63,11 +63,11 @@ type script struct {
 }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
-	s.t = t
+	s.Command = scripttest.Command{T: t, D: d}
 	arg := func(name string, absent uint64) uint64 {
 		for _, a := range d.CmdArgs {
 			if a.Key == name {
-				return s.number(a.Vals[0])
+				return s.Number(a.Vals[0])
 			}
 		}
 		return absent
@@ -83,13 +83,13 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "storage", &cfg.Storage)
 		d.MaybeScanArgs(t, "build", &cfg.Build)
 		if d.HasArg("mtbf") {
-			cfg.MeanTimeBetweenFailures = s.duration(d, "mtbf")
+			cfg.MeanTimeBetweenFailures = s.Duration(s.Text("mtbf", ""))
 		}
 		l, err := New(cfg, s.now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		*s = script{t: t, ledger: l, now: s.now, sequences: map[string]uint64{}, conversations: map[string]uint64{}, merges: map[string][]Merge{}, lastRef: s.lastRef}
+		*s = script{Command: s.Command, ledger: l, now: s.now, sequences: map[string]uint64{}, conversations: map[string]uint64{}, merges: map[string][]Merge{}, lastRef: s.lastRef}
 		return ""
 	case "add":
 		out := s.step(s.jobAdded(d, subject, arg))
@@ -118,10 +118,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.step(reported(s.parseReport(d, r), func() Ref { s.lastRef++; return s.lastRef }))
 	case "tick":
 		out := ""
-		after, err := time.ParseDuration(subject)
-		if err != nil {
-			d.Fatalf(t, "%v", err)
-		}
+		after := s.Duration(subject)
 		for range arg("times", 1) {
 			s.now += after
 			out += s.step(Tick{})
@@ -181,7 +178,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		var durable []engine.Span
 		for _, a := range d.CmdArgs {
 			if a.Key == "durable" {
-				durable = append(durable, s.span(a.Vals[0]))
+				durable = append(durable, s.Span(a.Vals[0]))
 			}
 		}
 		return s.formatMap(subject, wire.Window{Lo: arg("lo", 0), Step: arg("step", 1), Cells: int(arg("cells", 1))}, durable)
@@ -269,50 +266,46 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 		Plan: Plan{Partitions: arg("partitions", 0)}, LeaderDied: d.HasArg("died"), LeaderSilent: d.HasArg("silent"), CanMerge: !d.HasArg("cannot-merge"),
 		ExpectLarge: d.HasArg("expect-large"),
 	}
-	d.MaybeScanArgs(s.t, "priority", &e.Spec.Priority)
+	d.MaybeScanArgs(s.T, "priority", &e.Spec.Priority)
 	e.Spec.StrictBuilds = d.HasArg("strict-builds")
 	e.Spec.Audit = uint32(arg("audit", 0))
 	for line := range strings.Lines(d.Input) {
 		f := strings.Fields(line)
 		switch f[0] {
 		case "node":
-			n := FinishedNode{Node: s.node(f[1])}
+			n := FinishedNode{Node: s.Node(f[1])}
 			if len(f) == 2 {
 				s.lastRef++
 				n.Ref = s.lastRef
 			}
 			e.Nodes = append(e.Nodes, n)
 		case "worker":
-			e.Workers = append(e.Workers, store.Contributor{Worker: f[1], Through: s.number(f[2])})
+			e.Workers = append(e.Workers, store.Contributor{Worker: f[1], Through: s.Number(f[2])})
 		case "suspect":
 			deaths, led, _ := strings.Cut(f[2]+"/0", "/")
 			led, _, _ = strings.Cut(led, "/")
-			e.CrashSuspects = append(e.CrashSuspects, store.CrashSuspect{Span: s.span(f[1]), Deaths: int(s.number(deaths)), Led: int(s.number(led))})
+			e.CrashSuspects = append(e.CrashSuspects, store.CrashSuspect{Span: s.Span(f[1]), Deaths: int(s.Number(deaths)), Led: int(s.Number(led))})
 		case "attempt":
-			e.Attempts = append(e.Attempts, store.Attempt{Partition: s.number(f[1]), Failed: int(s.number(f[2]))})
+			e.Attempts = append(e.Attempts, store.Attempt{Partition: s.Number(f[1]), Failed: int(s.Number(f[2]))})
 		case "build":
 			e.Builds = append(e.Builds, f[1])
 		case "call":
-			function, node := s.call(f[1])
+			function, node := s.Call(f[1])
 			deaths, led, _ := strings.Cut(f[3], "/")
 			e.Calls = append(e.Calls, store.CallRecord{
 				Function: function.String(), Node: node,
-				Failed: int(s.number(f[2])), Deaths: int(s.number(deaths)), Led: int(s.number(led)),
+				Failed: int(s.Number(f[2])), Deaths: int(s.Number(deaths)), Led: int(s.Number(led)),
 			})
 		case "executed":
-			e.Executed = s.number(f[1])
+			e.Executed = s.Number(f[1])
 		case "uncounted":
 			e.Uncounted = true
 		case "partition-time":
-			d, err := time.ParseDuration(f[1])
-			if err != nil {
-				s.t.Fatal(err)
-			}
-			e.PartitionTime = d
+			e.PartitionTime = s.Duration(f[1])
 		case "skipped":
-			e.Skipped = append(e.Skipped, s.number(f[1]))
+			e.Skipped = append(e.Skipped, s.Number(f[1]))
 		default:
-			d.Fatalf(s.t, "unknown line %q", line)
+			d.Fatalf(s.T, "unknown line %q", line)
 		}
 	}
 	return e
@@ -327,28 +320,28 @@ func (s *script) parseReport(d *datadriven.TestData, r wire.Report) wire.Report 
 			continue
 		}
 		if epoch, number, ok := strings.Cut(f[0], "."); ok {
-			held := wire.HeldSpan{ID: wire.SpanID{Epoch: s.number(epoch), Number: s.number(number)}, Job: f[1], Running: len(f) > 3}
+			held := wire.HeldSpan{ID: wire.SpanID{Epoch: s.Number(epoch), Number: s.Number(number)}, Job: f[1], Running: len(f) > 3}
 			if len(f) > 4 {
-				held.Done = s.number(f[4])
+				held.Done = s.Number(f[4])
 			}
 			if '0' <= f[2][0] && f[2][0] <= '9' {
-				held.Span = s.span(f[2])
+				held.Span = s.Span(f[2])
 			} else {
-				held.Function, held.Node = s.call(f[2])
+				held.Function, held.Node = s.Call(f[2])
 			}
 			r.Spans = append(r.Spans, held)
 			continue
 		}
-		jr := wire.JobReport{Job: f[0], First: s.number(strings.TrimSuffix(f[1], ":"))}
+		jr := wire.JobReport{Job: f[0], First: s.Number(strings.TrimSuffix(f[1], ":"))}
 		for _, text := range f[2:] {
 			var item wire.Item
 			if node, held := strings.CutPrefix(text, "held:"); held {
-				n := s.node(node)
+				n := s.Node(node)
 				jr.Items = append(jr.Items, wire.Item{Held: &n})
 				continue
 			}
 			if i := strings.LastIndex(text, "!@"); i > 0 { // a failure because of an operand's holder
-				function, node := s.call(text[:i])
+				function, node := s.Call(text[:i])
 				jr.Items = append(jr.Items, wire.Item{Failure: &wire.Failure{Error: "gone", Function: function, Node: node, Holder: text[i+2:]}})
 				continue
 			}
@@ -357,27 +350,27 @@ func (s *script) parseReport(d *datadriven.TestData, r wire.Report) wire.Report 
 			epoch, lacking := uint64(0), uint64(0)
 			if hasEpoch {
 				after, lacks, hasLacking := strings.Cut(after, "~")
-				if epoch = s.number(after); hasLacking {
-					lacking = s.number(lacks)
+				if epoch = s.Number(after); hasLacking {
+					lacking = s.Number(lacks)
 				}
 			}
 			switch name, partitions, isPlan := strings.Cut(text, "="); {
 			case isPlan || name == "result":
 				output := wire.NewOutput(wire.Finish, 0, nil)
 				if isPlan {
-					output = wire.NewOutput(wire.Plan, s.number(partitions), nil)
+					output = wire.NewOutput(wire.Plan, s.Number(partitions), nil)
 				}
 				output.Epoch, output.Lacking = epoch, lacking
 				item.Output = &output
 			case strings.HasSuffix(text, "!"):
-				function, node := s.call(strings.TrimRight(text, "!"))
+				function, node := s.Call(strings.TrimRight(text, "!"))
 				item.Failure = &wire.Failure{Error: "no database", Function: function, Node: node, Permanent: strings.HasSuffix(text, "!!")}
 			case strings.HasPrefix(text, "!!"):
-				item.Failure = &wire.Failure{Partition: s.number(text[2:]), Error: "bad input", Permanent: true}
+				item.Failure = &wire.Failure{Partition: s.Number(text[2:]), Error: "bad input", Permanent: true}
 			case strings.HasPrefix(text, "!"):
-				item.Failure = &wire.Failure{Partition: s.number(text[1:]), Error: "timeout"}
+				item.Failure = &wire.Failure{Partition: s.Number(text[1:]), Error: "timeout"}
 			default:
-				item.Partial = &wire.Partial{Node: s.node(text), MergedFor: epoch, Lacking: lacking}
+				item.Partial = &wire.Partial{Node: s.Node(text), MergedFor: epoch, Lacking: lacking}
 				if stored {
 					item.Partial.Stored, item.Partial.Blob, item.Partial.Size = true, strings.Repeat("00", 32), 1000
 				}
@@ -387,7 +380,7 @@ func (s *script) parseReport(d *datadriven.TestData, r wire.Report) wire.Report 
 		r.Jobs = append(r.Jobs, jr)
 	}
 	if err := r.Validate(); err != nil {
-		d.Fatalf(s.t, "%v", err)
+		d.Fatalf(s.T, "%v", err)
 	}
 	return r
 }
@@ -409,55 +402,13 @@ func reported(r wire.Report, newRef func() Ref) Reported {
 
 // heldNode parses the words of a line "holds" after the first word.
 func (s *script) heldNode(f []string) wire.HeldNode {
-	n := wire.HeldNode{Job: f[0], Node: s.node(f[1]), Size: 1000}
+	n := wire.HeldNode{Job: f[0], Node: s.Node(f[1]), Size: 1000}
 	for _, text := range f[2:] {
 		if size, isSize := strings.CutPrefix(text, "size="); isSize {
-			n.Size = s.number(size)
+			n.Size = s.Number(size)
 		} else {
-			n.Lacking = s.number(text)
+			n.Lacking = s.Number(text)
 		}
 	}
 	return n
-}
-
-func (s *script) duration(d *datadriven.TestData, arg string) time.Duration {
-	var text string
-	d.ScanArgs(s.t, arg, &text)
-	v, err := time.ParseDuration(text)
-	if err != nil {
-		d.Fatalf(s.t, "%v", err)
-	}
-	return v
-}
-
-func (s *script) number(text string) uint64 {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return n
-}
-
-// call parses the name of a function, and the node of a merge.
-func (s *script) call(text string) (wire.Function, engine.Node) {
-	name, node, merge := strings.Cut(text, "-")
-	for f := wire.Map; f <= wire.Open; f++ {
-		if f.String() == name && merge {
-			return f, s.node(node)
-		} else if f.String() == name {
-			return f, engine.Node{}
-		}
-	}
-	s.t.Fatalf("%q is no function", text)
-	return 0, engine.Node{}
-}
-
-func (s *script) node(text string) engine.Node {
-	level, index, _ := strings.Cut(text, "/")
-	return engine.Node{Level: uint8(s.number(level)), Index: s.number(index)}
-}
-
-func (s *script) span(text string) engine.Span {
-	lo, hi, _ := strings.Cut(text, "-")
-	return engine.Span{Lo: s.number(lo), Hi: s.number(hi)}
 }

@@ -7,13 +7,13 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/scripttest"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -42,8 +42,7 @@ func TestScripts(t *testing.T) {
 }
 
 type script struct {
-	t       *testing.T
-	d       *datadriven.TestData
+	scripttest.Command
 	machine *Machine
 	now     time.Duration
 	out     strings.Builder
@@ -58,45 +57,38 @@ var outcomes = map[string]error{
 }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
-	s.t, s.d = t, d
+	s.Command = scripttest.Command{T: t, D: d}
 	s.out.Reset()
 	if d.Cmd == "new" {
-		*s = script{t: t, d: d}
+		*s = script{Command: s.Command}
 		s.machine = s.newMachine()
 		return s.waitsFor()
 	}
-	if after := s.text("after", ""); after != "" {
-		s.wait(s.duration(after))
+	if after := s.Text("after", ""); after != "" {
+		scripttest.Wait(s.machine, &s.now, s.Duration(after), s.tick)
 	}
 	switch d.Cmd {
 	case "wait":
-		switch due := s.machine.Due(); {
-		case len(d.CmdArgs) > 0:
-			s.wait(s.duration(s.word(0)))
-		case due == never:
-			d.Fatalf(t, "nothing is due")
-		default:
-			s.wait(due - s.now)
-		}
+		s.WaitCommand(s.machine, &s.now, never, s.tick)
 	case "sleep":
-		s.now += s.duration(s.word(0))
+		s.now += s.Duration(s.Word(0))
 	case "answer":
 		s.step(s.answer())
-		for range s.number(s.text("times", "1")) - 1 {
-			s.wait(s.machine.Due() - s.now)
-			s.wait(s.duration(s.text("after", "0s")))
+		for range s.Number(s.Text("times", "1")) - 1 {
+			scripttest.Wait(s.machine, &s.now, s.machine.Due()-s.now, s.tick)
+			scripttest.Wait(s.machine, &s.now, s.Duration(s.Text("after", "0s")), s.tick)
 			s.step(s.answer())
 		}
 	case "beacon":
 		s.step(BeaconHeard{wire.Beacon{
-			Worker: s.word(0), Epoch: s.number(s.word(1)), LeaseID: s.leaseID(),
-			Workers: int(s.number(s.text("workers", "4"))), Storage: s.text("storage", ""),
-			Leaving: s.text("leaving", "") != "",
+			Worker: s.Word(0), Epoch: s.Number(s.Word(1)), LeaseID: s.leaseID(),
+			Workers: int(s.Number(s.Text("workers", "4"))), Storage: s.Text("storage", ""),
+			Leaving: s.Text("leaving", "") != "",
 		}})
 	case "suspicion":
-		s.step(SuspicionHeard{wire.Suspicion{Worker: s.word(0), Epoch: s.number(s.word(1))}})
+		s.step(SuspicionHeard{wire.Suspicion{Worker: s.Word(0), Epoch: s.Number(s.Word(1))}})
 	case "offer":
-		s.step(OfferReceived{wire.Offer{Epoch: s.number(s.word(0)), LeaseID: s.leaseID()}})
+		s.step(OfferReceived{wire.Offer{Epoch: s.Number(s.Word(0)), LeaseID: s.leaseID()}})
 	case "disconnected":
 		s.step(Disconnected{})
 	case "reconnected":
@@ -104,7 +96,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "beat":
 		s.step(Beat{})
 	case "deposed":
-		s.step(Deposed{HigherEpoch(s.number(s.word(0)))})
+		s.step(Deposed{HigherEpoch(s.Number(s.Word(0)))})
 	case "returned":
 		s.step(s.returned())
 	case "stop":
@@ -128,28 +120,20 @@ func (s *script) newMachine() *Machine {
 		},
 	}))
 	make := New
-	if s.d.HasArg("no-peers") {
+	if s.D.HasArg("no-peers") {
 		make = NewWithoutPeers
 	}
 	m, err := make(Config{
-		ID: s.text("id", "w1"), Storage: s.text("storage", ""), Exclusive: s.d.HasArg("exclusive"),
+		ID: s.Text("id", "w1"), Storage: s.Text("storage", ""), Exclusive: s.D.HasArg("exclusive"),
 		Rand: rand.New(rand.NewPCG(1, 2)), Logger: log,
 	})
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return m
 }
 
-// wait advances the time and sends the ticks that are due.
-func (s *script) wait(d time.Duration) {
-	until := s.now + d
-	for due := s.machine.Due(); due <= until; due = s.machine.Due() {
-		s.now = max(s.now, due)
-		s.step(Tick{})
-	}
-	s.now = until
-}
+func (s *script) tick() { s.step(Tick{}) }
 
 // step passes an input to the machine and prints its actions.
 func (s *script) step(in Input) {
@@ -164,36 +148,36 @@ func (s *script) step(in Input) {
 // answer returns an answer to the last question, or to the question that the script names.
 func (s *script) answer() Answer {
 	outcome := "ok"
-	if len(s.d.CmdArgs) > 0 && len(s.d.CmdArgs[0].Vals) == 0 {
-		outcome = s.d.CmdArgs[0].Key
+	if len(s.D.CmdArgs) > 0 && len(s.D.CmdArgs[0].Vals) == 0 {
+		outcome = s.D.CmdArgs[0].Key
 	}
 	if s.asked == nil {
-		s.d.Fatalf(s.t, "there is no question")
+		s.D.Fatalf(s.T, "there is no question")
 	}
 	a := Answer{To: questionOf(s.asked).Number}
-	if to := s.text("to", ""); to != "" {
-		a.To = s.number(to)
+	if to := s.Text("to", ""); to != "" {
+		a.To = s.Number(to)
 	}
 	err, ok := outcomes[outcome]
 	if !ok {
-		s.d.Fatalf(s.t, "unknown outcome %s", outcome)
+		s.D.Fatalf(s.T, "unknown outcome %s", outcome)
 	}
 	if a.Err = err; err != nil {
 		return a
 	}
 	switch q := s.asked.(type) {
 	case Acquire:
-		a.Record = Record{Epoch: s.number(s.text("epoch", "")), Holder: q.Claim.Holder, LeaseID: q.Claim.LeaseID, Held: true}
+		a.Record = Record{Epoch: s.Number(s.Text("epoch", "")), Holder: q.Claim.Holder, LeaseID: q.Claim.LeaseID, Held: true}
 	case Read:
-		a.Record = Record{Epoch: s.number(s.text("epoch", "")), Holder: s.text("holder", ""), LeaseID: s.leaseID()}
-		a.Record.Held = a.Record.Holder != "" && !s.d.HasArg("free")
+		a.Record = Record{Epoch: s.Number(s.Text("epoch", "")), Holder: s.Text("holder", ""), LeaseID: s.leaseID()}
+		a.Record.Held = a.Record.Holder != "" && !s.D.HasArg("free")
 	}
 	return a
 }
 
 func (s *script) returned() Returned {
-	r := Returned{Successor: s.text("successor", "")}
-	if s.d.HasArg("failed") {
+	r := Returned{Successor: s.Text("successor", "")}
+	if s.D.HasArg("failed") {
 		r.Err = errors.New("cannot lead")
 	}
 	return r
@@ -256,7 +240,7 @@ func (s *script) brief(a Action) string {
 	case Done:
 		text = "done"
 	default:
-		s.t.Fatalf("unknown action %T", a)
+		s.T.Fatalf("unknown action %T", a)
 	}
 	if q := questionOf(a); q.Number > 0 {
 		text = fmt.Sprintf("#%d %s, within %v", q.Number, text, q.Within)
@@ -296,45 +280,11 @@ func (s *script) waitsFor() string {
 	return text + "\n"
 }
 
-// word returns the i-th argument.
-func (s *script) word(i int) string {
-	if i >= len(s.d.CmdArgs) {
-		s.d.Fatalf(s.t, "too few arguments")
-	}
-	return s.d.CmdArgs[i].Key
-}
-
-// text returns the value of a named argument.
-func (s *script) text(name, otherwise string) string {
-	for _, a := range s.d.CmdArgs {
-		if a.Key == name && len(a.Vals) == 1 {
-			return a.Vals[0]
-		}
-	}
-	return otherwise
-}
-
 // leaseID returns the argument lease; own-1 means the first ID that the machine drew.
 func (s *script) leaseID() string {
-	text := s.text("lease", "")
+	text := s.Text("lease", "")
 	if own, ok := strings.CutPrefix(text, "own-"); ok {
-		return s.drawn[s.number(own)-1]
+		return s.drawn[s.Number(own)-1]
 	}
 	return text
-}
-
-func (s *script) number(text string) uint64 {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		s.d.Fatalf(s.t, "%v", err)
-	}
-	return n
-}
-
-func (s *script) duration(text string) time.Duration {
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		s.d.Fatalf(s.t, "%v", err)
-	}
-	return d
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/scripttest"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -56,8 +57,7 @@ func TestScripts(t *testing.T) {
 }
 
 type script struct {
-	t       *testing.T
-	d       *datadriven.TestData
+	scripttest.Command
 	session *Session
 	now     time.Duration
 	out     strings.Builder
@@ -75,14 +75,14 @@ type scriptSlot struct {
 }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
-	s.t, s.d = t, d
+	s.Command = scripttest.Command{T: t, D: d}
 	s.out.Reset()
 	if d.Cmd == "new" {
 		s.begin()
 		return s.state()
 	}
-	if after := s.text("after", ""); after != "" {
-		s.wait(s.duration(after))
+	if after := s.Text("after", ""); after != "" {
+		scripttest.Wait(s.session, &s.now, s.Duration(after), s.tick)
 	}
 	switch d.Cmd {
 	case "connected":
@@ -92,17 +92,17 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "drain":
 		s.step(Drain{})
 	case "leader":
-		s.step(LeaderHeard{s.number(s.word(0)), s.text("storage", "")})
+		s.step(LeaderHeard{s.Number(s.Word(0)), s.Text("storage", "")})
 	case "nudge":
-		s.step(Nudged{s.number(s.word(0)), s.text("storage", "")})
+		s.step(Nudged{s.Number(s.Word(0)), s.Text("storage", "")})
 	case "record":
-		s.step(RecordRead{Followed: s.number(s.text("followed", strconv.FormatUint(s.asked.Followed, 10))), Epoch: s.number(s.word(0))})
+		s.step(RecordRead{Followed: s.Number(s.Text("followed", strconv.FormatUint(s.asked.Followed, 10))), Epoch: s.Number(s.Word(0))})
 	case "receipt":
 		s.step(s.receipt())
 	case "no-responders":
 		s.step(NoResponders{s.exchange()})
 	case "wait":
-		s.waitCommand()
+		s.WaitCommand(s.session, &s.now, never, s.tick)
 	default:
 		s.call()
 		if s.session.NeedsStep() {
@@ -113,12 +113,12 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 }
 
 func (s *script) begin() {
-	t, d := s.t, s.d
-	*s = script{t: t, d: d, slots: map[string]*scriptSlot{}, calls: map[string]*HeldCall{}, stores: map[string]wire.HeldNode{}}
+	t, d := s.T, s.D
+	*s = script{Command: s.Command, slots: map[string]*scriptSlot{}, calls: map[string]*HeldCall{}, stores: map[string]wire.HeldNode{}}
 	session, err := New(Config{
 		Worker:  "w",
-		Hello:   wire.Hello{Slots: int(s.number(s.text("slots", "2"))), Storage: s.text("storage", ""), Holds: d.HasArg("holds")},
-		MaxKept: int(s.number(s.text("max-kept", "0"))),
+		Hello:   wire.Hello{Slots: int(s.Number(s.Text("slots", "2"))), Storage: s.Text("storage", ""), Holds: d.HasArg("holds")},
+		MaxKept: int(s.Number(s.Text("max-kept", "0"))),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -126,27 +126,7 @@ func (s *script) begin() {
 	s.session = session
 }
 
-// wait advances the time and sends the ticks that are due.
-func (s *script) wait(d time.Duration) {
-	until := s.now + d
-	for due := s.session.Due(); due <= until; due = s.session.Due() {
-		s.now = max(s.now, due)
-		s.step(Tick{})
-	}
-	s.now = until
-}
-
-func (s *script) waitCommand() {
-	if len(s.d.CmdArgs) > 0 {
-		s.wait(s.duration(s.word(0)))
-		return
-	}
-	due := s.session.Due()
-	if due == never {
-		s.d.Fatalf(s.t, "nothing is due")
-	}
-	s.wait(due - s.now)
-}
+func (s *script) tick() { s.step(Tick{}) }
 
 // step passes an input to the session and prints its actions.
 func (s *script) step(in Input) {
@@ -154,7 +134,7 @@ func (s *script) step(in Input) {
 		if sent, ok := a.(SendReport); ok {
 			s.sent = sent
 			if err := sent.Report.Validate(); err != nil {
-				s.t.Errorf("report: %v", err)
+				s.T.Errorf("report: %v", err)
 			}
 		}
 		if asked, ok := a.(ReadRecord); ok {
@@ -169,27 +149,27 @@ func (s *script) step(in Input) {
 
 // call makes a direct call, like slots and tasks.
 func (s *script) call() {
-	switch s.d.Cmd {
+	switch s.D.Cmd {
 	case "opened":
-		s.session.Opened(s.word(0))
+		s.session.Opened(s.Word(0))
 	case "open-failed":
-		s.session.OpenFailed(s.word(0), wire.Failure{Error: "cannot open", Function: wire.Open})
+		s.session.OpenFailed(s.Word(0), wire.Failure{Error: "cannot open", Function: wire.Open})
 	case "announce":
-		s.printf("%s must wait: %t", s.word(1), s.session.Announce(s.session.Alone(s.word(0)), s.word(1)))
+		s.printf("%s must wait: %t", s.Word(1), s.session.Announce(s.session.Alone(s.Word(0)), s.Word(1)))
 	case "announced":
 		s.printf("the leader knows: %t", s.session.Announced(s.session.work.alone.span))
 	case "take-call":
-		s.takeCall(s.text("call", "1"))
+		s.takeCall(s.Text("call", "1"))
 	case "return", "lose-call":
-		s.endCall(s.text("call", "1"))
+		s.endCall(s.Text("call", "1"))
 	case "stored":
-		if !s.session.NodeStored(s.stores[s.word(0)+" "+s.word(1)], strings.Repeat("00", 32)) {
+		if !s.session.NodeStored(s.stores[s.Word(0)+" "+s.Word(1)], strings.Repeat("00", 32)) {
 			s.printf("the leader is not told")
 		}
 	case "lost":
-		s.session.NodeLost(s.word(0), s.node(s.word(1)))
+		s.session.NodeLost(s.Word(0), s.Node(s.Word(1)))
 	default:
-		s.callSlot(s.text("slot", "1"))
+		s.callSlot(s.Text("slot", "1"))
 	}
 }
 
@@ -199,7 +179,7 @@ func (s *script) callSlot(name string) {
 		s.slots[name] = &scriptSlot{}
 	}
 	slot := s.slots[name]
-	switch s.d.Cmd {
+	switch s.D.Cmd {
 	case "take":
 		slot.span = s.session.Take()
 		if slot.span == nil {
@@ -211,7 +191,7 @@ func (s *script) callSlot(name string) {
 	case "auditors":
 		s.printf("auditors of slot %s: %v", name, s.session.Auditors(slot.span))
 	case "run":
-		claim := s.session.Claim(slot.span, s.number(s.word(0)), false)
+		claim := s.session.Claim(slot.span, s.Number(s.Word(0)), false)
 		if claim.Empty() {
 			s.printf("slot %s must release its span", name)
 			return
@@ -233,7 +213,7 @@ func (s *script) callSlot(name string) {
 	case "lose":
 		s.session.Lose(slot.span, wire.Failure{Partition: slot.done.Hi - 1, Error: "did not return"})
 	default:
-		s.d.Fatalf(s.t, "unknown command %s", s.d.Cmd)
+		s.D.Fatalf(s.T, "unknown command %s", s.D.Cmd)
 	}
 }
 
@@ -254,17 +234,17 @@ func (s *script) endCall(name string) {
 	var item wire.Item
 	kept := false
 	switch {
-	case s.d.Cmd == "lose-call":
+	case s.D.Cmd == "lose-call":
 		s.session.LoseCall(h, failure)
 		return
-	case s.d.HasArg("abandoned"):
+	case s.D.HasArg("abandoned"):
 		s.session.AbandonCall(h)
 		return
-	case s.d.HasArg("held"):
-		kept = s.session.ReturnHeld(h, wire.HeldNode{Node: call.Node, Size: 1000, Lacking: s.number(s.text("lacking", "0"))})
-	case s.d.HasArg("failed"):
+	case s.D.HasArg("held"):
+		kept = s.session.ReturnHeld(h, wire.HeldNode{Node: call.Node, Size: 1000, Lacking: s.Number(s.Text("lacking", "0"))})
+	case s.D.HasArg("failed"):
 		item.Failure = &failure
-	case s.d.HasArg("blob"):
+	case s.D.HasArg("blob"):
 		item.Partial = storedPartial(call.Node)
 	case call.Function == wire.Merge:
 		partial := wire.NewPartial(call.Node, []byte("merged"))
@@ -281,16 +261,16 @@ func (s *script) endCall(name string) {
 
 func (s *script) items(slot *scriptSlot) (items []wire.Item, held []wire.HeldNode) {
 	for _, n := range slot.span.job.tree.Cover(slot.done) {
-		if s.d.HasArg("held") {
+		if s.D.HasArg("held") {
 			items = append(items, wire.Item{Held: &n})
 			held = append(held, wire.HeldNode{Node: n, Size: 1000})
 			continue
 		}
-		if s.d.HasArg("blob") {
+		if s.D.HasArg("blob") {
 			items = append(items, wire.Item{Partial: storedPartial(n)})
 			continue
 		}
-		p := wire.NewPartial(slot.span.job.tree.Lift(n), make([]byte, s.number(s.text("size", "1"))))
+		p := wire.NewPartial(slot.span.job.tree.Lift(n), make([]byte, s.Number(s.Text("size", "1"))))
 		items = append(items, wire.Item{Partial: &p})
 	}
 	return items, held
@@ -301,14 +281,9 @@ func storedPartial(n engine.Node) *wire.Partial {
 	return &wire.Partial{Node: n, Blob: fmt.Sprintf("%064x", n.Index), Size: 1000}
 }
 
-func (s *script) node(text string) engine.Node {
-	level, index, _ := strings.Cut(text, "/")
-	return engine.Node{Level: uint8(s.number(level)), Index: s.number(index)}
-}
-
 // receipt makes a receipt, by default for the last report.
 func (s *script) receipt() ReceiptHeard {
-	r := wire.Receipt{Epoch: s.sent.Report.Epoch, Sequence: s.sent.Report.Sequence, Storage: s.text("storage", ""), Holds: s.d.HasArg("holds")}
+	r := wire.Receipt{Epoch: s.sent.Report.Epoch, Sequence: s.sent.Report.Sequence, Storage: s.Text("storage", ""), Holds: s.D.HasArg("holds")}
 	job := func(id string) *wire.JobReceipt {
 		i := slices.IndexFunc(r.Jobs, func(j wire.JobReceipt) bool { return j.Job == id })
 		if i < 0 {
@@ -316,38 +291,38 @@ func (s *script) receipt() ReceiptHeard {
 		}
 		return &r.Jobs[i]
 	}
-	for _, a := range s.d.CmdArgs {
+	for _, a := range s.D.CmdArgs {
 		if len(a.Vals) == 0 {
 			continue
 		}
 		name := a.Vals[0]
 		switch a.Key {
 		case "epoch":
-			r.Epoch = s.number(name)
+			r.Epoch = s.Number(name)
 		case "sequence":
-			r.Sequence = s.number(name)
+			r.Sequence = s.Number(name)
 		case "every":
-			r.Every = s.duration(name)
+			r.Every = s.Duration(name)
 		case "refused":
 			r.Refused = name
 		case "assign", "alone":
-			s.assign(&r, name, 1000, wire.Assignment{Span: engine.Span{Lo: s.number(a.Vals[1]), Hi: s.number(a.Vals[2])}, Alone: a.Key == "alone"})
+			s.assign(&r, name, 1000, wire.Assignment{Span: engine.Span{Lo: s.Number(a.Vals[1]), Hi: s.Number(a.Vals[2])}, Alone: a.Key == "alone"})
 		case "call":
 			s.assignCall(&r, a.Vals)
 		case "cut":
-			r.Cuts = append(r.Cuts, wire.Cut{ID: wire.SpanID{Epoch: r.Epoch, Number: s.number(name)}, Hi: s.number(a.Vals[1])})
+			r.Cuts = append(r.Cuts, wire.Cut{ID: wire.SpanID{Epoch: r.Epoch, Number: s.Number(name)}, Hi: s.Number(a.Vals[1])})
 		case "received":
-			job(name).Received = s.number(a.Vals[1])
+			job(name).Received = s.Number(a.Vals[1])
 		case "durable":
-			job(name).Durable, job(name).Received = s.number(a.Vals[1]), s.number(a.Vals[1])
+			job(name).Durable, job(name).Received = s.Number(a.Vals[1]), s.Number(a.Vals[1])
 		case "ended":
 			job(name).Ended = true
 		case "auditors":
 			job(name).Auditors = a.Vals[1:]
 		case "release":
-			job(name).Release = append(job(name).Release, s.node(a.Vals[1]))
+			job(name).Release = append(job(name).Release, s.Node(a.Vals[1]))
 		case "store":
-			job(name).Store = append(job(name).Store, s.node(a.Vals[1]))
+			job(name).Store = append(job(name).Store, s.Node(a.Vals[1]))
 		}
 	}
 	return ReceiptHeard{Exchange: s.exchange(), Receipt: r}
@@ -364,7 +339,8 @@ func (s *script) assign(r *wire.Receipt, job string, partitions uint64, a wire.A
 // assignCall adds a call to a receipt: the job, the function and, if the worker holds the left operand
 // of a merge, the worker that holds the right one.
 func (s *script) assignCall(r *wire.Receipt, values []string) {
-	partitions, call := uint64(1000), wire.Call{Function: s.function(values[1])}
+	function, _ := s.Call(values[1])
+	partitions, call := uint64(1000), wire.Call{Function: function}
 	left, right := wire.NewPartial(engine.Leaf(0), nil), wire.NewPartial(engine.Leaf(1), nil)
 	switch {
 	case call.Function == wire.Plan:
@@ -381,7 +357,7 @@ func (s *script) assignCall(r *wire.Receipt, values []string) {
 }
 
 func (s *script) exchange() uint64 {
-	return s.number(s.text("exchange", strconv.FormatUint(s.sent.Exchange, 10)))
+	return s.Number(s.Text("exchange", strconv.FormatUint(s.sent.Exchange, 10)))
 }
 
 // brief describes an action in one line.
@@ -503,47 +479,3 @@ func (s *script) state() string {
 }
 
 func (s *script) printf(format string, args ...any) { fmt.Fprintf(&s.out, format+"\n", args...) }
-
-// word returns the i-th argument.
-func (s *script) word(i int) string {
-	if i >= len(s.d.CmdArgs) {
-		s.d.Fatalf(s.t, "too few arguments")
-	}
-	return s.d.CmdArgs[i].Key
-}
-
-// text returns the value of a named argument.
-func (s *script) text(name, otherwise string) string {
-	for _, a := range s.d.CmdArgs {
-		if a.Key == name && len(a.Vals) == 1 {
-			return a.Vals[0]
-		}
-	}
-	return otherwise
-}
-
-func (s *script) function(name string) wire.Function {
-	for f := wire.Map; f <= wire.Open; f++ {
-		if f.String() == name {
-			return f
-		}
-	}
-	s.d.Fatalf(s.t, "%q is no function", name)
-	return 0
-}
-
-func (s *script) number(text string) uint64 {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		s.d.Fatalf(s.t, "%v", err)
-	}
-	return n
-}
-
-func (s *script) duration(text string) time.Duration {
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		s.d.Fatalf(s.t, "%v", err)
-	}
-	return d
-}
