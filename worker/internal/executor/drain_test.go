@@ -169,10 +169,10 @@ func (s *slowRemovals) DropPartial(ctx context.Context, job, blob string) error 
 }
 
 // leaveRemoving stops a worker that is removing a blob of an ended job.
-func leaveRemoving(t *testing.T, st *slowRemovals, edit func(*Config)) *running {
+func leaveRemoving(t *testing.T, st *slowRemovals, stopTimeout time.Duration, edit func(*Config)) *running {
 	t.Helper()
 	nc := connect(t, startServer(t, -1).ClientURL())
-	w := startWorker(t, nc, st, 1, []jobs.Job{sum("sum", nil)}, func(own *timing, _ *session.Timing) { own.stopTimeout = 10 * time.Millisecond }, edit)
+	w := startWorker(t, nc, st, 1, []jobs.Job{sum("sum", nil)}, func(own *timing, _ *session.Timing) { own.stopTimeout = stopTimeout }, edit)
 	l := startLeader(t, nc, 1)
 	l.wait("a report", func() bool { return len(l.reports) > 0 })
 	w.mu.Lock()
@@ -188,7 +188,7 @@ func leaveRemoving(t *testing.T, st *slowRemovals, edit func(*Config)) *running 
 // A removal from storage that takes longer than stopTimeout is not code of a job that does not return.
 func TestDrainWaitsForRemovals(t *testing.T) {
 	st := &slowRemovals{begun: make(chan struct{}), take: 200 * time.Millisecond}
-	leaveRemoving(t, st, func(*Config) {})
+	leaveRemoving(t, st, 10*time.Millisecond, func(*Config) {})
 	if len(st.dropped) != 1 {
 		t.Errorf("%d blobs were removed, want 1", len(st.dropped))
 	}
@@ -196,7 +196,7 @@ func TestDrainWaitsForRemovals(t *testing.T) {
 
 func TestDrainGivesUpRemovals(t *testing.T) {
 	st := &slowRemovals{begun: make(chan struct{}), take: time.Hour}
-	w := leaveRemoving(t, st, func(cfg *Config) { cfg.DrainTimeout = minDrainTimeout })
+	w := leaveRemoving(t, st, time.Minute, func(cfg *Config) { cfg.DrainTimeout = minDrainTimeout })
 	if want := `Could not remove a partial of a job that has ended" job=j blob=blob`; !strings.Contains(w.log.String(), want) {
 		t.Errorf("the log is %q, want %q in it", w.log, want)
 	}
