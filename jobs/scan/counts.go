@@ -3,14 +3,7 @@ package scan
 import "encoding/binary"
 
 // counts contains numbers of rows, or numbers of fields that are not empty.
-type counts struct {
-	column int // index of the column; -1 if rows are counted
-	list   []uint64
-}
-
-func (c *counts) bind(column int) { c.column = column }
-func (c *counts) grow()           { c.list = append(c.list, 0) }
-func (c *counts) reset()          { c.list = c.list[:0] }
+type counts struct{ perGroup[uint64] }
 
 func (c *counts) add(group int, v *values) {
 	if c.column < 0 || len(v.field(c.column)) > 0 {

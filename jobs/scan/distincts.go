@@ -7,14 +7,7 @@ import "github.com/bellwether-compute/bellwether/jobs/internal/sketch"
 const distinctNote = "exact up to 4096, above that with a standard error of 0.8 %"
 
 // distincts contains the states of an aggregate of distinct values.
-type distincts struct {
-	column int
-	list   []sketch.Distinct
-}
-
-func (d *distincts) bind(column int) { d.column = column }
-func (d *distincts) grow()           { d.list = append(d.list, sketch.Distinct{}) }
-func (d *distincts) reset()          { d.list = d.list[:0] }
+type distincts struct{ perGroup[sketch.Distinct] }
 
 func (d *distincts) exact(group int) bool { return d.list[group].Exact() }
 

@@ -9,9 +9,8 @@ import (
 
 // extremes contains minima or maxima of numbers or of texts.
 type extremes struct {
-	column int
-	sign   int // -1 for minima, 1 for maxima
-	list   []extreme
+	perGroup[extreme]
+	sign int // -1 for minima, 1 for maxima
 }
 
 type extreme struct {
@@ -21,10 +20,6 @@ type extreme struct {
 	object             string // object that contains the text
 	offset             int64  // offset of the text's record in the object
 }
-
-func (e *extremes) bind(column int) { e.column = column }
-func (e *extremes) grow()           { e.list = append(e.list, extreme{}) }
-func (e *extremes) reset()          { e.list = e.list[:0] }
 
 func (e *extremes) add(group int, v *values) {
 	at := &e.list[group]

@@ -33,10 +33,7 @@ func quantile(word string) (q float64, ok bool) {
 }
 
 // histograms contains the states of an aggregate of quantiles.
-type histograms struct {
-	column int
-	list   []histogram
-}
+type histograms struct{ perGroup[histogram] }
 
 // histogram contains the values of a group, or the number of values in each bin if the group has more
 // than maxExactValues values.
@@ -45,9 +42,6 @@ type histogram struct {
 	bins   sketch.Histogram // nil if values is used
 }
 
-func (h *histograms) bind(column int)      { h.column = column }
-func (h *histograms) grow()                { h.list = append(h.list, histogram{}) }
-func (h *histograms) reset()               { h.list = h.list[:0] }
 func (h *histograms) exact(group int) bool { return h.list[group].bins == nil }
 
 func (h *histograms) add(group int, v *values) {

@@ -17,6 +17,19 @@ type states interface {
 	result(group int, a aggregate) (cell, error)
 }
 
+// perGroup contains a state of type S for each group. Types of states embed it.
+type perGroup[S any] struct {
+	column int // index of the column; -1 if rows are counted
+	list   []S
+}
+
+func (p *perGroup[S]) bind(column int) { p.column = column }
+func (p *perGroup[S]) reset()          { p.list = p.list[:0] }
+func (p *perGroup[S]) grow() {
+	var empty S
+	p.list = append(p.list, empty)
+}
+
 // approximate is an optional interface of states whose results are not always exact.
 type approximate interface {
 	exact(group int) bool // reports whether the result of a group is exact

@@ -8,19 +8,14 @@ import (
 
 // sums contains exact sums of values. Its results are rounded at most once, because the sums are exact.
 type sums struct {
-	column int
-	list   []sum
-	mean   bool // true if the results are means
+	perGroup[sum]
+	mean bool // true if the results are means
 }
 
 type sum struct {
 	count uint64
 	sum   exact.Sum
 }
-
-func (s *sums) bind(column int) { s.column = column }
-func (s *sums) grow()           { s.list = append(s.list, sum{}) }
-func (s *sums) reset()          { s.list = s.list[:0] }
 
 func (s *sums) add(group int, v *values) {
 	if n, ok := v.number(s.column); ok {

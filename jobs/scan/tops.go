@@ -26,20 +26,13 @@ const (
 const topNote = "exact: pairs of value and count, the largest count first, equal counts by the bytes of the values"
 
 // tops contains the states of an aggregate of the most frequent values.
-type tops struct {
-	column int
-	list   []top
-}
+type tops struct{ perGroup[top] }
 
 // top contains the count of each value of a group.
 type top struct {
 	counts map[string]uint64
 	over   bool // true if the group has more than maxTopValues values; counts is then nil
 }
-
-func (t *tops) bind(column int) { t.column = column }
-func (t *tops) grow()           { t.list = append(t.list, top{}) }
-func (t *tops) reset()          { t.list = t.list[:0] }
 
 func (t *tops) add(group int, v *values) {
 	if field := v.field(t.column); len(field) > 0 {

@@ -9,19 +9,14 @@ import (
 
 // variances contains exact sums of values and of their squares.
 type variances struct {
-	column int
-	list   []variance
-	root   bool // true if the results are standard deviations
+	perGroup[variance]
+	root bool // true if the results are standard deviations
 }
 
 type variance struct {
 	sum
 	squares exact.Sum
 }
-
-func (s *variances) bind(column int) { s.column = column }
-func (s *variances) grow()           { s.list = append(s.list, variance{}) }
-func (s *variances) reset()          { s.list = s.list[:0] }
 
 func (s *variances) add(group int, v *values) {
 	if n, ok := v.number(s.column); ok {
