@@ -104,15 +104,12 @@ func (t *Term) readPartial(job string, p partial) ([]byte, error) {
 }
 
 // putPartials writes each partial of more than maxInManifest bytes that has no blob into a blob. If
-// the job is ending, putPartials stops, because the job's blobs are about to be removed.
+// the job is ending, no more blobs are written, because the job's blobs are about to be removed.
 func (t *Term) putPartials(j *activeJob, list []nodePartial) error {
 	for i := range list {
 		p := &list[i]
 		if p.blob != "" || len(p.data) <= maxInManifest {
 			continue
-		}
-		if j.ending.Load() {
-			return nil
 		}
 		if err := t.putPartial(j, p); err != nil {
 			return err
@@ -122,11 +119,13 @@ func (t *Term) putPartials(j *activeJob, list []nodePartial) error {
 }
 
 // putPartial writes a partial into a blob and drops a large partial's bytes from memory. If the
-// partial is too large for storage, putPartial returns a *jobFault. If the job is ending,
-// putPartial does not retry while storage is unavailable, because storage may be full until the job
-// has ended.
+// partial is too large for storage, putPartial returns a *jobFault. If the job is ending, putPartial
+// writes and retries nothing, because storage may be full until the job has ended.
 func (t *Term) putPartial(j *activeJob, p *nodePartial) error {
 	err := t.retry("write partial", func(ctx context.Context) error {
+		if j.ending.Load() {
+			return nil
+		}
 		blob, err := t.cfg.Store.PutPartial(ctx, j.spec.ID, p.node, p.data)
 		switch {
 		case err == nil:
