@@ -33,7 +33,7 @@ type Probe struct {
 type LookUpJob struct{ Job string }
 
 // StorePlan asks to write the plan that a worker has computed to storage. The caller answers
-// StorePlan with [JobPlanned], which contains the plan that is in storage, or with [PlanRefused].
+// StorePlan with [JobPlanned], which contains the plan that is in storage, or with [JobFailed].
 type StorePlan struct {
 	Job        string
 	Partitions uint64
@@ -41,7 +41,7 @@ type StorePlan struct {
 }
 
 // Merge asks the caller to merge the partials of a node's two children. The caller answers Merge
-// with [Merged], [MergeSlow] or [MergeFailed]. The caller may skip a merge of a job that has ended.
+// with [Merged], [MergeSlow] or [JobFailed]. The caller may skip a merge of a job that has ended.
 type Merge struct {
 	Job         string
 	Node        engine.Node
@@ -53,7 +53,7 @@ type Merge struct {
 type DropPartial struct{ Ref Ref }
 
 // Checkpoint asks to make the job's state durable. The caller answers Checkpoint with
-// [Checkpointed]. Each job has at most one checkpoint in flight.
+// [Checkpointed] or [JobFailed]. Each job has at most one checkpoint in flight.
 type Checkpoint struct {
 	Job string
 	Snapshot

@@ -249,7 +249,7 @@
 //   - A merge in the leader returns an error: the job fails, because the same operands would fail
 //     again. A merge exceeds its time limit ([MergeSlow]): workers do the job's merges.
 //   - A call fails: see the section "Where a call is". Storage refuses the plan that a call has
-//     returned ([PlanRefused]): the job fails.
+//     returned ([JobFailed]): the job fails.
 //   - Code of a job does not return: the worker has one slot or call less, and the failure that it
 //     reports counts as an attempt.
 //   - A checkpoint fails: the leader steps down and discards its ledger.

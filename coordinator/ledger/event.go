@@ -60,8 +60,9 @@ type JobPlanned struct {
 	Plan
 }
 
-// PlanRefused means that storage can never accept the plan of a job.
-type PlanRefused struct {
+// JobFailed means that a job cannot be completed: storage can never accept its plan, or a [Merge] or a
+// [Checkpoint] of the job has failed, and a retry would fail too.
+type JobFailed struct {
 	Job   string
 	Error string
 }
@@ -115,12 +116,6 @@ type MergeSlow struct {
 	Node engine.Node
 }
 
-// MergeFailed means that a [Merge] has failed, and that a retry would fail too.
-type MergeFailed struct {
-	Job   string
-	Error string
-}
-
 // Checkpointed means that storage has acknowledged a [Checkpoint].
 type Checkpointed struct{ Job string }
 
@@ -135,13 +130,12 @@ func (JobAdded) event()     {}
 func (JobCancelled) event() {}
 func (JobEnded) event()     {}
 func (JobPlanned) event()   {}
-func (PlanRefused) event()  {}
+func (JobFailed) event()    {}
 func (JobParked) event()    {}
 func (Reported) event()     {}
 func (WorkerDied) event()   {}
 func (Merged) event()       {}
 func (MergeSlow) event()    {}
-func (MergeFailed) event()  {}
 func (Checkpointed) event() {}
 func (Stopping) event()     {}
 func (Tick) event()         {}

@@ -60,7 +60,7 @@ func (l *Ledger) Step(now time.Duration, e Event) []Action {
 		l.unknownJobs.markEnded(e.Job)
 	case JobPlanned:
 		l.onJob(e.Job, func(j *job) { l.onPlanned(j, e) })
-	case PlanRefused:
+	case JobFailed:
 		l.onJob(e.Job, func(j *job) { l.fail(j, e.Error) })
 	case JobParked:
 		if l.jobsByID[e.Job] == nil {
@@ -74,8 +74,6 @@ func (l *Ledger) Step(now time.Duration, e Event) []Action {
 		l.onMerged(e)
 	case MergeSlow:
 		l.onJob(e.Job, func(j *job) { l.onMergeSlow(j, e.Node) })
-	case MergeFailed:
-		l.onJob(e.Job, func(j *job) { l.fail(j, e.Error) })
 	case Checkpointed:
 		l.onJob(e.Job, l.onCheckpointed)
 	case Stopping:

@@ -142,9 +142,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "planned":
 		return s.step(JobPlanned{Job: subject, Plan: Plan{Partitions: arg("partitions", 0)}})
 	case "plan-refused":
-		return s.step(PlanRefused{subject, "write plan: too large"})
+		return s.step(JobFailed{subject, "write plan: too large"})
 	case "merge-failed":
-		return s.step(MergeFailed{subject, "merge: bad operands"})
+		return s.step(JobFailed{subject, "merge: bad operands"})
 	case "checkpointed":
 		return s.step(Checkpointed{subject})
 	case "ended":

@@ -34,7 +34,7 @@ func (t *Term) fail(err error) {
 func (t *Term) failJob(j *activeJob, err error) {
 	var fault *jobFault
 	if errors.As(err, &fault) {
-		t.step(ledger.MergeFailed{Job: j.spec.ID, Error: fault.Error()})
+		t.step(ledger.JobFailed{Job: j.spec.ID, Error: fault.Error()})
 	} else {
 		t.fail(err)
 	}

@@ -51,7 +51,7 @@ func (t *Term) planStored(j *activeJob, plan jobs.Plan, err error) {
 	switch {
 	case j.ended:
 	case errors.As(err, &fault) || errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrCorrupt):
-		t.step(ledger.PlanRefused{Job: j.spec.ID, Error: err.Error()})
+		t.step(ledger.JobFailed{Job: j.spec.ID, Error: err.Error()})
 	case err != nil:
 		t.fail(err)
 	default:
