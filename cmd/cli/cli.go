@@ -15,6 +15,7 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
 // Program is a command line: jobs, and parts that are so large that a program has them only if it names them.
@@ -22,6 +23,10 @@ type Program struct {
 	// Jobs are the jobs that the program knows. If several jobs have the same name, with different
 	// versions, the commands submit and run use the first of them, and workers run all of them.
 	Jobs []jobs.Job
+
+	// Sources are the sources of the objects that jobs read. Nil means dataset.Sources(), with which a
+	// list that has a further source usually begins.
+	Sources []source.Source
 
 	// Commands are further commands, such as that of package wasmhost.
 	Commands []Command
@@ -59,7 +64,7 @@ const defaultName = "bellwether"
 // run runs a command line of a program with the given name, which appears in help, hints and
 // completion scripts.
 func (p Program) run(ctx context.Context, name string, args []string, streams Streams) int {
-	a := &app{App: &console.App{Streams: streams, Jobs: slices.Clone(p.Jobs), Name: name}, commands: p.Commands}
+	a := &app{App: &console.App{Streams: streams, Jobs: slices.Clone(p.Jobs), Sources: p.Sources, Name: name}, commands: p.Commands}
 	slices.SortStableFunc(a.Jobs, func(x, y jobs.Job) int { return strings.Compare(x.Name(), y.Name()) })
 	root := a.root()
 	root.SetArgs(args)

@@ -49,7 +49,7 @@ azblob:// or https:// URL.`,
 			if err != nil {
 				return err
 			}
-			ctx, release := jobs.WithGrant(cluster.With(ctx, cfg), console.OwnGrant())
+			ctx, release := jobs.WithGrant(cluster.With(ctx, cfg), a.OwnGrant())
 			defer release()
 			folder := args[0]
 			if !strings.Contains(folder, "/") {

@@ -79,7 +79,7 @@ prints the error, or the size and the SHA-256 of the encoded partial.`,
 			}
 			ctx, stop := console.Interruptible(jobs.WithFiles(a.OnTarget(cmd.Context()), jobs.Files(files)))
 			defer stop()
-			local := jobs.Local{Slots: slots, Attempts: attempts, Audit: jobs.Audit{Share: share, Seed: string(p)}, Grant: console.OwnGrant()}
+			local := jobs.Local{Slots: slots, Attempts: attempts, Audit: jobs.Audit{Share: share, Seed: string(p)}, Grant: a.OwnGrant()}
 			if check && share > 0 {
 				return console.Usagef("--check and --audit exclude each other: a check computes each partition several times")
 			}

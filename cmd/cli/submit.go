@@ -175,7 +175,7 @@ func (a *app) warnOfRestriction(ctx context.Context, c *client.Client, job jobs.
 // dryRun plans the job in this process and prints what would be run. The parameter flags contains
 // the flags of the command submit, or is nil.
 func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flags *submitFlags) error {
-	ctx, release := jobs.WithGrant(a.OnTarget(ctx), console.OwnGrant())
+	ctx, release := jobs.WithGrant(a.OnTarget(ctx), a.OwnGrant())
 	defer release()
 	plan, err := job.Plan(ctx, params)
 	if err != nil {

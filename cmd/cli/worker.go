@@ -174,7 +174,7 @@ func (a *app) worker(ctx context.Context, flags workerFlags, memory int64) error
 	if err != nil {
 		return err
 	}
-	grant := flags.grant.Grant(flags.withParent) // the command dev starts the workers of the user's own cluster
+	grant := flags.grant.Grant(a.App, flags.withParent) // the command dev starts the workers of the user's own cluster
 	if err := checkGrant(grant); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 	"github.com/spf13/cobra"
 )
 
@@ -23,6 +24,8 @@ type App struct {
 	Streams
 	Name string     // name of the program
 	Jobs []jobs.Job // jobs of the program, sorted by name
+
+	Sources []source.Source // sources of the objects that jobs read; nil means those of package dataset
 
 	Output  OutputFormat
 	Timeout time.Duration // how long to wait for each answer of the cluster

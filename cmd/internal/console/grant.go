@@ -35,8 +35,8 @@ func (f *GrantFlags) Register(cmd *cobra.Command) {
 // all files if own is true, because the jobs are those of the user who runs this process.
 // Otherwise they may use none, because clients that may submit jobs could read all files of the
 // worker, such as credentials.
-func (f GrantFlags) Grant(own bool) jobs.Grant {
-	g := jobs.Grant{Programs: []string{jobs.AnyProgram}, User: cmp.Or(f.user, os.Getenv(EnvUser))}
+func (f GrantFlags) Grant(a *App, own bool) jobs.Grant {
+	g := jobs.Grant{Sources: a.Sources, Programs: []string{jobs.AnyProgram}, User: cmp.Or(f.user, os.Getenv(EnvUser))}
 	folders, set := os.LookupEnv(EnvFiles)
 	switch {
 	case f.files != "" || set:
@@ -54,7 +54,7 @@ func (f GrantFlags) Grant(own bool) jobs.Grant {
 }
 
 // OwnGrant returns what jobs of the user of this process may use in it.
-func OwnGrant() jobs.Grant { return GrantFlags{}.Grant(true) }
+func (a *App) OwnGrant() jobs.Grant { return GrantFlags{}.Grant(a, true) }
 
 // OnTarget returns a context for jobs that run in this process. They may read from the storage
 // account, and the results of earlier jobs, of the cluster that the flags name. If the flags are not

@@ -81,7 +81,7 @@ func (a *App) ConnectTo(ctx context.Context, cfg cluster.Config, timeout time.Du
 	if timeout <= 0 {
 		return nil, Usagef("--reply-timeout must be more than 0, got %v", timeout)
 	}
-	return client.Connect(ctx, client.Config{Cluster: cfg, Name: a.Name, Timeout: timeout, Grant: OwnGrant()})
+	return client.Connect(ctx, client.Config{Cluster: cfg, Name: a.Name, Timeout: timeout, Grant: a.OwnGrant()})
 }
 
 // OnCluster converts a function that needs a cluster to the RunE function of a cobra command.
