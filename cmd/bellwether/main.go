@@ -8,6 +8,7 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/cli"
 	"github.com/bellwether-compute/bellwether/cmd/cli/wasmhost"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
 	"github.com/bellwether-compute/bellwether/jobs/exec"
 	"github.com/bellwether-compute/bellwether/jobs/montecarlo"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
@@ -23,6 +24,7 @@ func main() {
 			jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition),
 			jobs.MustNew(scan.Definition), jobs.MustNew(exec.Define(guard)), jobs.MustNew(wasm.Define(guard, wasmhost.CommandLine()...)),
 		},
+		Sources:  dataset.Sources(),
 		Commands: []cli.Command{bench.Command, demo.Command, wasmhost.Command},
 	}.Main()
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -63,6 +64,14 @@ func (a *app) showKinds() error {
 		console.Row(w, "JOB", "VERSION", "SUMMARY")
 		for _, k := range kinds {
 			console.Row(w, k.Name, k.Version, k.Summary+k.restriction())
+		}
+		if a.Sources == nil {
+			return
+		}
+		fmt.Fprintln(w)
+		console.Row(w, "SOURCE", "OBJECTS")
+		for _, s := range a.Sources {
+			console.Row(w, strings.Join(s.Names(), ", "), s.Help)
 		}
 	})
 }

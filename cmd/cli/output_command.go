@@ -36,8 +36,8 @@ func (a *app) outputCommand() *cobra.Command {
 output. They are found by the manifest of the job, so rows that were written twice because
 a worker died do not count. This process reads the objects itself, with its own credentials.
 
-In place of the ID of a job, the name of its folder does too: a path with a slash, or an
-azblob:// or https:// URL.`,
+In place of the ID of a job, the name of its folder does too: a name with a slash, such as
+logs/errors or azblob://CONTAINER/errors.`,
 		Args: console.WantArgs(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to != "" && print {

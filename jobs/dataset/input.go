@@ -13,11 +13,11 @@ import (
 // parameters, or a job makes the Input from its parameters.
 type Input struct {
 	// Source selects the objects. The value of Source is a list of names that are separated by
-	// commas. A name is a path, a pattern such as logs/*.csv, a folder, an azblob:// or https://
-	// URL, or job:ID for the output of an earlier job. For a name that contains a comma, use a
-	// pattern with ? instead of the comma. A name that ends in a slash selects all objects whose
+	// commas. A name is a path, a URL or another name of one of [Sources], a pattern such as
+	// logs/*.csv, or a folder. For a name that contains a comma, use a pattern with ? instead of the
+	// comma. A name that ends in a slash selects all objects whose
 	// names begin with this name.
-	Source string `json:"input" required:"true" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, or job:ID, separated by commas"`
+	Source string `json:"input" required:"true"`
 
 	// Format is lines, csv, tsv, ndjson, parquet or auto. If Format is auto, the endings of the
 	// objects' names determine the format. In every format but parquet, an object whose name ends
@@ -60,6 +60,14 @@ func Defaults() Input {
 
 // input returns the Input that a job's parameters embed.
 func (in Input) input() Input { return in }
+
+// Describe implements jobs.Describer, for the parameter input.
+func (Input) Describe(parameter string) string {
+	if parameter != "input" {
+		return ""
+	}
+	return "the objects to read, separated by commas; each, also as a pattern or a folder, is " + source.Names(Sources())
+}
 
 // Validate implements jobs.Validator.
 func (in *Input) Validate() error {

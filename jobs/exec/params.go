@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
 // Params contains the parameters of the job exec.
@@ -27,7 +28,7 @@ type Params struct {
 
 // Calls contains the parameters that determine the calls of a job, for each [Kind].
 type Calls struct {
-	Input      string `json:"input" help:"the objects whose lines the calls read: paths, patterns, folders, azblob:// or https:// URLs, separated by commas"`
+	Input      string `json:"input"`
 	Split      string `json:"split" oneof:"lines" help:"how the input is cut: each line goes to one call"`
 	Block      int64  `json:"block" min:"1" help:"bytes of the input per call, about"`
 	Partitions uint64 `json:"partitions" help:"number of calls if there is no input; 0: one"`
@@ -35,6 +36,14 @@ type Calls struct {
 
 // DefaultCalls returns the default values of Calls.
 func DefaultCalls() Calls { return Calls{Split: "lines", Block: dataset.DefaultBlock} }
+
+// Describe implements jobs.Describer, for the parameter input.
+func (Calls) Describe(parameter string) string {
+	if parameter != "input" {
+		return ""
+	}
+	return "the objects whose lines the calls read, separated by commas; each, also as a pattern or a folder, is " + source.Names(dataset.Sources())
+}
 
 // Validate implements jobs.Validator.
 func (c Calls) Validate() error {

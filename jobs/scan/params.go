@@ -19,7 +19,7 @@ type Params struct {
 	Columns   string `json:"columns" help:"without aggregate: the columns of the rows to return, separated by commas; empty: all"`
 	Order     string `json:"order" help:"columns of the result to sort by, separated by commas; - before a name: descending"`
 	Limit     uint64 `json:"limit" help:"the number of rows to return; 0: all"`
-	Output    string `json:"output" help:"the folder for the rows of the result, a path or an azblob:// or https:// URL; empty: the rows are the result"`
+	Output    string `json:"output" help:"the folder for the rows of the result, named like the objects of input; empty: the rows are the result"`
 
 	OutputFormat string `json:"output-format" oneof:"csv ndjson parquet" help:"the format of the objects of the output"`
 }

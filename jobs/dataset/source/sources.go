@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -19,6 +20,14 @@ type Source struct {
 	// Open opens the driver and sends no request. The context contains the settings of the process,
 	// such as jobs.GrantOf and cluster.Of.
 	Open func(ctx context.Context) (Driver, error)
+}
+
+// Names returns the schemes of the source, and "a path" for the empty scheme.
+func (s Source) Names() (names []string) {
+	for _, scheme := range s.Schemes {
+		names = append(names, cmp.Or(scheme, "a path"))
+	}
+	return names
 }
 
 // Names describes the names of all objects of sources, for errors and help.
