@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,8 +61,9 @@ func (p *ParamFlags) readFile(stdin io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(from, maxParamsFile+1))
 }
 
-// CompleteParam completes names of parameters of the job that the command's first argument names.
-func (a *App) CompleteParam(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// CompleteParam completes names of parameters of the job that the command's first argument names, and
+// schemes of objects in the parameters input and output.
+func (a *App) CompleteParam(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	if len(args) == 0 {
 		return nil, directive
@@ -71,6 +73,14 @@ func (a *App) CompleteParam(_ *cobra.Command, args []string, _ string) ([]cobra.
 		return nil, directive
 	}
 	var names []cobra.Completion
+	if name, _, isValue := strings.Cut(typed, "="); isValue && (name == "input" || name == "output") {
+		for _, s := range a.Sources {
+			for _, scheme := range s.Schemes {
+				names = append(names, cobra.CompletionWithDesc(name+"="+scheme, s.Help))
+			}
+		}
+		return names, directive
+	}
 	for _, p := range job.Parameters() {
 		names = append(names, cobra.CompletionWithDesc(p.Name+"=", p.Help))
 	}
