@@ -6,6 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/bellwether/bench"
 	"github.com/bellwether-compute/bellwether/cmd/bellwether/demo"
 	"github.com/bellwether-compute/bellwether/cmd/cli"
+	"github.com/bellwether-compute/bellwether/cmd/cli/execguard"
+	"github.com/bellwether-compute/bellwether/cmd/cli/outputs"
 	"github.com/bellwether-compute/bellwether/cmd/cli/wasmhost"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
@@ -18,13 +20,13 @@ import (
 )
 
 func main() {
-	guard := cli.ExecGuard()
+	guard := execguard.Guard()
 	cli.Program{
 		Jobs: []jobs.Job{
 			jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition),
 			jobs.MustNew(scan.Definition), jobs.MustNew(exec.Define(guard)), jobs.MustNew(wasm.Define(guard, wasmhost.CommandLine()...)),
 		},
 		Sources:  dataset.Sources(),
-		Commands: []cli.Command{bench.Command, demo.Command, wasmhost.Command},
+		Commands: []cli.Command{bench.Command, demo.Command, outputs.Command, execguard.Command, wasmhost.Command},
 	}.Main()
 }

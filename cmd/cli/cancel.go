@@ -28,6 +28,6 @@ cancelled.`,
 			}{id, client.Cancelled}
 			return a.Show(answer, func(w io.Writer) { console.Row(w, id, "cancelled") })
 		}),
-		ValidArgsFunction: a.completeID,
+		ValidArgsFunction: a.CompleteID,
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,10 +129,10 @@ A job on a cluster:           submit JOB --wait`,
 	console.CompleteWords(root, "output", "table", "json", "csv")
 	console.CompleteWords(root, "storage", string(cluster.JetStream), string(cluster.Azure))
 
-	const here, onCluster, local = "here", "cluster", "local"
+	const here, local = "here", "local"
 	root.AddGroup(
 		&cobra.Group{ID: here, Title: "In this process:"},
-		&cobra.Group{ID: onCluster, Title: "On a cluster:"},
+		&cobra.Group{ID: console.OnCluster, Title: "On a cluster:"},
 		&cobra.Group{ID: local, Title: "Running a cluster:"},
 	)
 	add := func(group string, commands ...*cobra.Command) {
@@ -141,11 +142,12 @@ A job on a cluster:           submit JOB --wait`,
 		}
 	}
 	add(here, a.runCommand(), a.catalogCommand(), a.versionCommand())
-	add(onCluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.watchCommand(), a.resultCommand(), a.outputCommand(),
+	add(console.OnCluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.watchCommand(), a.resultCommand(),
 		a.cancelCommand(), a.removeCommand(), a.requeueCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand(), a.uiCommand())
-	add(local, a.devCommand(), a.workerCommand(), a.healthCommand(), a.electCommand(), a.electWatchdogCommand(), a.execGuardCommand())
+	add(local, a.devCommand(), a.workerCommand(), a.healthCommand(), a.electCommand(), a.electWatchdogCommand())
 	for _, command := range a.commands {
-		add(local, command(a.App))
+		c := command(a.App)
+		add(cmp.Or(c.GroupID, local), c)
 	}
 	return root
 }

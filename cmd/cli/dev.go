@@ -14,7 +14,6 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/cmd/internal/machine"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
-	"github.com/bellwether-compute/bellwether/jobs/exec"
 )
 
 // defaultPort is the port that NATS servers use by default.
@@ -61,7 +60,7 @@ are computed again later.`,
 			if _, err := machine.ParseMemory(flags.memory); err != nil {
 				return err
 			}
-			flags.allow.setDefault(a, cmd, exec.Name)
+			flags.allow.setDefault(a, cmd, "exec")
 			return a.dev(cmd.Context(), flags)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,

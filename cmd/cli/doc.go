@@ -3,7 +3,8 @@
 //
 //	func main() { cli.Main(jobs.MustNew(mine.Definition)) }
 //
-// The package holds flags, tables, progress and hints. A Go program can use the packages below cli
+// Parts that are large, and that most programs do not need, are values of [Program.Commands]: packages outputs,
+// execguard and wasmhost. What the commands share with bench and demo of bellwether is in cmd/internal. A Go program can use the packages below cli
 // directly, without the command line:
 //
 //	                 cli

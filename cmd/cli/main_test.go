@@ -19,6 +19,8 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/bellwether/bench"
 	"github.com/bellwether-compute/bellwether/cmd/bellwether/demo"
 	"github.com/bellwether-compute/bellwether/cmd/cli"
+	"github.com/bellwether-compute/bellwether/cmd/cli/execguard"
+	"github.com/bellwether-compute/bellwether/cmd/cli/outputs"
 	"github.com/bellwether-compute/bellwether/cmd/cli/wasmhost"
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -34,13 +36,13 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){
 		"bellwether": func() {
-			guard := cli.ExecGuard()
+			guard := execguard.Guard()
 			cli.Program{
 				Jobs: []jobs.Job{
 					jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition), jobs.MustNew(scan.Definition),
 					jobs.MustNew(exec.Define(guard)), jobs.MustNew(wasm.Define(guard, wasmhost.CommandLine()...)),
 				},
-				Commands: []cli.Command{bench.Command, demo.Command, wasmhost.Command},
+				Commands: []cli.Command{bench.Command, demo.Command, outputs.Command, execguard.Command, wasmhost.Command},
 			}.Main()
 		},
 		"hold-exclusively":  holdExclusively,

@@ -39,7 +39,7 @@ begun its job, or if it cannot be decoded.`, store.MaxDeliveries),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.OnCluster(func(ctx context.Context, c *client.Client) error { return a.requeue(ctx, c, args[0]) })(cmd, args)
 		},
-		ValidArgsFunction: a.completePoisoned,
+		ValidArgsFunction: a.CompletePoisoned,
 	}
 }
 

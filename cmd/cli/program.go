@@ -13,34 +13,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs"
-	"github.com/bellwether-compute/bellwether/jobs/exec"
 )
-
-const guardCommand = "exec-guard"
-
-// ExecGuard returns the guard that a program that calls [Main] passes to [exec.Define]. The guard
-// is a second process of the same program, which is started with a hidden command.
-func ExecGuard() *exec.Guard {
-	return exec.NewGuard(thisProgram(), guardCommand)
-}
-
-func thisProgram() string {
-	program, err := os.Executable()
-	if err != nil {
-		return os.Args[0]
-	}
-	return program
-}
-
-// execGuardCommand returns the hidden command that the guard process runs.
-func (a *app) execGuardCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    guardCommand,
-		Hidden: true,
-		Args:   console.WantArgs(0, 0),
-		Run:    func(*cobra.Command, []string) { exec.GuardMain(a.In) },
-	}
-}
 
 const (
 	commandParameter = "command" // parameter whose value can be given as arguments after "--"
@@ -79,14 +52,19 @@ func (f *programFlags) read(job jobs.Job, command []string) (pairs []string, fil
 	if !takes(job, filesParameter) {
 		return nil, nil, console.Usagef("--send: job %s takes no files: it has no parameter %q", job.Name(), filesParameter)
 	}
-	var list []exec.FileInfo
+	type info struct { // an item of the parameter files; see the job exec
+		Name   string `json:"name"`
+		SHA256 string `json:"sha256"`
+		Size   int64  `json:"size"`
+	}
+	var list []info
 	for _, path := range f.send {
 		data, err := readFile(path)
 		if err != nil {
 			return nil, nil, console.Usagef("--send: %w", err)
 		}
 		files = append(files, data)
-		list = append(list, exec.FileInfo{Name: filepath.Base(path), SHA256: data.SHA256(), Size: int64(len(data))})
+		list = append(list, info{filepath.Base(path), data.SHA256(), int64(len(data))})
 	}
 	return append(pairs, pair(filesParameter, list)), files, nil
 }

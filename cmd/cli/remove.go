@@ -48,7 +48,7 @@ needed.`,
 				return a.showRemoved(c.Remove(ctx, args...))
 			})(cmd, args)
 		},
-		ValidArgsFunction: a.completeIDs,
+		ValidArgsFunction: a.CompleteIDs,
 	}
 	cmd.Flags().DurationVar(&age, "ended-before", 0, "remove all jobs that ended longer ago than this")
 	return cmd

@@ -43,7 +43,7 @@ size and SHA-256. With --save, they are written to a file.`,
 			defer stop()
 			return a.saveAttachment(save, attachment, func(w io.Writer) error { return c.WriteAttachment(ctx, o.ID, attachment, w) })
 		}),
-		ValidArgsFunction: a.completeID,
+		ValidArgsFunction: a.CompleteID,
 	}
 	cmd.Flags().StringVar(&save, "save", "", "write the attachment of the result to this file")
 	return cmd

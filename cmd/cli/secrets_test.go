@@ -18,6 +18,8 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/bellwether/bench"
 	"github.com/bellwether-compute/bellwether/cmd/bellwether/demo"
 	"github.com/bellwether-compute/bellwether/cmd/cli"
+	"github.com/bellwether-compute/bellwether/cmd/cli/execguard"
+	"github.com/bellwether-compute/bellwether/cmd/cli/outputs"
 	"github.com/bellwether-compute/bellwether/cmd/cli/wasmhost"
 	"github.com/bellwether-compute/bellwether/deploy/local/secrettest"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -31,7 +33,7 @@ const someID = "0123456789abcdev"
 // secretProgram is the program of the search for secrets.
 var secretProgram = cli.Program{
 	Jobs:     []jobs.Job{jobs.MustNew(squares), jobs.MustNew(primes.Definition)},
-	Commands: []cli.Command{bench.Command, demo.Command, wasmhost.Command},
+	Commands: []cli.Command{bench.Command, demo.Command, outputs.Command, execguard.Command, wasmhost.Command},
 }
 
 // secretCommand describes how to run a command in the search for secrets.

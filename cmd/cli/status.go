@@ -116,7 +116,7 @@ the last checkpoint.`,
 			}
 			return a.Show(newJobStatus(s), func(w io.Writer) { statusTable(w, s) })
 		}),
-		ValidArgsFunction: a.completeID,
+		ValidArgsFunction: a.CompleteID,
 	}
 }
 

@@ -20,7 +20,7 @@ func (a *app) watchCommand() *cobra.Command {
 not affect the job: interrupt it at any time.`,
 		Args:              console.WantArgs(1, 1),
 		RunE:              a.OnJob(a.watch),
-		ValidArgsFunction: a.completeID,
+		ValidArgsFunction: a.CompleteID,
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/internal/machine"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
-	"github.com/bellwether-compute/bellwether/jobs/exec"
+	"github.com/bellwether-compute/bellwether/jobs/exec/account"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker"
 )
@@ -143,7 +143,7 @@ func checkGrant(g jobs.Grant) error {
 	if slices.Contains(g.Programs, "") {
 		return console.Usagef("--exec-programs, %s %q: want names or paths of programs, separated by commas", console.EnvPrograms, strings.Join(g.Programs, ","))
 	}
-	if err := exec.CheckUser(g.User); err != nil {
+	if err := account.Check(g.User); err != nil {
 		return console.Usagef("--exec-user, %s: %w", console.EnvUser, err)
 	}
 	return nil

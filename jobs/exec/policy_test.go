@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/exec/account"
 )
 
 func TestAllowedPrograms(t *testing.T) {
@@ -27,12 +28,12 @@ func TestAllowedPrograms(t *testing.T) {
 
 func TestUser(t *testing.T) {
 	for value, valid := range map[string]bool{"": true, "no-such-user": false, "4000000000": false, "1:": false, ":1": false, "-1:1": false, "1:1:1": false} {
-		if err := CheckUser(value); (err == nil) != valid {
+		if err := account.Check(value); (err == nil) != valid {
 			t.Errorf("%q: %v", value, err)
 		}
 	}
 	if os.Geteuid() != 0 {
-		if err := CheckUser("0"); err == nil || !strings.Contains(err.Error(), "want a worker that runs as root") {
+		if err := account.Check("0"); err == nil || !strings.Contains(err.Error(), "want a worker that runs as root") {
 			t.Error(err)
 		}
 		t.Skip("only root can run a program as another user")

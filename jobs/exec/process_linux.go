@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"syscall"
 
+	"github.com/bellwether-compute/bellwether/jobs/exec/account"
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
@@ -16,10 +17,10 @@ func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: t
 
 // setAttributes makes cmd start in a new process group, as the user if the user is not nil. The
 // kernel kills the program when this process dies.
-func setAttributes(cmd *exec.Cmd, user *account) {
+func setAttributes(cmd *exec.Cmd, user *account.Account) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if user != nil {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: user.uid, Gid: user.gid}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: user.UID, Gid: user.GID}
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+
+	"github.com/bellwether-compute/bellwether/jobs/exec/account"
 )
 
 var errNeedsLinux = fmt.Errorf("run a program: %w: it needs Linux", errors.ErrUnsupported)
@@ -15,7 +17,7 @@ var errNeedsLinux = fmt.Errorf("run a program: %w: it needs Linux", errors.ErrUn
 func ownGroup(*exec.Cmd) {}
 
 // setAttributes makes the start of the program fail, because the job needs Linux.
-func setAttributes(cmd *exec.Cmd, _ *account) { cmd.Err = errNeedsLinux }
+func setAttributes(cmd *exec.Cmd, _ *account.Account) { cmd.Err = errNeedsLinux }
 
 func awaitExit(int) {}
 

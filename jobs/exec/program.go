@@ -18,6 +18,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/exec/account"
 )
 
 const (
@@ -39,12 +40,12 @@ type program struct {
 	phase   string   // phase of the call in errors
 	env     []string // environment variables of every call
 	args    []string
-	path    string        // path of the file to run; empty if each call must look for it
-	timeout time.Duration // maximum duration of a call; 0 means no limit
-	memory  int64         // maximum memory of all processes of a call in bytes; 0 means no limit
-	output  int64         // maximum number of bytes of standard output
-	folder  folder        // files that each call finds in its working folder
-	user    *account      // user as whom the program runs; nil: the user of this process
+	path    string           // path of the file to run; empty if each call must look for it
+	timeout time.Duration    // maximum duration of a call; 0 means no limit
+	memory  int64            // maximum memory of all processes of a call in bytes; 0 means no limit
+	output  int64            // maximum number of bytes of standard output
+	folder  folder           // files that each call finds in its working folder
+	user    *account.Account // user as whom the program runs; nil: the user of this process
 }
 
 // These constants are the exit statuses of sysexits.h that have a meaning.
@@ -123,7 +124,7 @@ func (p program) prepare(g *Guard, env []string, operands ...operand) (run proce
 	}
 	err = cmp.Or(err, p.folder.link(dir))
 	if p.user != nil {
-		err = cmp.Or(err, os.Chown(dir, int(p.user.uid), int(p.user.gid)))
+		err = cmp.Or(err, os.Chown(dir, int(p.user.UID), int(p.user.GID)))
 	}
 	for _, o := range operands {
 		run.Args = append(run.Args, o.name)
@@ -193,7 +194,7 @@ func (c call) feed(ctx context.Context, stop context.CancelCauseFunc, pipe io.Wr
 // environment returns the environment variables that every call gets. PATH, HOME and LANG are
 // inherited from this process, but another user as whom the program runs has its own home directory,
 // or the working folder if the user has none.
-func environment(dir string, user *account) []string {
+func environment(dir string, user *account.Account) []string {
 	env := []string{"TMPDIR=" + dir}
 	for _, variable := range os.Environ() {
 		switch name, _, _ := strings.Cut(variable, "="); name {
@@ -202,7 +203,7 @@ func environment(dir string, user *account) []string {
 		}
 	}
 	if user != nil {
-		env = append(env, "HOME="+cmp.Or(user.home, dir)) // the last value of a variable counts
+		env = append(env, "HOME="+cmp.Or(user.Home, dir)) // the last value of a variable counts
 	}
 	return env
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/exec/account"
 )
 
 // call describes one call of a program.
@@ -126,7 +127,7 @@ func newRunner(ctx context.Context, guard *Guard, j job, user string) (r *runner
 	if r.program, err = j.program(); err != nil {
 		return nil, err
 	}
-	if r.program.user, err = accountOf(user); err != nil {
+	if r.program.user, err = account.Of(user); err != nil {
 		return nil, err
 	}
 	r.program.name = cmp.Or(j.name, r.program.args[0])

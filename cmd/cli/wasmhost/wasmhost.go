@@ -2,8 +2,8 @@
 // so a program has it only if it names it:
 //
 //	cli.Program{
-//		Jobs:     []jobs.Job{jobs.MustNew(wasm.Define(cli.ExecGuard(), wasmhost.CommandLine()...))},
-//		Commands: []cli.Command{wasmhost.Command},
+//		Jobs:     []jobs.Job{jobs.MustNew(wasm.Define(execguard.Guard(), wasmhost.CommandLine()...))},
+//		Commands: []cli.Command{execguard.Command, wasmhost.Command},
 //	}.Main()
 package wasmhost
 

@@ -19,6 +19,9 @@ type Streams struct {
 	Err io.Writer // writer for progress, notes, errors and logs
 }
 
+// OnCluster is the group of the commands that need a cluster.
+const OnCluster = "cluster"
+
 // App is the state that all commands share.
 type App struct {
 	Streams

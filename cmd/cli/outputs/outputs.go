@@ -1,4 +1,8 @@
-package cli
+// Package outputs is the command output of a command line, which lists and copies what jobs over files have
+// written. A program has it only if it names it, because it contains the formats and sources of such jobs:
+//
+//	cli.Program{Jobs: known, Commands: []cli.Command{outputs.Command}}.Main()
+package outputs
 
 import (
 	"bytes"
@@ -24,14 +28,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-func (a *app) outputCommand() *cobra.Command {
+// Command returns the command output.
+func Command(a *console.App) *cobra.Command {
 	var (
 		to    string
 		print bool
 	)
 	cmd := &cobra.Command{
-		Use:   "output ID|FOLDER",
-		Short: "List, copy or print the output of a job",
+		Use:     "output ID|FOLDER",
+		GroupID: console.OnCluster,
+		Short:   "List, copy or print the output of a job",
 		Long: `List, copy or print the objects that a job has written to the folder of its parameter
 output. They are found by the manifest of the job, so rows that were written twice because
 a worker died do not count. This process reads the objects itself, with its own credentials.
@@ -53,7 +59,7 @@ logs/errors or azblob://CONTAINER/errors.`,
 			defer release()
 			folder := args[0]
 			if !strings.Contains(folder, "/") {
-				if folder, err = a.outputFolder(ctx, cfg, folder); err != nil {
+				if folder, err = folderOf(ctx, a, cfg, folder); err != nil {
 					return err
 				}
 			}
@@ -63,9 +69,9 @@ logs/errors or azblob://CONTAINER/errors.`,
 			case err != nil:
 				return err
 			case to != "":
-				return a.copyOutput(ctx, from, m, to)
+				return copyTo(ctx, a, from, m, to)
 			case print:
-				return a.printOutput(ctx, from, m)
+				return printRows(ctx, a, from, m)
 			}
 			return a.Show(m, func(w io.Writer) {
 				console.Row(w, "NAME", "ROWS", "BYTES", "SHA256")
@@ -74,7 +80,7 @@ logs/errors or azblob://CONTAINER/errors.`,
 				}
 			})
 		},
-		ValidArgsFunction: a.completeID,
+		ValidArgsFunction: a.CompleteID,
 	}
 	cmd.Flags().StringVar(&to, "copy", "", "copy the objects to this folder")
 	cmd.Flags().BoolVar(&print, "print", false, "print the rows; of CSV the header only once")
@@ -82,8 +88,8 @@ logs/errors or azblob://CONTAINER/errors.`,
 	return cmd
 }
 
-// outputFolder returns the folder in storage that contains a job's output.
-func (a *app) outputFolder(ctx context.Context, cfg cluster.Config, id string) (string, error) {
+// folderOf returns the folder in storage that contains a job's output.
+func folderOf(ctx context.Context, a *console.App, cfg cluster.Config, id string) (string, error) {
 	c, err := a.ConnectTo(ctx, cfg, a.Timeout)
 	if err != nil {
 		return "", err
@@ -106,9 +112,9 @@ func (a *app) outputFolder(ctx context.Context, cfg cluster.Config, id string) (
 	return manifest, nil
 }
 
-// copyOutput copies the objects of a job's output to a folder. copyOutput keeps files that an
+// copyTo copies the objects of a job's output to a folder. copyTo keeps files that an
 // earlier copy has written.
-func (a *app) copyOutput(ctx context.Context, from source.Driver, m output.Manifest, folder string) error {
+func copyTo(ctx context.Context, a *console.App, from source.Driver, m output.Manifest, folder string) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}
@@ -147,8 +153,8 @@ func createFile(name string, content []byte) error {
 	return err
 }
 
-// printOutput prints the objects of a job's output one after the other.
-func (a *app) printOutput(ctx context.Context, from source.Driver, m output.Manifest) error {
+// printRows prints the objects of a job's output one after the other.
+func printRows(ctx context.Context, a *console.App, from source.Driver, m output.Manifest) error {
 	if !m.Format.Text() {
 		return console.Usagef("--print: the output is %s: want --copy", m.Format)
 	}

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"slices"
@@ -7,16 +7,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completeID completes the first argument of a command with IDs of jobs.
-func (a *app) completeID(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// CompleteID completes the first argument of a command with IDs of jobs.
+func (a *App) CompleteID(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return a.completeIDs(cmd, args, prefix)
+	return a.CompleteIDs(cmd, args, prefix)
 }
 
-// completeIDs completes all arguments of a command with IDs of jobs.
-func (a *app) completeIDs(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// CompleteIDs completes all arguments of a command with IDs of jobs.
+func (a *App) CompleteIDs(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp
 	c, err := a.Connect(cmd.Context())
 	if err != nil {
@@ -32,8 +32,8 @@ func (a *app) completeIDs(cmd *cobra.Command, args []string, prefix string) ([]c
 	}), directive
 }
 
-// completePoisoned completes the name of an entry of the poison list.
-func (a *app) completePoisoned(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// CompletePoisoned completes the name of an entry of the poison list.
+func (a *App) CompletePoisoned(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp
 	if len(args) > 0 {
 		return nil, directive
