@@ -124,8 +124,8 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 }
 
 // identifyAndRun reads the storage's identity, retrying until storage answers, and runs the process
-// until ctx is done. Opening storage and reading the identity are separate attempts, because slow
-// storage may not answer all requests within the time of one attempt.
+// until ctx is done. Opening storage and reading the identity are separate attempts, so that a
+// failed read does not open the storage again.
 func (p *process) identifyAndRun(ctx context.Context, storage *cluster.Storage) error {
 	identity, err := retryOpen(ctx, p.log, func(ctx context.Context) (*string, error) {
 		identity, err := p.store.Identity(ctx)
@@ -225,19 +225,17 @@ func connectBulk(cfg Config) (*nats.Conn, error) {
 }
 
 const (
-	openTimeout  = 5 * time.Second // timeout of one attempt to open storage
 	openPause    = 100 * time.Millisecond
 	openPauseMax = 2 * time.Second
 )
 
-// retryOpen calls open until it succeeds. If ctx ends first, retryOpen returns neither a value nor
+// retryOpen calls open until it succeeds. An attempt has no time limit, because each call to storage
+// has its own, and a distant server needs several seconds for all calls together. If ctx ends first, retryOpen returns neither a value nor
 // an error. retryOpen returns an error of open that retries cannot fix.
 func retryOpen[T any](ctx context.Context, log *slog.Logger, open func(context.Context) (*T, error)) (*T, error) {
 	last := ""
 	for pause := openPause; ; pause = min(2*pause, openPauseMax) {
-		attempt, cancel := context.WithTimeout(ctx, openTimeout)
-		opened, err := open(attempt)
-		cancel()
+		opened, err := open(ctx)
 		switch {
 		case err == nil:
 			return opened, nil

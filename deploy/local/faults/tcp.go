@@ -131,37 +131,62 @@ func (p *TCPProxy) add(conns ...net.Conn) bool {
 	return !p.closed
 }
 
-// forward forwards bytes in one direction until either side closes its connection.
-func (p *TCPProxy) forward(to, from net.Conn) {
-	defer func() {
-		_, _ = to.Close(), from.Close()
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.conns, to)
-		delete(p.conns, from)
-	}()
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buffer)
-		if n > 0 {
-			p.await()
-			if _, err := to.Write(buffer[:n]); err != nil {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
+// piece is a piece of a stream on its way through the proxy.
+type piece struct {
+	due  time.Time // time at which the delay has passed
+	data []byte
 }
 
-// await waits for the delay, and then until the proxy forwards bytes again.
-func (p *TCPProxy) await() {
-	p.mu.Lock()
-	delay, flowing := p.delay, p.flowing
-	p.mu.Unlock()
-	if delay > 0 {
-		time.Sleep(delay)
+// maxPieces bounds the pieces of one direction that are on their way. Further bytes wait in the
+// sender's socket.
+const maxPieces = 256
+
+// forward forwards bytes in one direction until either side closes its connection. The delay is
+// that of a long line: bytes that are sent during the delay of earlier bytes travel together with them.
+func (p *TCPProxy) forward(to, from net.Conn) {
+	pieces, ended := make(chan piece, maxPieces), make(chan struct{})
+	p.running.Go(func() {
+		defer close(ended)
+		p.deliver(to, from, pieces)
+	})
+	for {
+		data := make([]byte, 32<<10)
+		n, err := from.Read(data)
+		if n > 0 {
+			p.mu.Lock()
+			due := time.Now().Add(p.delay)
+			p.mu.Unlock()
+			pieces <- piece{due, data[:n]}
+		}
+		if err != nil {
+			break
+		}
 	}
-	<-flowing
+	close(pieces)
+	<-ended
+	_, _ = to.Close(), from.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, to)
+	delete(p.conns, from)
+}
+
+// deliver writes each piece when its delay has passed and the proxy forwards bytes. After a failed
+// write, deliver closes both connections and drops the remaining pieces.
+func (p *TCPProxy) deliver(to, from net.Conn, pieces <-chan piece) {
+	failed := false
+	for next := range pieces {
+		if failed {
+			continue
+		}
+		time.Sleep(time.Until(next.due))
+		p.mu.Lock()
+		flowing := p.flowing
+		p.mu.Unlock()
+		<-flowing
+		if _, err := to.Write(next.data); err != nil {
+			failed = true
+			_, _ = to.Close(), from.Close()
+		}
+	}
 }
