@@ -83,15 +83,19 @@ does not have. --dry-run shows the columns, the partitions and the bytes of the 
 			if err != nil {
 				return err
 			}
-			if flags.dryRun {
-				return a.dryRun(cmd.Context(), job, params, &flags)
-			}
-			return a.submit(cmd.Context(), job, client.SubmitOptions{
+			options := client.SubmitOptions{
 				Params: params, Files: files, Priority: flags.priority, MaxAttempts: flags.attempts, MaxSkipped: flags.skipped,
 				StrictBuilds: flags.strict,
 				Timeout:      flags.timeout, PartitionTimeout: flags.partitionTimeout, Audit: audit, NoCheck: flags.noCheck,
 				Unchecked: func(reason error) { a.Note("the input was not checked: %v", human.FirstLine(reason.Error())) },
-			}, flags.wait)
+			}
+			if flags.dryRun {
+				if _, err := options.Check(job); err != nil {
+					return err
+				}
+				return a.dryRun(cmd.Context(), job, params, &flags)
+			}
+			return a.submit(cmd.Context(), job, options, flags.wait)
 		},
 		ValidArgsFunction: a.CompleteJob,
 	}

@@ -116,6 +116,28 @@ func (o SubmitOptions) params(job jobs.Job) (base jobs.Params, err error) {
 	return job.Params(base, o.Pairs...)
 }
 
+// Check returns the parameters of a job in the stored form. Check fails with [ErrInvalid] if Submit refuses
+// the options whatever the cluster and the job's input are.
+func (o SubmitOptions) Check(job jobs.Job) (jobs.Params, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("submit job %s: %w", job.Name(), err)
+	}
+	params, err := o.params(job)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if len(params) > MaxParams {
+		return nil, errorf(ErrInvalid, "submit job %s: the parameters have %d bytes as JSON: want at most %d", job.Name(), len(params), MaxParams)
+	}
+	if o.Audit > 0 {
+		if err := job.CheckAudit(params); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+	}
+	return params, nil
+}
+
 // checkInput compares the parameters with the job's input, if the job has a preview and this process can read
 // the input.
 func (c *Client) checkInput(ctx context.Context, job jobs.Job, params jobs.Params, o SubmitOptions) error {
@@ -143,20 +165,9 @@ func (c *Client) checkInput(ctx context.Context, job jobs.Job, params jobs.Param
 // still have been submitted, unless the error is [ErrInvalid] or [ErrOtherStorage].
 func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id string, err error) {
 	o = o.withDefaults()
-	if err := o.validate(); err != nil {
-		return "", fmt.Errorf("submit job %s: %w", job.Name(), err)
-	}
-	params, err := o.params(job)
+	params, err := o.Check(job)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	if len(params) > MaxParams {
-		return "", errorf(ErrInvalid, "submit job %s: the parameters have %d bytes as JSON: want at most %d", job.Name(), len(params), MaxParams)
-	}
-	if o.Audit > 0 {
-		if err := job.CheckAudit(params); err != nil {
-			return "", fmt.Errorf("%w: %w", ErrInvalid, err)
-		}
+		return "", err
 	}
 	if err := c.checkInput(ctx, job, params, o); err != nil {
 		return "", err
