@@ -82,7 +82,7 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 	s := Snapshot{Nodes: j.forest.finishedNodes(), Work: store.Work{
 		Executed: j.executed, Uncounted: j.uncounted, Builds: slices.Clone(j.builds.list), Skipped: j.firstSkipped(j.skipped.len),
 		Errors: j.errors.sorted(), OtherErrors: j.errors.others, Calls: l.snapshotCalls(j),
-		Retried: slices.Clone(j.retried.set.spans), PartitionTime: j.partitionTime(),
+		Elapsed: l.now - j.began, Retried: slices.Clone(j.retried.set.spans), PartitionTime: j.partitionTime(),
 	}}
 	for _, id := range slices.Sorted(maps.Keys(j.contributors)) {
 		s.Workers = append(s.Workers, store.Contributor{Worker: id, Through: j.contributors[id].received})

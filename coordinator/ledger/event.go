@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"time"
-
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -22,10 +20,9 @@ const NoRef Ref = 0
 // that it resumes before the first report, so that one recovery covers all jobs.
 type JobAdded struct {
 	Spec     store.Spec
-	Plan                   // zero if the job has no plan yet
-	Snapshot               // from the manifest of a resumed job
-	Elapsed  time.Duration // time since the job began
-	CanMerge bool          // the leader can merge, because its program has the job's definition and the definition has no Merger
+	Plan          // zero if the job has no plan yet
+	Snapshot      // from the manifest of a resumed job
+	CanMerge bool // the leader can merge, because its program has the job's definition and the definition has no Merger
 
 	// ExpectLarge means that the job's partials are probably large, because the job's codec does
 	// not copy them.

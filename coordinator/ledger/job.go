@@ -23,7 +23,7 @@ type job struct {
 	queue       queue          // partitions that are neither finished nor assigned
 	skipped     sortedList[skippedPartition]
 	calls       callList      // unfinished calls of the job's Plan, Merge and Finish
-	deadline    time.Duration // time at which the job exceeds its time limit and fails; 0 means never
+	began       time.Duration // time at which the job would have begun if this leader had done all work on it; negative if the job is older than the term
 	merges      mergePlace
 	mergedBytes uint64
 	large       bool   // a worker has held a partial of the job

@@ -120,11 +120,26 @@ func (l *Ledger) onTick() {
 	for _, j := range l.jobs {
 		j.display.update(l.now, j.forest.done()+j.unreported())
 		j.merging.update(l.now, j.mergedBytes)
-		if j.deadline > 0 && l.now >= j.deadline {
-			l.fail(j, fmt.Sprintf("took longer than its timeout of %v: %s", j.spec.Timeout, l.progressText(j)))
-		}
+		l.checkTimeout(j)
 	}
 	l.queueGrew = true // the backoff of a failed partition may have ended
+}
+
+// elapsedEvery is the interval of the checkpoints that record the time spent on a job with a
+// timeout, even if nothing else has changed. It bounds the time that a leader's death takes off the
+// sum. Without these checkpoints, a job that hangs would never time out if leaders change often.
+const elapsedEvery = 10 * time.Second
+
+// checkTimeout fails a job that has exceeded its timeout.
+func (l *Ledger) checkTimeout(j *job) {
+	limit := j.spec.Timeout
+	switch {
+	case limit == 0:
+	case l.now-j.began >= limit:
+		l.fail(j, fmt.Sprintf("took longer than its timeout of %v: %s", limit, l.progressText(j)))
+	case l.now-j.checkpoint.requestedAt >= min(elapsedEvery, limit/10):
+		j.checkpoint.dirty = true
+	}
 }
 
 // onStopping requests a last checkpoint of each job. The leader stops in an orderly way, so its

@@ -45,7 +45,7 @@ func (l *Ledger) newJob(e JobAdded) *job {
 	died := func(s store.CrashSuspect) bool { return s.Deaths > 0 }
 	killed := func(c store.CallRecord) bool { return c.Deaths > 0 }
 	j := &job{
-		spec: e.Spec, state: jobActive,
+		spec: e.Spec, state: jobActive, began: l.now - max(0, e.Elapsed),
 		opening: wire.Opening{
 			Job: e.Spec.ID, Kind: wire.JobKind{Name: e.Spec.Job, Version: e.Spec.Version}, Params: e.Spec.Params, ParamsSHA256: e.ParamsSHA256,
 			Priority: e.Spec.Priority, PartitionTimeout: e.Spec.PartitionTimeout, Audit: e.Spec.Audit,
@@ -57,9 +57,6 @@ func (l *Ledger) newJob(e JobAdded) *job {
 		merges:     mergePlace{assigned: !e.CanMerge}, trial: trial{over: len(e.Nodes) > 0},
 		expectLarge: e.ExpectLarge, merging: rateDisplay{measuredAt: l.now},
 		resumed: rate{1, max(0, e.PartitionTime.Seconds())},
-	}
-	if e.Spec.Timeout > 0 {
-		j.deadline = max(1, l.now+e.Spec.Timeout-e.Elapsed)
 	}
 	if e.LeaderDied || e.LeaderSilent {
 		j.merges.until = l.now + mergeProbation

@@ -19,7 +19,7 @@ import (
 //
 //	new [epoch=N] [self=W] [storage=S] [mtbf=D]
 //	                                make a ledger; the time goes on
-//	add JOB [partitions=N] [priority=N] [attempts=N] [skip=N] [died] [cannot-merge] [past-trial] [audit=N]
+//	add JOB [partitions=N] [timeout=D] [elapsed=D] [priority=N] [attempts=N] [skip=N] [died] [cannot-merge] [past-trial] [audit=N]
 //	                                without partitions, the job is not planned
 //	    node 2/0 | node 0/4 -       a finished node of the manifest; - if it was skipped
 //	    worker W N | suspect LO-HI DEATHS[/LED] | attempt P N | executed N | uncounted | skipped P | partition-time D
@@ -38,6 +38,7 @@ import (
 //	planned JOB partitions=N, plan-refused JOB
 //	died W, merged JOB, merge-slow JOB, merge-failed JOB, checkpointed JOB, ended JOB, parked JOB, cancel JOB, stop
 //	state, jobs, workers, all-durable    print what the ledger has
+//	elapsed JOB                     print the time spent on a job, as the next checkpoint will contain it
 //	partition-time JOB              print the mean slot time of a partition, as the next checkpoint will contain it
 //	map JOB [lo=N] step=N cells=N [durable=LO-HI]
 //	                                print the cells of a window, the tree and what is running
@@ -182,6 +183,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			}
 		}
 		return s.formatMap(subject, wire.Window{Lo: arg("lo", 0), Step: arg("step", 1), Cells: int(arg("cells", 1))}, durable)
+	case "elapsed":
+		return fmt.Sprintln(s.ledger.snapshot(s.ledger.jobsByID[subject]).Elapsed)
 	case "partition-time":
 		return fmt.Sprintln(s.ledger.snapshot(s.ledger.jobsByID[subject]).PartitionTime)
 	case "all-durable":
@@ -267,6 +270,9 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 		ExpectLarge: d.HasArg("expect-large"),
 	}
 	d.MaybeScanArgs(s.T, "priority", &e.Spec.Priority)
+	if d.HasArg("timeout") {
+		e.Spec.Timeout, e.Elapsed = s.Duration(s.Text("timeout", "")), s.Duration(s.Text("elapsed", "0s"))
+	}
 	e.Spec.StrictBuilds = d.HasArg("strict-builds")
 	e.Spec.Audit = uint32(arg("audit", 0))
 	for line := range strings.Lines(d.Input) {

@@ -28,7 +28,7 @@ func (t *Term) checkpoint(c ledger.Checkpoint) {
 			return errEnding
 		}
 		next.Nodes = storedNodes(c.Nodes, list)
-		next.AddSample(t.since(next.Started))
+		next.AddSample(next.Elapsed)
 		return nil
 	}, func(err error) {
 		for i, p := range list {

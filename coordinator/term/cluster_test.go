@@ -32,7 +32,8 @@ type cluster struct {
 	workers []*worker
 	running *task
 
-	submitted int // number of submitted jobs
+	submitted int                                      // number of submitted jobs
+	clocks    func(epoch uint64) (ahead time.Duration) // differences between the clocks of the leaders' machines and the simulated time; nil if all agree
 
 	watched uint64                              // epoch of the leader whose storage calls are counted
 	moments int                                 // number of steps of the leader's storage calls so far
@@ -167,11 +168,15 @@ type leader struct {
 	inbox   []func()
 	tasks   []*task
 	over    bool
+	ahead   time.Duration // difference between the clock of the leader's machine and the simulated time
 }
 
 func (c *cluster) lead(change func(*term.Config)) *leader {
 	c.t.Helper()
 	l := &leader{cluster: c, epoch: uint64(len(c.leaders)) + 1}
+	if c.clocks != nil {
+		l.ahead = c.clocks(l.epoch)
+	}
 	l.ctx, l.end = context.WithCancel(context.Background())
 	cfg := term.Config{
 		Worker: fmt.Sprint("leader-", l.epoch), Store: c.store, Jobs: []jobs.Job{letters},
@@ -218,7 +223,7 @@ func (l *leader) kill() {
 	l.tasks, l.inbox = nil, nil
 }
 
-func (l *leader) Now() time.Time { return l.cluster.now }
+func (l *leader) Now() time.Time { return l.cluster.now.Add(l.ahead) }
 
 func (l *leader) Go(do func()) {
 	t := &task{leader: l}

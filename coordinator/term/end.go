@@ -19,7 +19,7 @@ func (t *Term) end(e ledger.EndJob) {
 	final := func(outcome store.State, reason, digest string) {
 		t.writeManifest(j, e.Work, func(next *store.Manifest) error {
 			next.State, next.Error, next.SHA256, next.Finished = outcome, reason, digest, t.env.Now().UTC()
-			next.AddSample(t.since(next.Started)) // add the sample while the manifest still has its nodes
+			next.AddSample(next.Elapsed) // add the sample while the manifest still has its nodes
 			next.Nodes, next.Attempts, next.CrashSuspects, next.Calls = nil, nil, nil, nil
 			return nil
 		}, func(error) { t.ended(j) })

@@ -329,11 +329,12 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 	j.blobs.exist = resumed // an earlier leader may have written blobs of a resumed job that no manifest names
 	known := j.job.Name() != ""
 	e := ledger.JobAdded{
-		Spec: j.spec, Plan: j.setPlan(plan), Snapshot: ledger.Snapshot{Work: m.Work}, Elapsed: max(0, t.since(m.Started)),
+		Spec: j.spec, Plan: j.setPlan(plan), Snapshot: ledger.Snapshot{Work: m.Work},
 		CanMerge: known, ExpectLarge: known && j.job.Engine().InPlace(),
 		LeaderDied:   t.leadership.Cause.Crashed() && resumed,
 		LeaderSilent: t.leadership.Cause == election.Silent && resumed,
 	}
+	e.Elapsed = m.TimeSpent()
 	if len(e.Spec.Params) > maxParams {
 		sum := sha256.Sum256(e.Spec.Params)
 		e.Spec.Params, e.ParamsSHA256 = wire.ParamsInStore, sum[:]

@@ -30,13 +30,20 @@ func (c *cluster) submit(params ...string) string {
 // submitWith submits a job with a given priority.
 func (c *cluster) submitWith(priority int, params ...string) string {
 	c.t.Helper()
+	return c.submitSpec(func(s *store.Spec) { s.Priority = priority }, params...)
+}
+
+// submitSpec submits a job after the function change has changed its spec.
+func (c *cluster) submitSpec(change func(*store.Spec), params ...string) string {
+	c.t.Helper()
 	p, err := letters.Params(nil, params...)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.submitted++
 	id := store.NewID(c.now.Add(time.Duration(c.submitted) * time.Second))
-	spec := store.Spec{ID: id, Job: "letters", Version: "1", Params: p, Priority: priority, MaxAttempts: 2, Submitted: c.now.UTC()}
+	spec := store.Spec{ID: id, Job: "letters", Version: "1", Params: p, MaxAttempts: 2, Submitted: c.now.UTC()}
+	change(&spec)
 	if err := c.store.Submit(context.Background(), spec); err != nil {
 		c.t.Fatal(err)
 	}

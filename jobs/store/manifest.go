@@ -37,7 +37,7 @@ type Spec struct {
 
 	// StrictBuilds restricts the job to workers of one build, which Manifest.Builds contains.
 	StrictBuilds     bool          `cbor:"9,keyasint,omitempty"`
-	Timeout          time.Duration `cbor:"10,keyasint,omitempty"` // maximum duration of the job from its beginning; 0 means no limit
+	Timeout          time.Duration `cbor:"10,keyasint,omitempty"` // maximum time that leaders work on the job: see Manifest.TimeSpent; 0 means no limit
 	PartitionTimeout time.Duration `cbor:"11,keyasint,omitempty"` // maximum duration of a partition; 0 means the definition's limit
 	Audit            uint32        `cbor:"12,keyasint,omitempty"` // share of the partitions that are computed twice, in millionths
 }
@@ -73,14 +73,25 @@ type Manifest struct {
 	Nodes      []StoredNode `cbor:"6,keyasint,omitempty"` // finished nodes, merged as far as possible, in the order of their partitions
 	Work
 	Epochs      []uint64  `cbor:"12,keyasint,omitempty"` // epochs of the job's leaders, ascending
-	Started     time.Time `cbor:"13,keyasint"`
-	Finished    time.Time `cbor:"14,keyasint"`
+	Started     time.Time `cbor:"13,keyasint"`           // by the clock of the job's first leader, for display
+	Finished    time.Time `cbor:"14,keyasint"`           // by the clock of the job's last leader, for display
 	SHA256      string    `cbor:"15,keyasint,omitempty"` // SHA-256 of the result, in hexadecimal
 	SpecSHA256  string    `cbor:"18,keyasint,omitempty"` // SHA-256 of the spec when the job began, in hexadecimal; empty in manifests of earlier versions
 	SpecVersion Version   `cbor:"22,keyasint,omitempty"` // version of the spec when the first manifest was written; used only while Sequence is 1
 	Samples     []Sample  `cbor:"30,keyasint,omitempty"` // progress of the job over time, for display
 
 	newer *newerFields // fields of a later version that this version does not know; nil if the manifest has no such fields
+}
+
+// TimeSpent returns the time for which leaders have worked on the job. Each leader adds the time of
+// its own term, so that the sum does not depend on how the clocks of different machines agree. The
+// time between a leader's last checkpoint and the next leader's first one is missing. Leaders of
+// earlier versions record the time only in the samples.
+func (m Manifest) TimeSpent() time.Duration {
+	if len(m.Samples) == 0 {
+		return m.Elapsed
+	}
+	return max(m.Elapsed, m.Samples[len(m.Samples)-1].At)
 }
 
 // Work describes the work on a job so far, besides the finished nodes. A leader's ledger takes over
@@ -97,6 +108,7 @@ type Work struct {
 	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds, the only build that may compute partials
 	Uncounted     bool           `cbor:"23,keyasint,omitempty"` // true if executions of partitions in Nodes may be missing from Executed
 	PartitionTime time.Duration  `cbor:"24,keyasint,omitempty"` // mean time for which a partition occupies a slot; 0 until it is measured, and in manifests of earlier versions
+	Elapsed       time.Duration  `cbor:"32,keyasint,omitempty"` // time for which leaders have worked on the job, each measured by its leader: see [Manifest.TimeSpent]
 	Retried       []engine.Span  `cbor:"31,keyasint,omitempty"` // partitions that ran again after a failure or a worker's death, for display; may include neighbouring partitions
 }
 

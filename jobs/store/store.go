@@ -193,7 +193,8 @@ func (s *Store) dropAll(ctx context.Context, kind, id string, more ...string) er
 	return nil
 }
 
-// submitTime is longer than any call of Submit can take. If a job ID is older than submitTime and
+// submitTime is longer than any call of Submit can take, plus any difference between the clocks of
+// the submitter, which made the ID, and of the process that removes jobs. If a job ID is older than submitTime and
 // has no spec, the job was removed or never submitted.
 const submitTime = 24 * time.Hour
 

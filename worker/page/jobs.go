@@ -306,9 +306,9 @@ func newMapAnswer(ctx context.Context, c *client.Client, id string, windows []cl
 	if err != nil || m == nil {
 		return a, err
 	}
-	a.Elapsed, a.Total, a.Tree, a.OtherErrors = milliseconds(time.Since(m.Started)), m.Total, m.Tree, m.OtherErrors
+	a.Elapsed, a.Total, a.Tree, a.OtherErrors = milliseconds(max(0, time.Since(m.Started))), m.Total, m.Tree, m.OtherErrors
 	if !m.Checkpoint.IsZero() {
-		a.Checkpoint = new(milliseconds(time.Since(m.Checkpoint)))
+		a.Checkpoint = new(milliseconds(max(0, time.Since(m.Checkpoint))))
 	}
 	a.Errors, a.Holders = append(a.Errors, m.Errors...), append(a.Holders, m.Holders...)
 	for _, w := range m.Maps {
