@@ -27,8 +27,8 @@ type Config struct {
 	// "bellwether client".
 	Name string
 
-	// Timeout is how long a method waits for an answer of a leader, and for storage to open or to
-	// recover. The default is 5 s.
+	// Timeout is how long a method waits for an answer of a leader, for each answer of storage, and
+	// for storage to recover. The default is 5 s.
 	Timeout time.Duration
 
 	// Grant contains what the code of a job may use in this process when Submit compares the
@@ -61,6 +61,7 @@ type Client struct {
 	cfg      Config
 	nc       *nats.Conn
 	subjects wire.Subjects
+	distance time.Duration // time that it took to connect, which is longer than a round trip to the NATS server
 	active   activeJobs
 	unheard  atomic.Bool // true if the user may not subscribe to announcements of ends
 
@@ -94,9 +95,11 @@ func Connect(ctx context.Context, cfg Config) (*Client, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		options = append(options, nats.Timeout(min(defaultTimeout, time.Until(deadline))))
 	}
+	began := time.Now()
 	if c.nc, err = cfg.Cluster.ConnectNATS(cfg.Name, options...); err != nil {
 		return nil, err
 	}
+	c.distance = time.Since(began)
 	if err := cluster.CheckNATS(c.nc); err != nil {
 		c.nc.Close()
 		return nil, err
@@ -127,9 +130,7 @@ func (c *Client) open(ctx context.Context) (*store.Store, error) {
 	if c.store != nil {
 		return c.store, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
-	defer cancel()
-	s, err := c.cfg.Cluster.OpenStorage(ctx, c.nc)
+	s, err := c.cfg.Cluster.OpenStorage(ctx, c.nc) // each request to storage has a time limit, see Config.Timeout
 	if err != nil {
 		return nil, err
 	}
@@ -147,10 +148,11 @@ const (
 )
 
 // ask sends one request to the leader. ask fails with [ErrNoLeader] if no leader answers, and with
-// [ErrOtherStorage] if the only leaders that answer use another storage than the client.
+// [ErrOtherStorage] if the only leaders that answer use another storage than the client. The request
+// takes up to the given timeout and the time of two more round trips: the client's and the leader's.
 func ask[A wire.Message](ctx context.Context, c *Client, what string, question []byte, timeout time.Duration) (A, error) {
 	var none A
-	bounded, cancel := context.WithTimeout(ctx, timeout)
+	bounded, cancel := context.WithTimeout(ctx, timeout+2*c.distance)
 	defer cancel()
 	msg, err := c.nc.RequestWithContext(bounded, c.subjects.Ask(what), question)
 	switch {

@@ -41,8 +41,6 @@ func (c *Client) Requeue(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
-	defer cancel()
 	err = s.Requeue(ctx, name)
 	if errors.Is(err, ErrNotFound) {
 		return errorf(ErrNotFound, "the poison list has no entry %s", name)

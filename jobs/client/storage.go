@@ -46,7 +46,7 @@ func (c *Client) checkStorage(ctx context.Context, leaders string) error {
 	if identity == "" && !own.unreadable {
 		// A leader writes an identity to its storage before it leads. If the client's storage has
 		// no identity but a leader has answered, that leader uses another storage.
-		ctx, cancel := context.WithTimeout(ctx, identityTimeout)
+		ctx, cancel := context.WithTimeout(ctx, identityTimeout+c.distance)
 		defer cancel()
 		var err error
 		identity, err = s.KnownIdentity(ctx)
@@ -80,7 +80,7 @@ func (c *Client) checkLeader(ctx context.Context) error {
 		switch {
 		case !errors.Is(err, ErrOtherStorage):
 			return nil
-		case time.Since(began) > min(electionTakes, c.cfg.Timeout), sleep(ctx, askInterval) != nil:
+		case time.Since(began) > min(electionTakes+c.distance, c.cfg.Timeout), sleep(ctx, askInterval) != nil:
 			return err
 		}
 	}

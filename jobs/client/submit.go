@@ -95,14 +95,6 @@ func (o SubmitOptions) validate() error {
 	return nil
 }
 
-// fileTime returns the timeout for writing files: one second per MiB.
-func (o SubmitOptions) fileTime() (d time.Duration) {
-	for _, f := range o.Files {
-		d += time.Second + time.Duration(len(f)>>20)*time.Second
-	}
-	return d
-}
-
 func (o SubmitOptions) params(job jobs.Job) (base jobs.Params, err error) {
 	switch p := o.Params.(type) {
 	case nil:
@@ -179,8 +171,6 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 	if err := c.checkLeader(ctx); err != nil {
 		return "", fmt.Errorf("submit job %s: %w", job.Name(), err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout+o.fileTime())
-	defer cancel()
 	now := time.Now().UTC()
 	id = store.NewID(now)
 	spec := store.Spec{

@@ -30,7 +30,8 @@ const (
 	// NATS are 2 minutes and 2 pings.
 	pingInterval       = 2 * time.Second
 	maxPingsUnanswered = 3
-	connectTimeout     = 2 * time.Second
+	// connectTimeout bounds a connection attempt, which takes up to four round trips.
+	connectTimeout = 5 * time.Second
 )
 
 // ConnectNATS connects to NATS. The server shows the connection under the given name. The options

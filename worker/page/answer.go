@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	storageTimeout = 5 * time.Second // timeout of opening storage
-	answerTimeout  = 10 * time.Second
+	storageTimeout = 5 * time.Second // timeout of one request to storage
+	answerTimeout  = 30 * time.Second // the first answer opens storage, which takes several round trips
 	maxPage        = 100 // maximum number of items in a list
 )
 
