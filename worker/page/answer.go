@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	storageTimeout = 5 * time.Second // timeout of one request to storage
+	storageTimeout = 5 * time.Second  // timeout of one request to storage
 	answerTimeout  = 30 * time.Second // the first answer opens storage, which takes several round trips
-	maxPage        = 100 // maximum number of items in a list
+	maxPage        = 100              // maximum number of items in a list
 )
 
 // errorAnswer is the body of every answer with a status of 400 or above.
