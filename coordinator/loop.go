@@ -25,7 +25,7 @@ func newLoop(leaseCtx, ctx context.Context) *loop {
 }
 
 // run runs the loop until the leadership is over, or until the term is ready to hand over (see
-// [term.Term.Left]).
+// [term.Term.Left]) or has failed.
 func (l *loop) run(t *term.Term, leadership *election.Term, onTurn func()) (successor string, err error) {
 	every := t.TickEvery()
 	ticker := time.NewTicker(every)
@@ -54,7 +54,7 @@ func (l *loop) run(t *term.Term, leadership *election.Term, onTurn func()) (succ
 		}
 		if successor, left := t.Left(); left {
 			t.Leave()
-			return successor, nil
+			return successor, t.Err()
 		}
 		if t.TickEvery() != every {
 			every = t.TickEvery()

@@ -65,6 +65,7 @@ type process struct {
 	calls        int
 	fault        func(memlease.Call) memlease.Fault
 	slowStart    time.Duration // time until the new leader answers pings and sends its first beacon
+	unable       bool          // the leading function fails at once, and tells the other processes
 	successor    string        // successor that the leading function names when it is told to stop
 	leads        *leadership
 }
@@ -202,7 +203,15 @@ func (m *process) lead(ctx context.Context, term *election.Term) (successor stri
 		return "", nil
 	}
 	m.terms = append(m.terms, r)
+	unable := m.unable
 	m.mu.Unlock()
+	if unable {
+		m.broadcast(machine.BeaconHeard{Beacon: wire.Beacon{
+			Epoch: term.Epoch, Worker: m.id, LeaseID: term.Record.LeaseID, Workers: m.size(), Leaving: true, Failed: true,
+		}})
+		m.set(func() { r.ended = time.Now() })
+		return "", errors.New("storage is gone")
+	}
 	time.Sleep(m.slowStart)
 	m.set(func() { m.leads = r })
 	defer func() {

@@ -108,8 +108,9 @@
 //     leader's beacon, or when a renewal or a write is refused.
 //   - The successor of a handover dies: the other processes notice that no process answers, read
 //     the record once, and replace the lease ID in the record with a claim.
-//   - A leading function fails repeatedly: the process's cooldown grows with each failure, and
-//     other processes lead.
+//   - A leading function fails: the process releases the lease, and does not lead during a cooldown,
+//     even if it is offered the lease. Another process leads at once. If terms of the cluster fail
+//     in a row, all processes wait longer after each of them, up to 30 s.
 //   - A beacon with a forged epoch arrives: the leader stops. The processes find no leader under
 //     the forged epoch at their next check, read the record, and follow the record again. NATS
 //     permissions must keep strangers out, because anyone who can send messages can repeat a forged

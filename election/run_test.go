@@ -518,6 +518,30 @@ func TestLeadingFails(t *testing.T) {
 	})
 }
 
+// While no process can lead, the cluster has few terms, whatever its size. Once a process can lead,
+// it leads within the longest cooldown.
+func TestNoProcessCanLead(t *testing.T) {
+	for _, n := range []int{3, 20} {
+		bubble(t, func(t *testing.T, c *cluster) {
+			processes := c.joinAll(n)
+			all := func(unable bool) {
+				for _, m := range processes {
+					m.set(func() { m.unable = unable })
+				}
+			}
+			all(true)
+			time.Sleep(time.Minute)
+			terms := len(c.history())
+			if terms < 3 || terms > 10 {
+				t.Errorf("%d workers had %d terms within a minute, want at most 10", n, terms)
+			}
+			all(false)
+			c.await(uint64(terms)+1, 31*time.Second)
+			c.mustLeadFor(uint64(terms)+1, time.Minute)
+		})
+	}
+}
+
 func TestHigherEpoch(t *testing.T) {
 	for name, tell := range map[string]func(r leadership){
 		"beacon": func(r leadership) {

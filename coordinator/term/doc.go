@@ -184,6 +184,7 @@
 //     job fails, because no leader could finish the job without the partial. The blob of a plan or
 //     a result is damaged or too large for storage: the job fails. The leader continues with the
 //     other jobs when one job fails or is parked.
-//   - Storage returns any other error: this process cannot lead, and the leader steps down so that
-//     another process can lead.
+//   - Storage returns any other error: the term fails (see [Term.Err]). The process releases the
+//     lease, so that another process can lead. If terms fail in a row, all processes wait longer
+//     after each of them before they claim the lease.
 package term

@@ -15,8 +15,8 @@ func (e *fencedError) Error() string {
 }
 
 // fail handles an error that keeps the leader from making state durable. The term is over if a
-// later leader has fenced this leader. After any other error a retry cannot help, so the leader
-// steps down and another process can lead.
+// later leader has fenced this leader. After any other error a retry cannot help, so the term fails
+// (see [Term.Err]) and another process can lead. Only the first error counts.
 func (t *Term) fail(err error) {
 	var fenced *fencedError
 	switch {
@@ -24,10 +24,17 @@ func (t *Term) fail(err error) {
 	case errors.As(err, &fenced):
 		t.leadership.Deposed(fenced.epoch)
 	default:
-		t.log.Error("Cannot make a job's state durable, stepping down", "error", err)
+		if t.failure == nil {
+			t.failure = err
+		}
 		t.Stop()
 	}
 }
+
+// Err returns the error because of which a term has failed, or nil. A term that fails ends as if it
+// had been told to stop, but names no successor: storage would probably refuse the successor's calls
+// too. The process releases the lease, and processes wait longer with each term that fails.
+func (t *Term) Err() error { return t.failure }
 
 // failJob handles an error of a merge or of a write of partials. A *jobFault fails the job. Any
 // other error ends the term (see fail).

@@ -1,10 +1,10 @@
 package term
 
 // successor returns the worker that should lead next, which is the worker that can merge for the
-// most active jobs. It returns "" if any worker may lead next. A silent or draining worker is never
+// most active jobs. It returns "" if any worker may lead next, or if the term has failed. A silent or draining worker is never
 // chosen.
 func (t *Term) successor() string {
-	if t.ledger == nil {
+	if t.ledger == nil || t.failure != nil {
 		return ""
 	}
 	best, most := "", -1

@@ -28,6 +28,15 @@ func unknownKind(spec store.Spec) parkedJob {
 	return parkedJob{kind: kindOf(spec), reason: reason}
 }
 
+// parkedReason returns the reason why a job is parked. Before the first report of a worker, the
+// leader cannot tell what workers know.
+func (t *Term) parkedReason(p parkedJob) string {
+	if !p.damaged() && t.ledger.WorkerCount() == 0 {
+		return fmt.Sprintf("no worker has reported to the leader of epoch %d", t.leadership.Epoch)
+	}
+	return p.reason
+}
+
 // damagedJob returns the outcome of loading a job that cannot be read from storage. The job is
 // parked, so that the leader can work on the other jobs.
 func damagedJob(id string, err error) loadedJob {
@@ -42,7 +51,7 @@ func (t *Term) park(id string, p parkedJob) {
 	case p.damaged():
 		t.log.Error("Job cannot be read and is parked", "job", id, "error", p.reason)
 	default:
-		t.log.Warn("Job is parked", "job", id, "reason", p.reason)
+		t.log.Warn("Job is parked", "job", id, "reason", t.parkedReason(p))
 	}
 	if known || len(t.jobs.parked) < maxParked {
 		t.jobs.parked[id] = p

@@ -123,7 +123,7 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 			}
 		}
 		if p, parked := t.jobs.parked[query.Job]; parked {
-			answer.Jobs = append(answer.Jobs, parkedProgress(query.Job, p))
+			answer.Jobs = append(answer.Jobs, t.parkedProgress(query.Job, p))
 		}
 		if p := t.jobs.pending[query.Job]; p != nil && p.waiting {
 			answer.Jobs = append(answer.Jobs, t.waitingProgress(query.Job))
@@ -136,7 +136,7 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 	ids := slices.Sorted(maps.Keys(t.jobs.parked))
 	listed := ids[:min(len(ids), wire.MaxListed)]
 	for _, id := range listed {
-		answer.Jobs = append(answer.Jobs, parkedProgress(id, t.jobs.parked[id]))
+		answer.Jobs = append(answer.Jobs, t.parkedProgress(id, t.jobs.parked[id]))
 	}
 	answer.More = len(ids) - len(listed)
 	for i := range answer.Jobs { // only the answer to a query for one job contains all details
@@ -157,6 +157,6 @@ func (t *Term) waitingProgress(id string) wire.JobProgress {
 		"the leader has its maximum of active jobs, which is %d of the same or a higher priority; waiting jobs that begin earlier: %d", t.cfg.MaxActive, before)}
 }
 
-func parkedProgress(id string, p parkedJob) wire.JobProgress {
-	return wire.JobProgress{Job: id, State: string(store.Queued), Trouble: p.reason}
+func (t *Term) parkedProgress(id string, p parkedJob) wire.JobProgress {
+	return wire.JobProgress{Job: id, State: string(store.Queued), Trouble: t.parkedReason(p)}
 }

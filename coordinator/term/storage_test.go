@@ -11,7 +11,7 @@ import (
 )
 
 // TestStorageErrorsDuringMergesFailNoJob lets a leader's calls for partials fail with a permanent
-// error. The leader steps down after the error, and the next leader completes the job.
+// error. The leader's term fails with the error, and the next leader completes the job.
 func TestStorageErrorsDuringMergesFailNoJob(t *testing.T) {
 	params := []string{"partitions=5", "pad=100_000"}
 	for _, operation := range []memory.Operation{memory.Get, memory.Put} {
@@ -28,10 +28,14 @@ func TestStorageErrorsDuringMergesFailNoJob(t *testing.T) {
 			}
 			first := c.lead(plain)
 			job := c.submit(params...)
+			successor, left := "", false
 			c.until("the leader to leave", func() bool {
-				_, left := first.term.Left()
+				successor, left = first.term.Left()
 				return left || c.manifest(job).State.Final()
 			})
+			if err := first.term.Err(); successor != "" || err == nil || !strings.Contains(err.Error(), "disk of this machine") {
+				t.Errorf("the leader names the successor %q, and fails with %v", successor, err)
+			}
 			c.fault = nil
 			first.kill()
 			c.lead(plain)

@@ -32,6 +32,7 @@ type Term struct {
 	freed     []freedBlob // blobs that are deleted at the next tick
 	limits    limits
 	times     times
+	failure   error // reason why the term has failed; nil if it has not
 	timeline  timeline
 	views     views
 }
@@ -126,7 +127,7 @@ func (t *Term) Stop() {
 // Left reports whether a term that was told to stop may end. A stopped term may end when StopWithin
 // has passed, or when all state and the term's record are durable and no other draining worker
 // needs the leader. A term that has not yet loaded the active jobs may end at once. The result
-// successor is the worker that should lead next, or empty for any worker. The loop calls Left after
+// successor is the worker that should lead next, or empty for any worker, as after a failure. The loop calls Left after
 // each call of another method.
 func (t *Term) Left() (successor string, left bool) {
 	if t.times.stopping.IsZero() {
@@ -212,6 +213,6 @@ func (t *Term) sendBeacon(leaving bool) {
 	}
 	t.transport.Beacon(wire.Beacon{
 		Epoch: t.leadership.Epoch, Worker: t.cfg.Worker, LeaseID: t.leadership.LeaseID, Workers: workers, Next: t.cfg.BeaconEvery,
-		Storage: t.cfg.Storage, Leaving: leaving,
+		Storage: t.cfg.Storage, Leaving: leaving, Failed: leaving && t.failure != nil,
 	})
 }

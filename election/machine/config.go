@@ -60,7 +60,9 @@ type Config struct {
 	// enough to acquire a lease and send a beacon; the default is 10 ms, and the maximum 1 s.
 	Jitter time.Duration
 	// Cooldown is how long a process does not claim the lease after it has led, unless it is
-	// offered the lease; the default is 2 s. It doubles each time the leading function fails again.
+	// offered the lease; the default is 2 s. It doubles with each consecutive term that fails, up
+	// to 30 s. A process whose own term has failed declines offers during its cooldown. If two or
+	// more terms of the cluster fail in a row, all processes wait.
 	Cooldown time.Duration
 
 	// Exclusive makes the lease a mutex. With Exclusive, a follower never replaces a holder that

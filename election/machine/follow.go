@@ -6,13 +6,15 @@ import (
 )
 
 // follow chooses the next state of a process that does not lead. A process that was told to stop is
-// done; a process with an offer accepts the offer; any other process follows the known leader or
+// done; a process with an offer accepts or declines the offer; any other process follows the known leader or
 // searches for a leader. follow invalidates the open question, so its answer will be ignored.
 func (m *Machine) follow() {
 	switch {
 	case m.stopping:
 		m.wait(stopped, never)
 		m.do(Done{})
+	case m.offer != nil && m.now < m.declinesUntil:
+		m.declineOffer()
 	case m.offer != nil:
 		m.acceptOffer()
 	case m.known && !m.watches():

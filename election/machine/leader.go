@@ -18,6 +18,7 @@ type leader struct {
 	answered  bool          // the leader has given a sign of life
 	resigned  bool          // the leader has announced that it has stopped
 	suspected bool          // a process has sent a suspicion about the leader
+	failed    bool          // the leader has announced that its term has failed
 	seemsDead bool          // this process considers the leader dead, and waits until the lease is free
 	pinged    time.Duration // time at which the last ping was sent
 	nextPing  time.Duration // time at which the next ping is due
@@ -92,6 +93,11 @@ func (m *Machine) observeBeacon(b wire.Beacon) effect {
 	}
 	m.leader.workers = b.Workers
 	m.signOfLife()
+	m.termLasts()
+	if b.Failed && !m.leader.failed {
+		m.leader.failed = true
+		m.termFailed()
+	}
 	if b.Leaving {
 		m.leader.leavesUntil = m.now + leavesWithin
 		m.leader.nextPing = m.leader.leavesUntil

@@ -16,6 +16,7 @@ type termState struct {
 	awaiting bool          // a renewal waits for a beat of the leading loop
 	misses   int           // number of consecutive renewals that failed
 	returned *Returned     // result of the leading function; nil until the function returns
+	failed   bool          // the leading function returned an error although the term had not ended
 	offer    wire.Offer    // the offer to the successor
 }
 
@@ -127,7 +128,9 @@ func (m *Machine) onReturned(r Returned) {
 		m.streaks.terms = 0
 		m.log.Info("Stepped down", "epoch", epoch)
 	default:
+		m.termLasts()
 		m.streaks.terms++
+		m.term.failed = true
 		m.log.Error("Leading failed", "epoch", epoch, "error", r.Err)
 	}
 	m.term.returned, m.term.awaiting = &r, false

@@ -34,6 +34,7 @@ type Machine struct {
 
 	logOtherFrom  time.Duration // time until which no line is logged about leaders on another storage
 	cooldownUntil time.Duration // time until which the process claims the lease only after an offer
+	declinesUntil time.Duration // time until which the process declines offers, because its own last term has failed
 }
 
 type question struct {
@@ -59,7 +60,7 @@ type streaks struct {
 	refused   int    // number of refused claims since a leader was last heard
 	refusedBy string // lease ID of the leader that the last refused claim was to replace
 	storage   int    // number of calls that failed because storage was unavailable
-	terms     int    // number of terms of this process whose leading function returned an error
+	terms     int    // number of consecutive terms that failed, of this process or of others, as far as the process knows
 	logged    bool   // the current storage outage was logged
 }
 

@@ -27,7 +27,7 @@ import (
 //	answer [OUTCOME] [to=N] [after=D]   answers the last question, by default with ok,
 //	    [epoch=N holder=W lease=L free]     with this record after a Read or an Acquire,
 //	    [times=N]                           and the next N-1 questions as they come
-//	beacon W EPOCH [lease=L] [workers=N] [storage=S] [leaving=yes], suspicion W EPOCH, offer EPOCH lease=L
+//	beacon W EPOCH [lease=L] [workers=N] [storage=S] [leaving=yes] [failed=yes], suspicion W EPOCH, offer EPOCH lease=L
 //	disconnected, reconnected
 //	beat, deposed EPOCH, returned [successor=W] [failed], stop
 //
@@ -83,7 +83,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.step(BeaconHeard{wire.Beacon{
 			Worker: s.Word(0), Epoch: s.Number(s.Word(1)), LeaseID: s.leaseID(),
 			Workers: int(s.Number(s.Text("workers", "4"))), Storage: s.Text("storage", ""),
-			Leaving: s.Text("leaving", "") != "",
+			Leaving: s.Text("leaving", "") != "", Failed: s.Text("failed", "") != "",
 		}})
 	case "suspicion":
 		s.step(SuspicionHeard{wire.Suspicion{Worker: s.Word(0), Epoch: s.Number(s.Word(1))}})

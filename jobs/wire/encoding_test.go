@@ -93,7 +93,7 @@ var (
 	kinds = []kind{
 		kindOf(fullReport, Report{Epoch: 7, Worker: "w-1", Sequence: 2, More: true}),
 		kindOf(fullReceipt),
-		kindOf(Beacon{Epoch: 7, Worker: "w", LeaseID: "l", Workers: 3, Next: time.Second, Storage: "s", Leaving: true}),
+		kindOf(Beacon{Epoch: 7, Worker: "w", LeaseID: "l", Workers: 3, Next: time.Second, Storage: "s", Leaving: true, Failed: true}),
 		kindOf(Suspicion{Epoch: 7, Worker: "w"}),
 		kindOf(Ping{Epoch: 7, Storage: "s"}),
 		kindOf(Pong{Epoch: 7, Worker: "w"}),

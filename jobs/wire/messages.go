@@ -334,6 +334,7 @@ type Beacon struct {
 	Next    time.Duration `cbor:"5,keyasint"`           // time until the next beacon is due
 	Storage string        `cbor:"6,keyasint,omitempty"` // identity of the storage that the leader uses
 	Leaving bool          `cbor:"7,keyasint,omitempty"` // true in the leader's last beacon: the leader stops answering pings, and hands over or releases the lease
+	Failed  bool          `cbor:"8,keyasint,omitempty"` // true in the last beacon of a leader that could not lead: processes wait longer before they claim the lease if terms fail in a row
 }
 
 // Suspicion tells followers that the leader of an epoch seems dead. Each follower that receives a

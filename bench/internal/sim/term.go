@@ -94,7 +94,7 @@ func (t *leadership) check() {
 	}
 	if successor, left := t.term.Left(); left {
 		t.term.Leave()
-		t.end(machine.Returned{Successor: successor})
+		t.end(machine.Returned{Successor: successor, Err: t.term.Err()})
 	}
 }
 
