@@ -281,7 +281,7 @@ var defects = []defect{
 		file:   "worker/session/session.go",
 		old:    " && items == 0 && s.undurableNodes() == 0",
 		new:    " && items == 0",
-		within: "20000",
+		within: "6000",
 	},
 	{
 		name:   "a worker does not tell a new leader what it holds",
@@ -316,7 +316,7 @@ var defects = []defect{
 		file:   "coordinator/ledger/held.go",
 		old:    "	if p.Lacking != j.lacking(j.tree.Span(p.Node)) {",
 		new:    "	if p.Lacking > 0 && p.Lacking == j.lacking(engine.Span{}) {",
-		within: "20000",
+		within: "6000",
 	},
 	{
 		name:   "a worker fetches a sibling of the operand",
@@ -372,7 +372,7 @@ var defects = []defect{
 		file:   "coordinator/ledger/held.go",
 		old:    "cmp.Or(w.share(j).perSecond(), j.perSecond())",
 		new:    "w.share(j).perSecond()",
-		within: "20000",
+		within: "6000",
 	},
 	{
 		name:   "a holder is not told to store an operand that could not be fetched",

@@ -209,7 +209,8 @@ func (s *Sim) isolate(p *process, lasts time.Duration) {
 }
 
 // isolateHolder waits until a worker holds a partial that contains the job's partition sours. Then isolateHolder
-// cuts the worker off for so long that the leader regards it as dead, and other workers run the partition again.
+// cuts the worker off for so long that the leader regards it as dead, and other workers run the partition again. Half of
+// these workers write their partials to storage while they are cut off.
 func (s *Sim) isolateHolder(j *job) {
 	if s.healed {
 		return
@@ -221,6 +222,9 @@ func (s *Sim) isolateHolder(j *job) {
 			}
 			s.cover("fault: holder of a partition that is skipped isolated")
 			s.isolate(p, s.scenario.ledger.SilentAfter+s.rng.between(0, 4*time.Second))
+			if s.rng.chance(0.5) {
+				p.worker.fillsFolder() // the worker writes the partial to storage
+			}
 			return
 		}
 	}
