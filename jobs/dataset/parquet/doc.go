@@ -11,6 +11,10 @@
 // that has this float value, so a column has the same values as in CSV. Columns in lists and maps
 // are not read.
 //
+// The library's codecs are replaced by codecs that always decode a page into the library's buffer,
+// because the library would lose the content of strongly compressed LZ4_RAW pages. A page that is
+// larger than its header says, or whose CRC is wrong, is damaged.
+//
 // # What can fail
 //
 //   - The object is not Parquet or is damaged: an error. The library may panic or allocate much for
