@@ -2,6 +2,7 @@ package natsserver_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -16,10 +17,11 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 )
 
-// TestFullDisk fills the disk until writes fail, and then frees space.
-func TestFullDisk(t *testing.T) {
+// smallDisk mounts a disk in memory until the test ends.
+func smallDisk(t *testing.T, options string) string {
+	t.Helper()
 	disk := t.TempDir()
-	switch err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=32m"); {
+	switch err := syscall.Mount("tmpfs", disk, "tmpfs", 0, options); {
 	case errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES):
 		t.Skipf("mount a small disk: %v", err)
 	case err != nil:
@@ -30,16 +32,51 @@ func TestFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	var log logtest.Log
-	server := natstest.Start(t, natsserver.Config{Dir: filepath.Join(disk, "nats"), Logger: log.Logger()})
+	return disk
+}
+
+// openBucket returns a bucket of a server, and creates the bucket if it is missing.
+func openBucket(t *testing.T, server *natsserver.Server) jetstream.KeyValue {
+	t.Helper()
 	js, err := jetstream.New(natstest.Connect(t, server.URL(), nats.ErrorHandler(nil)), jetstream.WithDefaultTimeout(500*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
-	bucket, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "test"})
+	bucket, err := js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return bucket
+}
+
+// TestRestartOnNearlyFullDisk restarts a server whose data takes most of the disk. The server still
+// accepts writes, because the stored data does not count against the space for new data.
+func TestRestartOnNearlyFullDisk(t *testing.T) {
+	disk := smallDisk(t, "size=64m")
+	cfg := natsserver.Config{Dir: filepath.Join(disk, "nats")}
+	server := natstest.Start(t, cfg)
+	bucket := openBucket(t, server)
+	for i := range 40 {
+		if _, err := bucket.Put(t.Context(), fmt.Sprint("value", i), make([]byte, 1<<20-1<<10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.Shutdown()
+	if err := os.WriteFile(filepath.Join(disk, "filler"), make([]byte, 16<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bucket = openBucket(t, natstest.Start(t, cfg))
+	if _, err := bucket.Put(t.Context(), "after", make([]byte, 64<<10)); err != nil {
+		t.Errorf("write after the restart: %v", err)
+	}
+}
+
+// TestFullDisk fills the disk until writes fail, and then frees space.
+func TestFullDisk(t *testing.T) {
+	disk := smallDisk(t, "size=32m")
+	var log logtest.Log
+	server := natstest.Start(t, natsserver.Config{Dir: filepath.Join(disk, "nats"), Logger: log.Logger()})
+	bucket := openBucket(t, server)
 	before, err := bucket.PutString(t.Context(), "before", "kept")
 	if err != nil {
 		t.Fatal(err)

@@ -24,9 +24,9 @@ type Config struct {
 	// Port is the TCP port on 127.0.0.1; 0 or -1 means any free port.
 	Port int
 
-	// MaxStore is the server's storage limit in bytes. The default 0 means three quarters of the
-	// disk space that is free, or already used by the server, when it starts. Clients can read the
-	// storage limit.
+	// MaxStore is the server's storage limit in bytes. The default 0 means the bytes that the data
+	// directory has when the server starts, and three quarters of the disk space that is free then.
+	// Clients can read the storage limit.
 	MaxStore int64
 
 	// Logger receives the server's log, with the server's notices at the debug level. If Logger is
@@ -97,7 +97,12 @@ func start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-func run(cfg Config) (*server.Server, error) {
+func run(cfg Config) (_ *server.Server, err error) {
+	if cfg.MaxStore == 0 {
+		if cfg.MaxStore, err = defaultLimit(cfg.Dir); err != nil {
+			return nil, err
+		}
+	}
 	s, err := server.NewServer(&server.Options{
 		Host:              "127.0.0.1",
 		Port:              cfg.Port,
