@@ -21,6 +21,7 @@ type health struct {
 
 	executor atomic.Pointer[executor.Worker] // the executor; nil until storage is open
 	ended    atomic.Bool                     // the executor has ended, and the process will end soon
+	replaced atomic.Pointer[error]           // why the storage counts as replaced, otherwise nil
 	epoch    atomic.Uint64                   // epoch under which this process leads; 0 if it does not lead
 	turned   chan struct{}                   // channel to which the leader's loop sends a value at each iteration
 }
@@ -70,6 +71,15 @@ func (h *health) partials() executor.Partials {
 // turnTimeout is how long one iteration of a loop may take. The loops of the executor and of the
 // leader iterate at least once a second, and never block within an iteration.
 const turnTimeout = 2 * time.Second
+
+// broken returns the reasons why only a restart of the process helps.
+func (h *health) broken(ctx context.Context) []string {
+	reasons := h.stalled(ctx)
+	if err := h.replaced.Load(); err != nil {
+		reasons = append(reasons, (*err).Error())
+	}
+	return reasons
+}
 
 // stalled waits for the next iteration of the executor's loop and, if this process leads, of the
 // leader's loop. It returns a reason for each loop that takes longer than turnTimeout.

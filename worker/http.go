@@ -44,10 +44,11 @@ func serveHTTP(cfg Config, h *health, log *slog.Logger) (*httpServer, error) {
 	}
 	mux := http.NewServeMux()
 	// A process that waits for NATS, storage or a leader is healthy, because a restart would not
-	// help. A process with a loop that hangs is not healthy, because only a restart helps.
+	// help. A process with a loop that hangs, or whose storage was replaced, is not healthy, because
+	// only a restart helps.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
-		stalled := h.stalled(r.Context())
-		h.answer(w, len(stalled) == 0, append(stalled, h.notReady()...))
+		broken := h.broken(r.Context())
+		h.answer(w, len(broken) == 0, append(broken, h.notReady()...))
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		reasons := h.notReady()

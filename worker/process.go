@@ -14,6 +14,7 @@ import (
 	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/natspeers"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/executor"
@@ -29,7 +30,8 @@ type process struct {
 	bulk     *nats.Conn // connection for the bytes of large partials
 	store    *store.Store
 	partials *store.Store // access to storage over the connection for large partials
-	storage  string       // identity of the storage
+	opened   *cluster.Storage
+	storage  string // identity of the storage
 	lease    election.Lease
 	election election.Config
 	health   *health
@@ -69,6 +71,10 @@ func (p *process) run(ctx context.Context) error {
 		return e.Run(working)
 	})
 	group.Go(func() error { return p.stand(standing) })
+	group.Go(func() error {
+		p.watchStorage(working)
+		return nil
+	})
 	if p.cfg.PodDeletionCost {
 		group.Go(func() error {
 			p.annotatePod(working, e)

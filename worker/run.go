@@ -134,7 +134,7 @@ func (p *process) identifyAndRun(ctx context.Context, storage *cluster.Storage) 
 	if err != nil || identity == nil {
 		return err
 	}
-	p.storage, p.election.Storage = *identity, *identity
+	p.opened, p.storage, p.election.Storage = storage, *identity, *identity
 	return p.run(ctx)
 }
 

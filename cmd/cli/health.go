@@ -35,7 +35,7 @@ command needs neither NATS nor storage. It suits health checks of containers who
 image has no other program.
 
 A worker that waits for NATS, storage or a leader is healthy, because a restart would
-not help.
+not help. A worker whose stored data was lost or replaced is not healthy.
 
 Exit status: 0 if the worker is healthy, 1 if it is not, 3 if it does not answer
 within --reply-timeout.`,

@@ -29,7 +29,7 @@ func (a *app) watch(ctx context.Context, c *client.Client, id string) error {
 	ctx, stop := console.Interruptible(ctx)
 	defer stop()
 	p := progress.New(a.Err)
-	_, err := progress.WatchUntil(ctx, c, id, p, a.noteAbsence(c, p))
+	_, err := progress.WatchUntil(ctx, c, id, p, a.noteAbsence(ctx, c, p))
 	p.Clear()
 	if err != nil {
 		if ctx.Err() != nil {
@@ -50,7 +50,7 @@ const absenceNoted = 3 * time.Second
 
 // noteAbsence returns a function for watchUntil that prints a note once if no worker answers. The
 // returned function always returns false, so that watchUntil continues.
-func (a *app) noteAbsence(c *client.Client, p *progress.Progress) func(client.Status) bool {
+func (a *app) noteAbsence(ctx context.Context, c *client.Client, p *progress.Progress) func(client.Status) bool {
 	led, noted := time.Now(), false
 	return func(s client.Status) bool {
 		switch cluster := c.Cluster(); {
@@ -59,6 +59,9 @@ func (a *app) noteAbsence(c *client.Client, p *progress.Progress) func(client.St
 		case !noted && !s.State.Final() && time.Since(led) > absenceNoted:
 			noted = true
 			p.Clear()
+			if c.Unused(ctx) {
+				a.Note("no worker has used the storage of cluster %s: if workers are running, their stored data was lost, so restart them", cluster.Name)
+			}
 			a.Note("no worker of cluster %s answers: the job waits until there is one on the same NATS servers, with storage %s; start one with '%s worker', or see --cluster and --nats",
 				cluster.Name, cluster.Storage, a.Name)
 		}

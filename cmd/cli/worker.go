@@ -65,11 +65,12 @@ than --drain-timeout are cancelled and run again elsewhere. A supervisor should 
 10 seconds longer than that before it kills the worker. A second signal ends the
 worker at once, which costs the cluster a moment of work.
 
-With --http, GET /healthz answers 200 while the loops of the process turn, and
-GET /readyz answers 200 while the worker is in contact with a leader, which may be
-the worker itself. If they answer 503, the body gives the reasons. GET /metrics
-serves metrics for Prometheus. GET / is a page that shows the cluster, and /api/v1/
-its data. Everybody who can reach the address can read them.
+With --http, GET /healthz answers 200 while the loops of the process turn and its
+storage has not been replaced: restart the worker otherwise. GET /readyz answers 200
+while the worker is in contact with a leader, which may be the worker itself. If they
+answer 503, the body gives the reasons. GET /metrics serves metrics for Prometheus.
+GET / is a page that shows the cluster, and /api/v1/ its data. Everybody who can reach
+the address can read them.
 
 With --watch-evictions, the worker asks Azure's metadata service every second
 whether its virtual machine is about to be evicted, redeployed or rebooted. If it is,

@@ -187,9 +187,32 @@ func askUntil[A wire.Message](ctx context.Context, c *Client, what string, quest
 			if errors.Is(err, ErrOtherStorage) {
 				return answer, err
 			}
-			return answer, errorf(ErrNoLeader, "no leader of cluster %s answered in %v", c.cfg.Cluster.Name, c.cfg.Timeout)
+			return answer, c.noLeader(ctx)
 		}
 	}
+}
+
+// noLeader returns an [ErrNoLeader], which is also an [ErrUnused] if no worker has used the storage.
+func (c *Client) noLeader(ctx context.Context) error {
+	err := errorf(ErrNoLeader, "no leader of cluster %s answered in %v", c.cfg.Cluster.Name, c.cfg.Timeout)
+	if c.Unused(ctx) {
+		return unusedError{err}
+	}
+	return err
+}
+
+// unusedError adds ErrUnused to an error without a change of its text.
+type unusedError struct{ error }
+
+func (e unusedError) Unwrap() []error { return []error{e.error, ErrUnused} }
+
+// Unused reports whether no worker has used the cluster's storage since the storage was created.
+// Unused returns false if storage does not answer.
+func (c *Client) Unused(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, identityTimeout+c.distance)
+	defer cancel()
+	used, err := c.cfg.Cluster.Used(ctx, c.nc)
+	return err == nil && !used
 }
 
 // sleep returns nil after d, or an error as soon as ctx is done.

@@ -12,6 +12,7 @@ import (
 
 var (
 	ErrNoLeader  = errors.New("no leader")
+	ErrUnused    = errors.New("no worker has used the storage")
 	ErrAmbiguous = errors.New("ambiguous job ID")
 	ErrInvalid   = errors.New("invalid submission")
 	ErrNotEnded  = errors.New("job has not ended")

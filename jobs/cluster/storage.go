@@ -19,6 +19,8 @@ import (
 var (
 	// ErrUnavailable: storage does not answer, or temporarily refuses requests.
 	ErrUnavailable = store.ErrUnavailable
+	// ErrReplaced: the cluster's stored data was lost or replaced while this process was running.
+	ErrReplaced = errors.New("storage is not the one that this process has used: its data was lost or replaced")
 	// ErrDenied: storage refuses access until its settings or the credentials change.
 	ErrDenied = account.ErrDenied
 )
@@ -49,15 +51,61 @@ func (c Config) OpenStorage(ctx context.Context, nc *nats.Conn) (*Storage, error
 	if c.Storage == Azure {
 		err = s.openAzure()
 	} else {
-		s.driver, err = jetstream.Open(ctx, nc, jetstream.Config{
-			Cluster: c.Name, Replicas: c.Replicas, CallTimeout: c.CallTimeout, Logger: c.Logger,
-		})
+		s.driver, err = jetstream.Open(ctx, nc, c.jetStream())
 		err = s.Explain(err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+func (c Config) jetStream() jetstream.Config {
+	return jetstream.Config{Cluster: c.Name, Replicas: c.Replicas, CallTimeout: c.CallTimeout, Logger: c.Logger}
+}
+
+// Used reports whether a worker has used the cluster's storage since the storage was created. If the
+// storage does not exist, Used does not create it.
+func (c Config) Used(ctx context.Context, nc *nats.Conn) (bool, error) {
+	c, err := c.Resolve()
+	if err != nil {
+		return false, err
+	}
+	if c.Storage == JetStream {
+		if exists, err := jetstream.Exists(ctx, nc, c.jetStream()); !exists || err != nil {
+			return false, err
+		}
+	}
+	s, err := c.OpenStorage(ctx, nc)
+	if err != nil {
+		return false, err
+	}
+	defer s.Close()
+	_, err = s.Store(nil).KnownIdentity(ctx)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Holds returns nil if the storage has the identity that [store.Store.Identity] returned when this
+// process started. Holds returns [ErrReplaced] if the storage was deleted or replaced since then, and
+// another error if this is unknown.
+func (s *Storage) Holds(ctx context.Context, identity string) error {
+	got, err := s.Store(nil).KnownIdentity(ctx)
+	switch {
+	case err == nil && got == identity:
+		return nil
+	case err == nil:
+		return fmt.Errorf("%w: it was %s when this process started and is %s now", ErrReplaced, identity, got)
+	case errors.Is(err, store.ErrNotFound):
+		return fmt.Errorf("%w: it was %s when this process started and has no identity now", ErrReplaced, identity)
+	case s.cfg.Storage == JetStream:
+		if exists, failed := jetstream.Exists(ctx, s.nc, s.cfg.jetStream()); failed == nil && !exists {
+			return fmt.Errorf("%w: its streams no longer exist on the NATS servers", ErrReplaced)
+		}
+	}
+	return err
 }
 
 func (s *Storage) openAzure() error {

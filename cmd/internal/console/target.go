@@ -134,6 +134,8 @@ func (a *App) Explain(err error) error {
 		return Absentf("%w: raise max_payload in the server's configuration", err)
 	case is(worker.ErrStuck):
 		return &StatusError{StatusStuck, err}
+	case is(client.ErrUnused):
+		return Absentf("%w: start workers with '%[2]s worker' or '%[2]s dev'; if workers are running, their stored data was lost, so restart them", err, a.Name)
 	case is(client.ErrNoLeader):
 		return Absentf("%w: start workers with '%[2]s worker' or '%[2]s dev'", err, a.Name)
 	case is(client.ErrUnavailable), is(client.ErrDenied):

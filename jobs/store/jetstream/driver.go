@@ -138,6 +138,20 @@ func (d *Driver) open(ctx context.Context) (err error) {
 	return err
 }
 
+// Exists reports whether the storage of a cluster exists. Exists creates nothing.
+func Exists(ctx context.Context, nc *nats.Conn, cfg Config) (bool, error) {
+	cfg = cfg.withDefaults()
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(cfg.CallTimeout))
+	if err != nil {
+		return false, err
+	}
+	_, err = js.Stream(ctx, newNames(cfg.Cluster).bucketStream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return false, nil
+	}
+	return err == nil, translate(ctx, err)
+}
+
 // stream returns a stream without changing its configuration, and creates it if it is missing.
 func (d *Driver) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	stream, err := d.js.Stream(ctx, cfg.Name)
