@@ -19,7 +19,6 @@ var environmentReaders = map[string]string{
 
 	// These files pass the environment on to child processes.
 	"jobs/exec/program.go":                "Environ",
-	"election/command/run_unix.go":        "Environ",
 	"deploy/local/procs/process.go":       "Environ",
 	"bench/peers/programs/contests.go":    "Environ",
 	"bench/peers/programs/source/kernel/": "Getenv", // a program of a job
@@ -112,51 +111,93 @@ func packageVariables(files []*ast.File) (names []string) {
 }
 
 // writes yields the package-level variables that the functions of a file write: by an assignment,
-// or by a method of an atomic value.
+// or by a method of an atomic value. A name that a function declares anywhere is local to it.
 func writes(file *ast.File, variables []string) func(yield func(string, token.Pos) bool) {
 	return func(yield func(string, token.Pos) bool) {
-		written := func(e ast.Expr) {
-			for {
-				switch x := e.(type) {
-				case *ast.SelectorExpr:
-					e = x.X
-				case *ast.IndexExpr:
-					e = x.X
-				case *ast.StarExpr:
-					e = x.X
-				case *ast.ParenExpr:
-					e = x.X
-				case *ast.Ident:
-					local := x.Obj != nil && !isPackageLevel(file, x.Obj)
-					if slices.Contains(variables, x.Name) && !local {
-						yield(x.Name, x.Pos())
-					}
-					return
-				default:
-					return
+		for _, d := range file.Decls {
+			function, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			local := localNames(function)
+			for _, target := range targets(function) {
+				name := changed(target)
+				if name != nil && slices.Contains(variables, name.Name) && !slices.Contains(local, name.Name) {
+					yield(name.Name, name.Pos())
 				}
 			}
 		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.AssignStmt:
-				for _, left := range n.Lhs {
-					if n.Tok != token.DEFINE {
-						written(left)
-					}
-				}
-			case *ast.IncDecStmt:
-				written(n.X)
-			case *ast.CallExpr:
-				method, ok := n.Fun.(*ast.SelectorExpr)
-				if ok && slices.Contains([]string{"Store", "Swap", "CompareAndSwap"}, method.Sel.Name) {
-					written(method.X)
-				}
-			}
-			return true
-		})
 	}
 }
 
-// isPackageLevel reports whether an object is declared at the top level of a file.
-func isPackageLevel(file *ast.File, o *ast.Object) bool { return file.Scope.Lookup(o.Name) == o }
+// localNames returns the names of a function's receiver, parameters, results and variables.
+func localNames(function *ast.FuncDecl) (names []string) {
+	add := func(list ...ast.Expr) {
+		for _, e := range list {
+			if name, ok := e.(*ast.Ident); ok {
+				names = append(names, name.Name)
+			}
+		}
+	}
+	ast.Inspect(function, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Field:
+			for _, name := range n.Names {
+				add(name)
+			}
+		case *ast.ValueSpec:
+			for _, name := range n.Names {
+				add(name)
+			}
+		case *ast.AssignStmt:
+			if n.Tok == token.DEFINE {
+				add(n.Lhs...)
+			}
+		case *ast.RangeStmt:
+			add(n.Key, n.Value)
+		}
+		return true
+	})
+	return names
+}
+
+// targets returns the expressions that a function assigns to.
+func targets(function *ast.FuncDecl) (list []ast.Expr) {
+	ast.Inspect(function, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if n.Tok != token.DEFINE {
+				list = append(list, n.Lhs...)
+			}
+		case *ast.IncDecStmt:
+			list = append(list, n.X)
+		case *ast.CallExpr:
+			method, ok := n.Fun.(*ast.SelectorExpr)
+			if ok && slices.Contains([]string{"Store", "Swap", "CompareAndSwap"}, method.Sel.Name) {
+				list = append(list, method.X)
+			}
+		}
+		return true
+	})
+	return list
+}
+
+// changed returns the variable in which an assignment to the expression e changes something, or nil.
+func changed(e ast.Expr) *ast.Ident {
+	for {
+		switch x := e.(type) {
+		case *ast.SelectorExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.StarExpr:
+			e = x.X
+		case *ast.ParenExpr:
+			e = x.X
+		case *ast.Ident:
+			return x
+		default:
+			return nil
+		}
+	}
+}
