@@ -13,7 +13,7 @@ import (
 // codecs is the library's table of codecs, indexed by their codes in the format. The library gives a
 // codec a buffer of the size in the header of the page. If a codec returns as many bytes in another
 // buffer, the library drops them and reads whatever its own buffer contains. The codec for LZ4_RAW does
-// so for pages that are compressed to less than a third. The codecs in the table are therefore replaced
+// so for pages that are compressed to more than a third of their size. The codecs in the table are therefore replaced
 // by codecs that always return the given buffer.
 //
 //go:linkname codecs github.com/parquet-go/parquet-go.compressionCodecs

@@ -3,13 +3,15 @@ package parquet
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	library "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 )
 
-type repetitive struct {
+type values struct {
 	Plain    int64   `parquet:"plain,plain"`
 	Delta    int64   `parquet:"delta,delta"`
 	Codes    string  `parquet:"codes,dict"`
@@ -19,35 +21,38 @@ type repetitive struct {
 	Optional *int64  `parquet:"optional,optional,plain"`
 }
 
-// TestRepetitivePages reads pages whose content is compressed to a small part of its size.
-func TestRepetitivePages(t *testing.T) {
+// TestCodecs reads pages that are hardly compressed, and pages that are compressed to a small part of
+// their size.
+func TestCodecs(t *testing.T) {
 	const n = 5000
 	for _, codec := range []compress.Codec{&library.Uncompressed, &library.Snappy, &library.Gzip, &library.Brotli, &library.Zstd, &library.Lz4Raw} {
-		for version := 1; version <= 2; version++ {
-			var out bytes.Buffer
-			w := library.NewGenericWriter[repetitive](&out, library.Compression(codec), library.DataPageVersion(version))
-			for i := range int64(n) {
-				row := repetitive{7 + i%3, 7 + i%3, fmt.Sprint("code ", i%3), fmt.Sprint("text ", i%3), fmt.Sprint("length ", i%3), float64(i%3) / 4, nil}
-				if i%4 > 0 {
-					row.Optional = &row.Plain
+		for _, different := range []uint64{3, 1000, 1 << 40} {
+			for version := 1; version <= 2; version++ {
+				var out bytes.Buffer
+				var want []string
+				w := library.NewGenericWriter[values](&out, library.Compression(codec), library.DataPageVersion(version))
+				random := rand.New(rand.NewPCG(1, different))
+				for i := range n {
+					x := int64(random.Uint64N(different))
+					row := values{x, x, fmt.Sprint("code ", x%3), fmt.Sprint("text ", x), fmt.Sprint("length ", x), float64(x) / 4, nil}
+					optional := "-"
+					if i%4 > 0 {
+						row.Optional, optional = &x, fmt.Sprint(x)
+					}
+					if _, err := w.Write([]values{row}); err != nil {
+						t.Fatal(err)
+					}
+					want = append(want, fmt.Sprintf("%d|%[1]d|%s|%s|%s|%s|%s|", x, row.Codes, row.Text, row.Lengths, strconv.FormatFloat(row.Float, 'f', -1, 64), optional))
 				}
-				if _, err := w.Write([]repetitive{row}); err != nil {
+				if err := w.Close(); err != nil {
 					t.Fatal(err)
 				}
-			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
-			got := readAll(t, out.Bytes())
-			for i := range n {
-				optional := "-"
-				if i%4 > 0 {
-					optional = fmt.Sprint(7 + i%3)
-				}
-				want := fmt.Sprintf("%d|%[1]d|code %d|text %[2]d|length %[2]d|%v|%s|", 7+i%3, i%3, float64(i%3)/4, optional)
-				if i >= len(got) || got[i] != want {
-					t.Errorf("%s, version %d: got %d rows, row %d %q, want %q", codec, version, len(got), i, got[min(i, len(got)):min(i+1, len(got))], want)
-					break
+				got := readAll(t, out.Bytes())
+				for i := range n {
+					if i >= len(got) || got[i] != want[i] {
+						t.Errorf("%s, version %d, %d values: got %d rows, row %d %q, want %q", codec, version, different, len(got), i, got[min(i, len(got)):min(i+1, len(got))], want[i])
+						break
+					}
 				}
 			}
 		}

@@ -12,7 +12,7 @@
 // are not read.
 //
 // The library's codecs are replaced by codecs that always decode a page into the library's buffer,
-// because the library would lose the content of strongly compressed LZ4_RAW pages. A page that is
+// because the library would lose the content of hardly compressed LZ4_RAW pages. A page that is
 // larger than its header says, or whose CRC is wrong, is damaged.
 //
 // # What can fail
