@@ -68,6 +68,8 @@ func TestBadInput(t *testing.T) {
 		"damaged gzip":          {[]string{"a.csv.gz", "no gzip at all, whatever the name says"}, nil, []string{"mem://a.csv.gz", "damaged"}},
 		"truncated zstd":        {[]string{"a.csv.zst", zstandard(long)[:20]}, nil, []string{"mem://a.csv.zst", "truncated"}},
 		"no format":             {[]string{"a.dat", "x"}, nil, []string{"mem://a.dat", ".ndjson", "parameter format"}},
+		"equal names":           {[]string{"a.csv", "x,y,z,y\n1,2,3,4\n"}, nil, []string{`columns 2 and 4 are both named "y"`}},
+		"equal given names":     {[]string{"a.csv", "x,y\n1,2\n"}, func(in *Input) { in.Names = "b,b" }, []string{`columns 1 and 2 are both named "b"`}},
 		"two formats":           {[]string{"a.csv", "x", "b.tsv", "x"}, nil, []string{"a.csv is csv", "b.tsv is tsv"}},
 		"empty listing":         {nil, nil, []string{"no object matches", "mem://*"}},
 		"one empty listing":     {[]string{"a.csv", "x\n"}, func(in *Input) { in.Source = "mem://*,mem://none*" }, []string{"no object matches", `"mem://none*"`}},
@@ -176,7 +178,7 @@ func TestEmptyObjects(t *testing.T) {
 func TestMissingColumn(t *testing.T) {
 	from := new(memory.Driver)
 	from.Put("mem://a.csv", []byte("a,b,b\n"))
-	for column, want := range map[string]string{"c": "the columns are a, b, b", "b": "several columns"} {
+	for column, want := range map[string]string{"c": "the columns are a, b, b", "b": `columns 2 and 3 are both named "b": rename one of them, or for csv and tsv give the parameter names`} {
 		j := collect
 		j.Columns = func(Input) []string { return []string{column} }
 		in := Defaults()

@@ -209,6 +209,9 @@ func (l *layout) leaves(f *parquet.File, o source.Object) (columns []int, err er
 	if wanted == nil {
 		wanted = l.columns
 	}
+	if err := checkNames(have, wanted); err != nil {
+		return nil, &Fault{Object: o.Name, Text: err.Error()}
+	}
 	for _, name := range wanted {
 		i := slices.Index(have, name)
 		if i < 0 {

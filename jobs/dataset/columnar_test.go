@@ -162,6 +162,37 @@ func TestBadParquet(t *testing.T) {
 	}
 }
 
+// TestEqualNamesParquet reads objects whose column b of group a has the name of the column a.b.
+func TestEqualNamesParquet(t *testing.T) {
+	type inner struct {
+		B int64 `parquet:"b"`
+	}
+	type row struct {
+		A  inner `parquet:"a"`
+		AB int64 `parquet:"a.b"`
+		C  int64 `parquet:"c"`
+	}
+	var out bytes.Buffer
+	if err := library.Write(&out, []row{{inner{1}, 2, 3}}); err != nil {
+		t.Fatal(err)
+	}
+	for column, want := range map[string]string{"a.b": `columns 1 and 2 are both named "a.b"`, "c": ""} {
+		d := &memory.Driver{}
+		d.Put("mem://a.parquet", out.Bytes())
+		in := Defaults()
+		in.Source = "mem://a.parquet"
+		job := jobs.MustNew(defineOn(fieldsJob(column), d))
+		params, err := job.EncodeParams(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = (jobs.Local{Slots: 1}).Run(t.Context(), job, params)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", column, err, want)
+		}
+	}
+}
+
 // FuzzParquet reads damaged objects. Reading may fail, but must end.
 func FuzzParquet(f *testing.F) {
 	for _, rows := range []int{0, 1, 150} {

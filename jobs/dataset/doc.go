@@ -74,6 +74,12 @@
 // Rows are divided into fields like in package encoding/csv, but line ends within quotes do not
 // change.
 //
+// # Names of columns
+//
+// A job that uses a column whose name two columns of an object have, or uses all columns of such an
+// object, is refused with the positions of both columns. The parameter names gives the columns of CSV
+// and TSV other names.
+//
 // # Outputs
 //
 // A job may write large parts of its accumulators to storage with Job.Store and package output. The

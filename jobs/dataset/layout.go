@@ -63,7 +63,12 @@ func (l *layout) want() ([]int, error) {
 		all = l.wanted
 	}
 	if l.wanted == nil {
-		return upTo(max(1, len(all))), nil
+		return upTo(max(1, len(all))), checkNames(all, all)
+	}
+	if l.format != ndjson {
+		if err := checkNames(all, l.wanted); err != nil {
+			return nil, err
+		}
 	}
 	var want []int
 	for _, name := range l.wanted {
@@ -73,12 +78,28 @@ func (l *layout) want() ([]int, error) {
 			return nil, fmt.Errorf("there is no column %q, because all objects are empty: give the parameter names, or other objects", name)
 		case i < 0:
 			return nil, fmt.Errorf("there is no column %q: the columns are %s", name, strings.Join(all, ", "))
-		case slices.Contains(all[i+1:], name) && l.delimited():
-			return nil, fmt.Errorf("there are several columns %q: rename them, or give the parameter names", name)
 		}
 		want = append(want, i)
 	}
 	return want, nil
+}
+
+// checkNames returns an error if a wanted name is the name of two columns.
+func checkNames(columns, wanted []string) error {
+	positions := make(map[string]int, len(wanted))
+	for _, name := range wanted {
+		positions[name] = -1
+	}
+	for i, name := range columns {
+		first, ok := positions[name]
+		if ok && first >= 0 {
+			return fmt.Errorf("columns %d and %d are both named %q: rename one of them, or for csv and tsv give the parameter names", first+1, i+1, name)
+		}
+		if ok {
+			positions[name] = i
+		}
+	}
+	return nil
 }
 
 func upTo(n int) []int {
