@@ -51,6 +51,11 @@ type Config struct {
 	// which the queue hides a submission.
 	ExtendEvery time.Duration
 
+	// SearchEvery is the interval at which the leader searches for submitted jobs whose messages
+	// the queue has lost; the default is 5 minutes. The messages are sent again after two searches.
+	// SearchEvery must be well above the time for which the queue hides a submission.
+	SearchEvery time.Duration
+
 	// StopWithin is the longest time that a stopping leader waits for its last checkpoints and for
 	// other draining workers; the default is 5 s.
 	StopWithin time.Duration
@@ -68,6 +73,7 @@ func (c Config) withDefaults() Config {
 	c.MaxActive = cmp.Or(c.MaxActive, 64)
 	c.MaxMerging = cmp.Or(c.MaxMerging, 1)
 	c.ExtendEvery = cmp.Or(c.ExtendEvery, 10*time.Second)
+	c.SearchEvery = cmp.Or(c.SearchEvery, 5*time.Minute)
 	c.StopWithin = cmp.Or(c.StopWithin, 5*time.Second)
 	if c.Observe == nil {
 		c.Observe = func(Observation) {}
@@ -91,6 +97,8 @@ func (c Config) validate() error {
 		return fieldError("MaxMerging", c.MaxMerging, "at least 1")
 	case c.ExtendEvery < 0:
 		return fieldError("ExtendEvery", c.ExtendEvery, "more than 0")
+	case c.SearchEvery < 0:
+		return fieldError("SearchEvery", c.SearchEvery, "more than 0")
 	case c.StopWithin < 0:
 		return fieldError("StopWithin", c.StopWithin, "more than 0")
 	}

@@ -83,7 +83,7 @@
 // know all workers, and would park every job.
 //
 // The file load.go contains the code that moves a submission up to the state active; gone.go
-// handles jobs that are missing in storage.
+// handles jobs that are missing in storage, and lost.go jobs whose submissions the queue has lost.
 //
 // # What can fail, step by step
 //
@@ -155,9 +155,11 @@
 //	an older program submitted it      it names no version, and the job is begun as long as
 //	                                   there is a spec
 //
-// A spec that is stored again after a removal remains as a queued job that no leader begins, until
-// a user cancels and removes the job. A leader never deletes a spec, because the job may have been
-// submitted again.
+// A spec that is stored again after a removal looks like the spec of a job whose message was lost,
+// which the leader sends again (see Config.SearchEvery). If the leader has ended the job itself, it
+// sends nothing. Otherwise the job runs again after some minutes, as if it had been submitted again,
+// unless a user cancels it. A leader never deletes a spec, because the job may have been submitted
+// again.
 //
 // A single read that finds nothing is no proof: a job counts as removed only if it is still missing
 // after the time goneAfter. Before the second read the leader deletes only its own first manifest

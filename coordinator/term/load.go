@@ -35,6 +35,7 @@ func (t *Term) receive() {
 
 // received handles a submission, which the queue may have delivered before.
 func (t *Term) received(s *store.Submission) {
+	delete(t.lost.missing, s.ID)
 	j, p := t.jobs.active[s.ID], t.jobs.pending[s.ID]
 	parked, isParked := t.jobs.parked[s.ID]
 	_, cleaning := t.jobs.cleaning[s.ID]

@@ -128,6 +128,9 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 		if p := t.jobs.pending[query.Job]; p != nil && p.waiting {
 			answer.Jobs = append(answer.Jobs, t.waitingProgress(query.Job))
 		}
+		if _, missing := t.lost.missing[query.Job]; missing && len(answer.Jobs) == 0 {
+			answer.Jobs = append(answer.Jobs, t.lostProgress(query.Job))
+		}
 		return answer
 	}
 	if t.ledger != nil {

@@ -27,6 +27,7 @@ type Term struct {
 	reply     func(wire.Receipt) // function that answers the report that the ledger is processing
 	backlog   backlog
 	jobs      jobTable
+	lost      lostMessages
 	receiving bool // true while a task is receiving a submission
 	partials  partialTable
 	freed     []freedBlob // blobs that are deleted at the next tick
@@ -69,6 +70,7 @@ func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, tr
 			extensions: limiter{limit: maxParallel},
 		},
 		times: times{begun: env.Now()},
+		lost:  lostMessages{searched: env.Now().Add(-cfg.SearchEvery * 3 / 4)}, // the first search is soon after the begin
 	}
 	for _, job := range cfg.Jobs {
 		t.kinds[wire.JobKind{Name: job.Name(), Version: job.Version()}] = job
@@ -107,6 +109,7 @@ func (t *Term) Tick() {
 	t.step(ledger.Tick{})
 	t.beginNext()
 	t.extendSubmissions()
+	t.searchLost()
 	t.deleteBlobs()
 	t.recordTerm()
 	if t.since(t.views.begun) > recentFor {

@@ -42,10 +42,13 @@ func (t *Term) beginNext() {
 		t.stopWaiting(id)
 		t.admit(id, t.jobs.pending[id])
 	}
-	if t.ledger != nil && t.ledger.Recovered() && !t.receiving && len(t.jobs.waiting)+t.jobs.assessed < maxWaiting {
+	if t.ledger != nil && t.ledger.Recovered() && !t.receiving && t.mayReceive() {
 		t.receive()
 	}
 }
+
+// mayReceive reports whether one more job may wait, so that the leader may receive the next submission.
+func (t *Term) mayReceive() bool { return len(t.jobs.waiting)+t.jobs.assessed < maxWaiting }
 
 // mayBegin reports whether a job may begin, that is, whether fewer than MaxActive jobs of the same
 // or a higher priority are active. A job does not wait for active jobs of lower priorities, unless

@@ -52,7 +52,7 @@ type SubmitOptions struct {
 	// architecture and an architecture level, such as GOAMD64=v3. The leader chooses the build with
 	// the most slots when the job begins. The job waits while no worker has that build.
 	StrictBuilds bool
-	// Timeout is how long the job may take from its beginning to its end, including partitions,
+	// Timeout is how long leaders may work on the job from its beginning to its end, including partitions,
 	// merges and retries. A job that takes longer fails. The default is no limit.
 	Timeout time.Duration
 	// PartitionTimeout is how long one partition may take, including the merges that follow it. A
