@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -43,22 +42,23 @@ func serveHTTP(cfg Config, h *health, log *slog.Logger) (*httpServer, error) {
 		return nil, configError{fmt.Errorf("serve health and metrics: %w", err)}
 	}
 	mux := http.NewServeMux()
+	guarded := func(path string, handler http.HandlerFunc) { mux.Handle("GET "+path, view.Guard(handler)) }
 	// A process that waits for NATS, storage or a leader is healthy, because a restart would not
 	// help. A process with a loop that hangs, or whose storage was replaced, is not healthy, because
 	// only a restart helps.
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+	guarded("/healthz", func(w http.ResponseWriter, r *http.Request) {
 		broken := h.broken(r.Context())
 		h.answer(w, len(broken) == 0, append(broken, h.notReady()...))
 	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+	guarded("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		reasons := h.notReady()
 		h.answer(w, len(reasons) == 0, reasons)
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(h.metrics.registry, promhttp.HandlerOpts{
+	guarded("/metrics", promhttp.HandlerFor(h.metrics.registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}))
+	}).ServeHTTP)
 	mux.Handle("/", view.Handler())
-	s := &httpServer{server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, page: view}
+	s := &httpServer{server: page.NewServer(mux), page: view}
 	s.serving.Go(func() {
 		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("Stopped serving health and metrics", "error", err)

@@ -242,3 +242,28 @@ func checkGolden(t *testing.T, families map[string]*dto.MetricFamily) {
 		t.Errorf("the metrics differ from %s (-update-metrics rewrites it):\n%s", golden, text.String())
 	}
 }
+
+// TestHostOfHealthAndMetrics requests the worker's paths under a name that another site may own.
+func TestHostOfHealthAndMetrics(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	address := c.start(nil).address()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
+		for host, want := range map[string]bool{"": true, "worker": true, "attacker.example": false} {
+			request, err := http.NewRequest(http.MethodGet, "http://"+address+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Host = host
+			answer, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close()
+			if allowed := answer.StatusCode != http.StatusForbidden; allowed != want {
+				t.Errorf("%s of host %q: status %d, allowed %v, want %v", path, host, answer.StatusCode, allowed, want)
+			}
+		}
+	}
+}

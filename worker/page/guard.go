@@ -13,9 +13,9 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// guard refuses requests that a browser sends on behalf of another site, and adds headers that deny
-// other sites access to the page.
-func (p *Page) guard(next http.Handler) http.Handler {
+// Guard returns a handler that refuses requests that a browser sends on behalf of another site, and
+// adds headers that deny other sites access to the answers. The handler of [Page.Handler] is guarded.
+func (p *Page) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)

@@ -126,7 +126,7 @@ func (p *Page) Handler() http.Handler {
 		writeError(w, http.StatusNotFound, "the API has no such path: see the documentation of package page")
 	})
 	p.handleActions(mux)
-	return p.guard(mux)
+	return p.Guard(mux)
 }
 
 // enter counts a request as running. enter refuses the request if the page is closed.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
@@ -71,7 +70,7 @@ func ServePage(a *console.App, cfg cluster.Config, flags PageFlags, log *slog.Lo
 	}
 	s := &PageServer{
 		URL: fmt.Sprintf("http://%s/", listener.Addr()), page: view,
-		server: &http.Server{Handler: view.Handler(), ReadHeaderTimeout: 5 * time.Second},
+		server: page.NewServer(view.Handler()),
 	}
 	s.serving.Go(func() { _ = s.server.Serve(listener) }) // Serve returns when Close is called
 	return s, nil
