@@ -27,8 +27,7 @@ func ExampleRun() {
 			case <-term.Stopping():
 				fmt.Println("taking the last checkpoint")
 				return "", nil
-			case <-turn.C:
-				fmt.Println("working")
+			case <-turn.C: // the next piece of work
 			}
 		}
 	}
