@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -78,12 +79,16 @@ func (l *loaded) ReadAt(p []byte, offset int64) (int, error) {
 	return l.read(p, offset)
 }
 
-// explain returns the first error of a read from storage, or a Fault if all reads succeeded.
+// explain returns the first error of a read from storage, or a Fault if all reads succeeded. The Fault
+// says that the object is damaged, or why an object that is not damaged cannot be read.
 func (l *loaded) explain(offset int64, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
 		return l.err
+	}
+	if _, ok := errors.AsType[*parquet.UnreadableError](err); ok {
+		return &Fault{Object: l.object.Name, Offset: offset, Text: err.Error()}
 	}
 	return &Fault{Object: l.object.Name, Offset: offset, Text: fmt.Sprintf("the object is not Parquet or is damaged (%v): write it again", err)}
 }

@@ -86,7 +86,7 @@ func readAll(t *testing.T, content []byte) (list []string) {
 			}
 			line := ""
 			for i := range columns {
-				field, _ := rows.Field(i, nil)
+				field, _ := rows.Field(i, []byte{})
 				if field == nil {
 					field = []byte("-")
 				}

@@ -7,9 +7,11 @@
 //	Writer      writes an object of one or more row groups
 //
 // A value is returned as text: a decimal number, a date such as 2026-11-22, a time such as
-// 2026-11-22T21:04:00Z, true or false, or the bytes of a string. A float is the shortest decimal
-// that has this float value, so a column has the same values as in CSV. Columns in lists and maps
-// are not read.
+// 2026-11-22T21:04:00Z, an interval such as P14M3DT0.25S, true or false, or the bytes of a string. A
+// float is the shortest decimal that has this float value, and a float of 16 bits is that of 32 bits with
+// the same value. So a column has the same values as in CSV. The types BSON, VARIANT, GEOMETRY, GEOGRAPHY
+// and FIXED_LEN_BYTE_ARRAY are returned in hexadecimal. A BYTE_ARRAY without another type is text, because
+// old writers store text in this way. Columns in lists and maps are not read.
 //
 // The library's codecs are replaced by codecs that always decode a page into the library's buffer,
 // because the library would lose the content of hardly compressed LZ4_RAW pages. A page that is
@@ -19,5 +21,6 @@
 //
 //   - The object is not Parquet or is damaged: an error. The library may panic or allocate much for
 //     a damaged object; a panic is returned as an error.
-//   - The object is encrypted: an error.
+//   - The object is encrypted, or a text is not UTF-8: an [UnreadableError]. Columns that are not asked
+//     for are not looked at.
 package parquet

@@ -2,11 +2,11 @@ package parquet
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
 	library "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // File is an open Parquet object.
@@ -26,17 +26,35 @@ const TailSize = 64 << 10
 // Open reads the footer of an object.
 func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	defer recoverTo(&err)
+	var magic [4]byte
+	if size >= int64(len(magic)) {
+		if _, err := r.ReadAt(magic[:], size-int64(len(magic))); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+	}
+	if string(magic[:]) == "PARE" {
+		return nil, errEncrypted
+	}
 	file, err := library.OpenFile(r, size, library.SkipMagicBytes(true), library.SkipPageIndex(true), library.SkipBloomFilters(true))
+	if err != nil && strings.Contains(err.Error(), "signed footer") {
+		return nil, errEncrypted
+	}
 	if err != nil {
 		return nil, err
 	}
 	f = &File{file: file}
 	schema := file.Schema()
+	var elements []*format.SchemaElement // declarations of the columns
+	for i := range file.Metadata().Schema {
+		if e := &file.Metadata().Schema[i]; e.Type.Valid {
+			elements = append(elements, e)
+		}
+	}
 	for _, path := range schema.Columns() {
 		column, ok := schema.Lookup(path...)
 		name := strings.Join(path, ".")
 		if ok && column.MaxRepetitionLevel == 0 {
-			if l, ok := newLeaf(name, column); ok {
+			if l, ok := newLeaf(name, column, elements[column.ColumnIndex]); ok {
 				f.leaves = append(f.leaves, l)
 				continue
 			}
@@ -46,10 +64,20 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	return f, nil
 }
 
-// recoverTo turns a panic of the library into an error.
+// UnreadableError is the error for an object that is not damaged, but that this package cannot read.
+type UnreadableError struct{ text string }
+
+func (e *UnreadableError) Error() string { return e.text }
+
+var errEncrypted = &UnreadableError{"the object is encrypted, and encrypted Parquet cannot be read: write it without encryption"}
+
+var errStructure = errors.New("its structure contradicts itself")
+
+// recoverTo turns a panic of the library into an error. The library panics if a part of an object refers
+// to something that does not exist.
 func recoverTo(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("parquet-go: %v", p)
+	if recover() != nil {
+		*err = errStructure
 	}
 }
 
@@ -63,7 +91,7 @@ func (f *File) Columns() (names []string) {
 }
 
 // Omitted returns the names of the columns that this package does not read: columns in lists and
-// maps, and columns of unusual types such as float16.
+// maps, and columns of types that contradict how they are stored.
 func (f *File) Omitted() []string { return f.omitted }
 
 // Types returns the types of the columns: text, integer, decimal or float.
@@ -84,6 +112,9 @@ func (f *File) chunk(group, column int) (r Range, err error) {
 	groups := f.file.Metadata().RowGroups
 	if group >= len(groups) || column >= len(groups[group].Columns) {
 		return r, errOffsets
+	}
+	if groups[group].Columns[column].CryptoMetadata.Value != nil {
+		return r, errEncrypted
 	}
 	m := groups[group].Columns[column].MetaData
 	r.From = m.DataPageOffset

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	library "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
@@ -17,6 +18,7 @@ import (
 // leaf is a column that is not in a list or map.
 type leaf struct {
 	name  string
+	typ   string // name of the type in the object, for an error message
 	index int
 	level int // definition level of a value that is not null
 	kind  kind
@@ -44,6 +46,9 @@ const (
 	timeOfDay
 	julian // julian is a timestamp of 96 bits
 	uuid
+	float16bits
+	interval
+	blob // blob is bytes that no type says to be text
 )
 
 // name returns the name of the type of a kind's values.
@@ -53,18 +58,28 @@ func (k kind) name() string {
 		return "integer"
 	case decimal32, decimal64, decimalBytes:
 		return "decimal"
-	case float32bits, float64bits:
+	case float16bits, float32bits, float64bits:
 		return "float"
 	}
 	return "text"
 }
 
-// newLeaf describes a column. newLeaf returns false for a type that this package does not read.
-func newLeaf(name string, c library.LeafColumn) (leaf, bool) {
-	l := leaf{name: name, index: c.ColumnIndex, level: c.MaxDefinitionLevel}
+// newLeaf describes a column, which the element of the schema declares. newLeaf returns false for a type
+// that this package does not read.
+func newLeaf(name string, c library.LeafColumn, element *format.SchemaElement) (leaf, bool) {
 	t := c.Node.Type()
 	physical := t.Kind()
-	if logical := t.LogicalType(); logical != nil {
+	l := leaf{name: name, typ: physical.String(), index: c.ColumnIndex, level: c.MaxDefinitionLevel}
+	logical := t.LogicalType()
+	if logical == nil && element.LogicalType.Value != nil { // the library does not know the type
+		logical = &element.LogicalType
+	}
+	if element.ConvertedType.Valid && element.ConvertedType.V == deprecated.Interval {
+		l.kind = interval
+		return l, physical == library.FixedLenByteArray
+	}
+	if logical != nil {
+		l.typ = logical.String()
 		switch t := logical.Value.(type) {
 		case *format.DecimalType:
 			l.scale = int(t.Scale)
@@ -91,7 +106,11 @@ func newLeaf(name string, c library.LeafColumn) (leaf, bool) {
 				return l, physical == library.Int32 || physical == library.Int64
 			}
 		case *format.Float16Type:
-			return l, false
+			l.kind = float16bits
+			return l, physical == library.FixedLenByteArray
+		case *format.BsonType, *format.VariantType, *format.GeometryType, *format.GeographyType:
+			l.kind = blob
+			return l, true
 		}
 	}
 	switch physical {
@@ -107,6 +126,8 @@ func newLeaf(name string, c library.LeafColumn) (leaf, bool) {
 		l.kind = float32bits
 	case library.Double:
 		l.kind = float64bits
+	case library.FixedLenByteArray:
+		l.kind = blob
 	default:
 		l.kind = text
 	}
@@ -149,6 +170,12 @@ func (l *leaf) append(b []byte, v *library.Value) []byte {
 		bits := v.Int96()
 		days := int64(bits[2]) - epoch
 		return time.Unix(days*86400, int64(bits[0])|int64(bits[1])<<32).UTC().AppendFormat(b, time.RFC3339Nano)
+	case float16bits:
+		return appendFloat(b, float64(float16(v.ByteArray())), 32)
+	case interval:
+		return appendInterval(b, v.ByteArray())
+	case blob:
+		return hex.AppendEncode(b, v.ByteArray())
 	case uuid:
 		x := v.ByteArray()
 		if len(x) != 16 {
@@ -163,6 +190,49 @@ func (l *leaf) append(b []byte, v *library.Value) []byte {
 		return b
 	}
 	return append(b, v.ByteArray()...)
+}
+
+// float16 returns the value of a float of 16 bits. It returns NaN for other sizes.
+func float16(b []byte) float32 {
+	if len(b) != 2 {
+		return float32(math.NaN())
+	}
+	bits := binary.LittleEndian.Uint16(b)
+	exponent, fraction := int(bits>>10&0x1f), float64(bits&0x3ff)
+	f := math.Ldexp(1+fraction/1024, exponent-15)
+	switch {
+	case exponent == 0:
+		f = math.Ldexp(fraction/1024, -14)
+	case exponent == 31 && fraction == 0:
+		f = math.Inf(1)
+	case exponent == 31:
+		f = math.NaN()
+	}
+	if bits>>15 == 1 {
+		f = -f
+	}
+	return float32(f)
+}
+
+// appendInterval appends an interval of months, days and milliseconds in the form of ISO 8601, such as
+// P14M3DT0.25S.
+func appendInterval(b, x []byte) []byte {
+	if len(x) != 12 {
+		return hex.AppendEncode(b, x)
+	}
+	months, days, milliseconds := binary.LittleEndian.Uint32(x), binary.LittleEndian.Uint32(x[4:]), binary.LittleEndian.Uint32(x[8:])
+	b = append(b, 'P')
+	if months > 0 {
+		b = append(strconv.AppendUint(b, uint64(months), 10), 'M')
+	}
+	if days > 0 {
+		b = append(strconv.AppendUint(b, uint64(days), 10), 'D')
+	}
+	if milliseconds > 0 || months == 0 && days == 0 {
+		seconds := exact.New(int64(milliseconds), 3).Short()
+		b = append(append(append(b, 'T'), seconds.String()...), 'S')
+	}
+	return b
 }
 
 func appendTime(b []byte, n int64, unit time.Duration) []byte {
@@ -201,7 +271,7 @@ func (l *leaf) number(v *library.Value, n *exact.Number) bool {
 			return true
 		}
 		return n.Parse(appendFloat(nil, f, 64))
-	case unsigned64, float32bits:
+	case unsigned64, float16bits, float32bits:
 		return n.Parse(l.append(nil, v))
 	case text:
 		return n.Parse(v.ByteArray())

@@ -135,7 +135,7 @@ func (l *leaf) check(values []library.Value) error {
 	if l.kind == text {
 		for i := range values {
 			if v := &values[i]; !v.IsNull() && !utf8.Valid(v.ByteArray()) {
-				return fmt.Errorf("%.80q is not UTF-8", v.ByteArray())
+				return &UnreadableError{fmt.Sprintf("%.80q is not UTF-8, and the type %s is read as text: leave the column out, for example with the parameter columns", v.ByteArray(), l.typ)}
 			}
 		}
 	}
@@ -190,7 +190,7 @@ func (r *Rows) NumberAfter(i, rows int, n *exact.Number) bool {
 // IsFloat reports whether the values of column i are floats.
 func (r *Rows) IsFloat(i int) bool {
 	kind := r.columns[i].leaf.kind
-	return kind == float32bits || kind == float64bits
+	return kind == float16bits || kind == float32bits || kind == float64bits
 }
 
 // Codes returns the codes of the rows from the current one to the end of the batch, and the
