@@ -202,12 +202,21 @@ func (a *app) newElector(flags electFlags, args []string) (*elector, wire.Subjec
 
 // connect returns a NATS connection that connects in the background and retries without a limit.
 func (e *elector) connect() (*nats.Conn, error) {
+	level, last := slog.LevelWarn, ""
+	if e.cluster.Storage == cluster.Azure { // the election works without NATS
+		level = slog.LevelInfo
+	}
 	return e.cluster.ConnectNATS("elect "+e.name+" "+e.cfg.ID,
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(), // retry after refused credentials too, because an operator may correct them
 		nats.ReconnectWait(electReconnectWait),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { e.log.Info("Cannot reach NATS, retrying", "error", err) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { // only one goroutine calls the handler
+			if text := err.Error(); text != last {
+				last = text
+				e.log.Log(context.Background(), level, "No NATS server answers, retrying", "error", err)
+			}
+		}),
 	)
 }
 
@@ -219,6 +228,9 @@ func (e *elector) open(ctx context.Context, nc *nats.Conn) (election.Lease, erro
 		cancel()
 		if err == nil || errors.Is(err, cluster.ErrConfig) {
 			return lease, err
+		}
+		if !nc.IsConnected() {
+			err = fmt.Errorf("%w answers: %w", cluster.ErrNoServer, err)
 		}
 		if !logged {
 			logged = true
