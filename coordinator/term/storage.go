@@ -72,7 +72,7 @@ func (t *Term) replaceManifest(job string, next store.Manifest, last store.Versi
 			return err
 		}
 		// Either another leader has written the manifest, or this leader has written it and the
-		// reply was lost.
+		// reply was lost, or storage has refused the write although nothing was written.
 		var current store.Manifest
 		current, version, err = t.cfg.Store.Manifest(ctx, job)
 		switch {
@@ -82,6 +82,8 @@ func (t *Term) replaceManifest(job string, next store.Manifest, last store.Versi
 			return err
 		case current.Epoch > next.Epoch:
 			return &fencedError{current.Epoch}
+		case version == last:
+			return fmt.Errorf("%w: version %q was refused but is still stored", store.ErrUnavailable, last)
 		case current.Epoch != next.Epoch || current.Sequence != next.Sequence:
 			return fmt.Errorf("manifest was written by a non-leader: epoch %d, sequence %d", current.Epoch, current.Sequence)
 		}

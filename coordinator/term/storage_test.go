@@ -101,3 +101,29 @@ func TestCancelWhileStorageIsFull(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusedForNoReason lets storage refuse every other conditional write although no other process
+// has written. The leader finds what it wrote last, writes again, and the job completes in its term.
+func TestRefusedForNoReason(t *testing.T) {
+	c := newCluster(t)
+	c.addWorker("w1")
+	leader := c.lead(plain)
+	job := c.submit("partitions=5", "pad=1_000")
+	c.until("the plan", func() bool { return c.manifest(job).Partitions > 0 })
+	writes := map[string]int{}
+	c.fault = func(call memory.Call) error {
+		kind, _, _ := strings.Cut(call.Key, "/")
+		if call.Operation != memory.Put || kind != "manifest" && kind != "result" {
+			return nil
+		}
+		writes[kind]++
+		if writes[kind]%2 == 1 {
+			return store.ErrConflict
+		}
+		return nil
+	}
+	c.wantCompleted(job, localResult(t, "partitions=5", "pad=1_000"))
+	if err := leader.term.Err(); err != nil || writes["manifest"] < 2 || writes["result"] < 2 {
+		t.Errorf("writes %v, and the term failed with %v", writes, err)
+	}
+}

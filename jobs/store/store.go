@@ -329,6 +329,8 @@ func (s *Store) putOnce(ctx context.Context, kind, id string, value []byte) (Ver
 	}
 	stored, version, getErr := read(ctx, s, kind, id, undecoded)
 	switch {
+	case errors.Is(getErr, ErrNotFound): // storage has refused the write although nothing is stored
+		return "", fmt.Errorf("%w: %w", ErrUnavailable, getErr)
 	case getErr != nil:
 		return "", fmt.Errorf("compare with what is stored: %w", getErr)
 	case !bytes.Equal(stored, value):
