@@ -28,6 +28,10 @@
 //	             ├────────┬────────┬───────┤├──────┬──────┤├──────────────────┤
 //	partitions   │   0    │   1    │   2   ││      3      ││        4         │
 //
+// A folder is the objects below it, without those whose name, or the name of a folder between, begins
+// with a dot, or with an underscore unless it contains =, as _date=2026-11-22 does. Spark and Hadoop give
+// such names to markers and temporary files. A pattern or a full name selects them.
+//
 // Partitions are ranges of about Input.Block bytes. Small objects share a partition. A compressed
 // object cannot be read from its middle, so it is never cut. Large compressed data should be
 // divided into several objects. The partitions depend only on the list of objects and on the block
@@ -101,11 +105,11 @@
 //     the partition fails and is retried.
 //   - An object changed after it was listed: the job fails.
 //   - The content is bad, which is a [Fault]: the job fails. Examples are a wrong number of fields,
-//     a quote in a wrong place, text that is not UTF-8 or JSON, truncated compressed data, a
-//     different header, and an error of Fold. The error contains the name of the object, the offset
-//     of the record, and what to do. If Input.OnError is skip, bad records are skipped and counted
-//     in [Totals] instead. Different headers, damaged compressed data, and odd numbers of quotes in
-//     an object always fail the job.
+//     a quote in a wrong place, text that is not UTF-8 or JSON, truncated compressed data, bytes
+//     after compressed data (zero bytes after gzip are padding), a different header, and an error
+//     of Fold. The error contains the name of the object, the offset of the record, and what to do.
+//     If Input.OnError is skip, bad records are skipped and counted in [Totals] instead. Different
+//     headers, damaged compressed data, and odd numbers of quotes in an object always fail the job.
 //   - The parameters do not fit the input, for example because a column does not exist: the plan
 //     fails. The process that submits the job plans it too, and refuses the job if it can read the
 //     input.

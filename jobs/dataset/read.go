@@ -7,7 +7,6 @@ import (
 	"io"
 	"time"
 
-	gziplib "github.com/klauspost/compress/gzip"
 	zstdlib "github.com/klauspost/compress/zstd"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
@@ -138,9 +137,9 @@ func (r reader) content(ctx context.Context, o source.Object, from, to int64) (*
 	var err error
 	switch compressionOf(o.Name) {
 	case gzip:
-		var z *gziplib.Reader
-		if z, err = gziplib.NewReader(c.raw); err == nil {
-			c.plain, c.close = z, func() { _ = z.Close() }
+		var z *gzipReader
+		if z, err = newGzipReader(c.raw); err == nil {
+			c.plain = z
 		}
 	case zstd:
 		var z *zstdlib.Decoder
@@ -176,6 +175,12 @@ func (c *content) explain(err error) error {
 		return err
 	}
 	text := fmt.Sprintf("the compressed content is damaged (%v): write the object again", err)
+	if errors.Is(err, errNoGzip) || errors.Is(err, errGarbage) {
+		text = err.Error()
+	}
+	if errors.Is(err, zstdlib.ErrMagicMismatch) && c.at == 0 {
+		text = "the content is not zstd, which the ending of the name says: rename or compress the object"
+	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		text = "the compressed content is truncated: write the object again"
 	}

@@ -195,7 +195,7 @@ func (d Driver) walk(folder, pattern string, each func(source.Object) error) err
 		switch {
 		case err != nil:
 			return err
-		case name != folder && strings.HasPrefix(entry.Name(), "."):
+		case name != folder && source.Hidden(entry.Name()):
 			if entry.IsDir() {
 				return fs.SkipDir
 			}
