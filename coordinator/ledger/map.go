@@ -57,7 +57,7 @@ func (v *View) Map(windows []wire.Window, durable []engine.Span) *wire.JobMap {
 	if !j.planned() {
 		return nil
 	}
-	m := &wire.JobMap{Tree: j.forest.upperNodes(wire.TreeLevels), OtherErrors: j.errors.others}
+	m := &wire.JobMap{Elapsed: v.ledger.now - j.began, Tree: j.forest.upperNodes(wire.TreeLevels), OtherErrors: j.errors.others}
 	for _, e := range j.errors.sorted() {
 		m.Errors = append(m.Errors, wire.ErrorCount{Text: e.Text, Count: e.Count, Partition: e.Partition})
 	}

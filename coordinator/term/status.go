@@ -80,6 +80,9 @@ func (t *Term) jobMap(v *ledger.View, query wire.JobQuery) *wire.JobMap {
 	m := v.Map(query.Windows, j.durableSpans())
 	if m != nil {
 		m.Started, m.Checkpoint = j.manifest.last.Started, j.manifest.writtenAt
+		if !m.Checkpoint.IsZero() {
+			m.CheckpointAge = t.since(m.Checkpoint)
+		}
 	}
 	return m
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // A job's timeout is the sum of its leaders' terms, whatever the clocks of their machines show.
@@ -54,5 +55,28 @@ func TestTimeoutOfAJobFromAnEarlierVersion(t *testing.T) {
 	c.until("the timeout", func() bool { return c.manifest(job).State == store.Failed })
 	if spent := c.manifest(job).Elapsed; spent < 10*time.Second || spent > 12*time.Second {
 		t.Errorf("the job had %v", spent)
+	}
+}
+
+// The map tells the ages of the job and of its checkpoint as the leader measures them.
+func TestAgesInTheMapUnderAnotherClock(t *testing.T) {
+	c := newCluster(t)
+	c.clocks = func(epoch uint64) time.Duration { return time.Hour * time.Duration(epoch-1) }
+	c.addWorker("w1")
+	first := c.lead(plain)
+	job := c.submit("partitions=8")
+	c.until("the plan", func() bool { return c.manifest(job).Partitions > 0 })
+	c.workers[0].hangs = true
+	c.pass(3 * time.Second)
+	first.kill()
+	leader := c.lead(plain)
+	query := wire.JobQuery{Job: job, Windows: []wire.Window{{Step: 1, Cells: 8}}}
+	var m *wire.JobMap
+	c.until("the map", func() bool {
+		m = leader.term.Jobs(query).Map
+		return m != nil && m.CheckpointAge > 0
+	})
+	if m.Elapsed <= 0 || m.Elapsed > 5*time.Second || m.CheckpointAge > 5*time.Second {
+		t.Errorf("the job is %v old, and its checkpoint %v", m.Elapsed, m.CheckpointAge)
 	}
 }

@@ -165,8 +165,13 @@ type JobMap struct {
 
 	Errors      []ErrorCount `cbor:"5,keyasint,omitempty"`
 	OtherErrors uint64       `cbor:"6,keyasint,omitempty"`
-	Started     time.Time    `cbor:"7,keyasint"` // time at which the job began
-	Checkpoint  time.Time    `cbor:"8,keyasint"` // time at which this leader last wrote the job's checkpoint; zero before this leader's first checkpoint
+	Started     time.Time    `cbor:"7,keyasint"` // time at which the job began, by the clock of its first leader
+	Checkpoint  time.Time    `cbor:"8,keyasint"` // time at which this leader last wrote the job's checkpoint, by its clock; zero before this leader's first checkpoint
+
+	// These durations do not depend on how the leader's clock and the receiver's agree. They are 0
+	// in answers of leaders of earlier versions.
+	Elapsed       time.Duration `cbor:"9,keyasint,omitempty"`  // time for which leaders have worked on the job
+	CheckpointAge time.Duration `cbor:"10,keyasint,omitempty"` // time since Checkpoint
 }
 
 // TreeLevels is the number of levels in JobMap.Tree. A tree with fewer levels is listed completely.

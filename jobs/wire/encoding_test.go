@@ -115,6 +115,7 @@ var (
 			Job: "j", State: "running", Partitions: 9, Done: 4, Executed: 5, Skipped: []uint64{3}, Rate: 0.5, Workers: 2, Trouble: "t",
 			MergesLeft: 3, Unreported: 4, HeldBytes: 5, MergedBytes: 6, MergeRate: 0.5, MergeLeft: 7, Merging: []Merging{{Node: engine.Node{Level: 1}, Worker: "w", Bytes: 8, For: time.Second}},
 		}}, More: 9, Storage: "s", Map: &JobMap{
+			Elapsed: time.Hour, CheckpointAge: time.Second,
 			Maps:    []CellMap{{Window{1, 2, 3}, []CellRun{{Repeat: 3, Cell: Cell{Held: 1}, Holder: 1}}, []engine.Span{{Lo: 1, Hi: 2}}}},
 			Holders: []string{"w"}, Total: Cell{Held: 1, Computed: 2, Durable: 3, Retrying: 4, Failed: 5}, Tree: []TreeNode{{4, true}}, Errors: []ErrorCount{{"e", 2, 3}}, OtherErrors: 1, Started: since, Checkpoint: since,
 		}}),

@@ -306,9 +306,9 @@ func newMapAnswer(ctx context.Context, c *client.Client, id string, windows []cl
 	if err != nil || m == nil {
 		return a, err
 	}
-	a.Elapsed, a.Total, a.Tree, a.OtherErrors = milliseconds(max(0, time.Since(m.Started))), m.Total, m.Tree, m.OtherErrors
+	a.Elapsed, a.Total, a.Tree, a.OtherErrors = milliseconds(ageOf(m.Elapsed, m.Started)), m.Total, m.Tree, m.OtherErrors
 	if !m.Checkpoint.IsZero() {
-		a.Checkpoint = new(milliseconds(max(0, time.Since(m.Checkpoint))))
+		a.Checkpoint = new(milliseconds(ageOf(m.CheckpointAge, m.Checkpoint)))
 	}
 	a.Errors, a.Holders = append(a.Errors, m.Errors...), append(a.Holders, m.Holders...)
 	for _, w := range m.Maps {
@@ -328,4 +328,13 @@ func pairsOf(spans []engine.Span) [][2]uint64 {
 		list = append(list, [2]uint64{s.Lo, s.Hi})
 	}
 	return list
+}
+
+// ageOf returns an age that the leader has measured. Leaders of earlier versions give only a time, by
+// their own clock.
+func ageOf(measured time.Duration, since time.Time) time.Duration {
+	if measured > 0 {
+		return measured
+	}
+	return max(0, time.Since(since))
 }
