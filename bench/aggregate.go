@@ -320,7 +320,7 @@ func (a *aggregation) missing(ctx context.Context, id string, done, epoch uint64
 	}
 	err := until(ctx, "the other workers have reported", glance, func(ctx context.Context) (bool, error) {
 		known, err := a.Cluster.Workers(ctx)
-		return len(known.Workers) >= a.Workers-1, err
+		return len(known.Workers)+known.More >= a.Workers-1, err
 	})
 	if err != nil {
 		return 0, err

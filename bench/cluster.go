@@ -67,19 +67,26 @@ func lastTerm(ctx context.Context, c *client.Client) (client.Term, error) {
 	return terms[len(terms)-1], nil
 }
 
-// awaitWorkers waits until exactly n workers are idle or busy, and returns these workers.
+// awaitWorkers waits until exactly n workers are idle or busy, and returns the listed ones of them.
 func awaitWorkers(ctx context.Context, c *client.Client, n int) (ready []client.Worker, err error) {
 	err = until(ctx, fmt.Sprintf("%d workers are ready", n), look, func(ctx context.Context) (bool, error) {
 		answer, err := c.Workers(ctx)
-		ready = nil
-		for _, w := range answer.Workers {
-			if w.State == "idle" || w.State == "busy" {
-				ready = append(ready, w)
-			}
-		}
-		return len(ready) == n, err
+		var all int
+		ready, all = readyOf(answer)
+		return all == n, err
 	})
 	return ready, err
+}
+
+// readyOf returns the listed workers that are idle or busy, and their number with the workers beyond
+// wire.MaxListed, which the answer only counts.
+func readyOf(answer client.Workers) (ready []client.Worker, all int) {
+	for _, w := range answer.Workers {
+		if w.State == "idle" || w.State == "busy" {
+			ready = append(ready, w)
+		}
+	}
+	return ready, len(ready) + answer.More
 }
 
 func slots(workers []client.Worker) int {

@@ -3,7 +3,22 @@ package bench
 import (
 	"reflect"
 	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
+
+// TestReadyWorkersBeyondTheList counts the workers of a cluster that is larger than the leader's list.
+func TestReadyWorkersBeyondTheList(t *testing.T) {
+	answer := client.Workers{Workers: make([]client.Worker, wire.MaxListed), More: 100}
+	for i := range answer.Workers {
+		answer.Workers[i].State = "idle"
+	}
+	answer.Workers[0].State = "silent"
+	if ready, all := readyOf(answer); len(ready) != wire.MaxListed-1 || all != wire.MaxListed+99 {
+		t.Errorf("got %d listed workers and %d in all, want %d and %d", len(ready), all, wire.MaxListed-1, wire.MaxListed+99)
+	}
+}
 
 func TestScaleMeasuresAPointOfBothSeriesOnce(t *testing.T) {
 	cfg := ScaleConfig{
