@@ -24,7 +24,8 @@ func (a *app) removeCommand() *cobra.Command {
 with the given IDs, which must be complete, or with --ended-before all that ended
 longer ago. A cluster keeps every job until it is removed. If a given job has not
 ended, nothing is removed. A damaged job can be removed by its ID. No leader is
-needed.`,
+needed. With storage jetstream, the NATS server's data folder shrinks within a few
+minutes, because the server compacts its files every two minutes.`,
 		Example: "  " + a.Name + " remove --ended-before 168h",
 		Args:    console.WantArgs(0, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
