@@ -198,12 +198,42 @@ func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 	if slow := l.slowest(j); slow != "" {
 		p.Trouble = slow
 	}
+	if above := l.heldBackBy(j); above != nil {
+		p.State, p.Trouble = string(store.Queued), fmt.Sprintf("no slot is left by jobs of a higher priority, such as job %s of priority %d", above.spec.ID, above.spec.Priority)
+	}
 	if len(l.workers) > 0 && !slices.ContainsFunc(l.workers, func(w *worker) bool { return w.knowsKind(j) }) {
 		p.Trouble = fmt.Sprintf("no worker knows %s version %s: start workers of a program that does", j.spec.Job, j.spec.Version)
 	} else if len(l.workers) > 0 {
 		p.Trouble = cmp.Or(l.missingBuild(j), p.Trouble)
 	}
 	return p
+}
+
+// heldBackBy returns a job of a higher priority that runs while nothing of an unfinished job runs. It
+// returns nil if there is no such job.
+func (l *Ledger) heldBackBy(j *job) *job {
+	if partitions := j.tree.Partitions(); j.runs() || partitions > 0 && j.forest.done() == partitions {
+		return nil
+	}
+	for _, above := range l.jobs {
+		if above.spec.Priority <= j.spec.Priority {
+			break // the jobs are sorted by priority
+		}
+		if above.runs() {
+			return above
+		}
+	}
+	return nil
+}
+
+// runs reports whether a worker runs a span or a call of the job.
+func (j *job) runs() bool {
+	for a := range j.assignments.all() {
+		if a.state == stateRunning {
+			return true
+		}
+	}
+	return false
 }
 
 // slowAfter is the running time after which the job's status reports a partition or call as slow. A
