@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -17,81 +16,41 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// jobStatus is the JSON that the commands status and list print for a job.
+// jobStatus is the JSON that the commands status and list print for a job. If no leader answers, the
+// live figures are zero.
 type jobStatus struct {
-	ID          string          `json:"id"`
-	Job         string          `json:"job"`
-	Version     string          `json:"version"`
-	Params      json.RawMessage `json:"params"`
-	Priority    int             `json:"priority"`
-	MaxAttempts int             `json:"max_attempts"`
-	MaxSkipped  uint64          `json:"max_skipped"`
-	Strict      bool            `json:"strict_builds"`     // only workers of one build run the job
-	Timeout     float64         `json:"timeout"`           // time limit of the job in seconds; 0 means no limit
-	Partition   float64         `json:"partition_timeout"` // time limit of a partition in seconds; 0 means the limit in the job's definition
-	State       client.State    `json:"state"`
-	Partitions  uint64          `json:"partitions"` // number of partitions; 0 until the job is planned
-	Done        uint64          `json:"done"`       // number of finished partitions; 0 if the job failed or was cancelled
-	Stage       client.Stage    `json:"stage"`      // planning, mapping, merging or finishing; empty if the job is not running
-	MergesLeft  uint64          `json:"merges_left"`
-	Executed    uint64          `json:"executed"`
-	Skipped     []uint64        `json:"skipped"` // skipped partitions; only the first thousand for a running job and in a list
-	Epochs      []uint64        `json:"epochs"`
-	Builds      []string        `json:"builds"`       // builds of the workers that computed parts of the result
-	Live        bool            `json:"live"`         // the status comes from the leader; false if it comes from the last checkpoint
-	Epoch       uint64          `json:"epoch"`        // epoch of the leader that answered; 0 if no leader answered
-	Workers     int             `json:"workers"`      // number of workers that hold spans of the job
-	Rate        float64         `json:"rate"`         // finished partitions per second, over the last seconds
-	SecondsLeft float64         `json:"seconds_left"` // estimated seconds until all partitions are finished, or until all merges are finished; -1 if unknown
-	HeldBytes   uint64          `json:"held_bytes"`   // size in bytes of the large partials that workers hold
-	MergedBytes uint64          `json:"merged_bytes"` // size in bytes of the results of merges of large partials since the current leader began
-	MergeRate   float64         `json:"merge_rate"`   // bytes of results of merges of large partials per second, over the last seconds
-	Merges      []merge         `json:"merges"`       // running merges, at most twenty
-	Trouble     string          `json:"trouble"`      // reason why the job does not advance, or the last failure
-	Error       string          `json:"error"`
-	Errors      []errorText     `json:"errors"`       // the most frequent errors of failed attempts to run partitions
-	OtherErrors uint64          `json:"other_errors"` // number of failed attempts with other errors
-	SHA256      string          `json:"sha256"`
-	Submitted   *time.Time      `json:"submitted"`
-	Started     *time.Time      `json:"started"`
-	Finished    *time.Time      `json:"finished"`
-}
-
-// errorText is the JSON that the command status prints for an error of failed attempts.
-type errorText struct {
-	Error     string `json:"error"`
-	Count     uint64 `json:"count"`     // number of attempts that failed with the error
-	Partition uint64 `json:"partition"` // one of the partitions that failed with the error
+	client.Status
+	client.Live
+	IsLive      bool         `json:"live"`              // the status comes from the leader; false if it comes from the last checkpoint
+	Timeout     float64      `json:"timeout"`           // time limit of the job in seconds; 0 means no limit
+	Partition   float64      `json:"partition_timeout"` // time limit of a partition in seconds; 0 means the limit in the job's definition
+	Stage       client.Stage `json:"stage"`             // planning, mapping, merging or finishing; empty if the job is not running
+	SecondsLeft float64      `json:"seconds_left"`      // estimated seconds until all partitions are finished, or until all merges are finished; -1 if unknown
+	Merges      []merge      `json:"merges"`
+	Submitted   *time.Time   `json:"submitted"`
+	Started     *time.Time   `json:"started"`
+	Finished    *time.Time   `json:"finished"`
 }
 
 // merge is the JSON that the command status prints for a merge that runs on a worker.
 type merge struct {
-	Node    string  `json:"node"`
-	Worker  string  `json:"worker"`
-	Bytes   uint64  `json:"bytes"` // size in bytes of the operands that workers hold
+	client.Merge
 	Seconds float64 `json:"seconds"`
 }
 
 func newJobStatus(s client.Status) jobStatus {
 	j := jobStatus{
-		ID: s.ID, Job: s.Job, Version: s.Version, Params: json.RawMessage(s.Params),
-		Priority: s.Priority, MaxAttempts: s.MaxAttempts, MaxSkipped: s.MaxSkipped, Strict: s.StrictBuilds,
-		Timeout: s.Timeout.Seconds(), Partition: s.PartitionTimeout.Seconds(),
-		State: s.State, Partitions: s.Partitions, Done: s.Done, Executed: s.Executed,
-		Stage: s.Stage(), MergesLeft: s.MergesLeft,
-		Skipped: answer.Listed(s.Skipped), Epochs: answer.Listed(s.Epochs), Epoch: s.Epoch, Error: s.Error, SHA256: s.SHA256, SecondsLeft: -1,
-		Merges: []merge{}, Errors: []errorText{}, OtherErrors: s.OtherErrors, Builds: append([]string{}, s.Builds...),
+		Status: s, IsLive: s.Live != nil, Timeout: s.Timeout.Seconds(), Partition: s.PartitionTimeout.Seconds(),
+		Stage: s.Stage(), SecondsLeft: -1, Merges: []merge{},
 		Submitted: answer.Timestamp(s.Submitted), Started: answer.Timestamp(s.Started), Finished: answer.Timestamp(s.Finished),
 	}
-	for _, e := range s.Errors {
-		j.Errors = append(j.Errors, errorText{e.Text, e.Count, e.Partition})
-	}
+	j.Skipped, j.Epochs, j.Builds = answer.Listed(s.Skipped), answer.Listed(s.Epochs), answer.Listed(s.Builds)
+	j.Errors = answer.Listed(s.Errors)
 	if s.Live != nil {
-		j.Live, j.Workers, j.Rate, j.Trouble = true, s.Live.Workers, s.Live.Rate, s.Live.Trouble
-		j.HeldBytes, j.MergedBytes, j.MergeRate = s.Live.HeldBytes, s.Live.MergedBytes, s.Live.MergeRate
-		for _, m := range s.Live.Merges {
-			j.Merges = append(j.Merges, merge{m.Node, m.Worker, m.Bytes, m.For.Seconds()})
-		}
+		j.Live = *s.Live
+	}
+	for _, m := range j.Live.Merges {
+		j.Merges = append(j.Merges, merge{m, m.For.Seconds()})
 	}
 	if left, ok := s.Remaining(); ok {
 		j.SecondsLeft = left.Seconds()

@@ -32,58 +32,59 @@ type Spec = store.Spec
 // ErrorText is an error of failed attempts to run partitions.
 type ErrorText = store.ErrorText
 
-// Status is the state of a job at one moment.
+// Status is the state of a job at one moment. The JSON of a Status has no durations and no live
+// figures: a program that prints them chooses their units.
 type Status struct {
 	Spec
-	State      State
-	Partitions uint64   // number of partitions; 0 until the job is planned
-	Done       uint64   // number of finished partitions; unknown if DoneKnown returns false
-	MergesLeft uint64   // number of merges that remain after all partitions are done; 0 until then
-	Executed   uint64   // number of reported executions of partitions, including repeated executions
-	Repeated   uint64   // number of repeated executions of partitions
-	Skipped    []uint64 // partitions omitted from the result, sorted; cut at a thousand if Live is not nil or the status is from a list of jobs
-	Epochs     []uint64 // epochs of the leaders that ran the job, ascending
-	Builds     []string // builds of the workers that computed parts of the result, sorted
-	Error      string   // reason why the job failed; the stack of a panic follows the first line
-	SHA256     string   // SHA-256 of the result, in hexadecimal
-	Started    time.Time
-	Finished   time.Time
+	State      State     `json:"state"`
+	Partitions uint64    `json:"partitions"`  // number of partitions; 0 until the job is planned
+	Done       uint64    `json:"done"`        // number of finished partitions; unknown if DoneKnown returns false
+	MergesLeft uint64    `json:"merges_left"` // number of merges that remain after all partitions are done; 0 until then
+	Executed   uint64    `json:"executed"`    // number of reported executions of partitions, including repeated executions
+	Repeated   uint64    `json:"repeated"`    // number of repeated executions of partitions
+	Skipped    []uint64  `json:"skipped"`     // partitions omitted from the result, sorted; cut at a thousand if Live is not nil or the status is from a list of jobs
+	Epochs     []uint64  `json:"epochs"`      // epochs of the leaders that ran the job, ascending
+	Builds     []string  `json:"builds"`      // builds of the workers that computed parts of the result, sorted
+	Error      string    `json:"error"`       // reason why the job failed; the stack of a panic follows the first line
+	SHA256     string    `json:"sha256"`      // SHA-256 of the result, in hexadecimal
+	Started    time.Time `json:"started"`
+	Finished   time.Time `json:"finished"`
 
 	// Errors contains the most frequent errors of failed attempts to run partitions, the most frequent first.
 	// OtherErrors is the number of failed attempts with other errors. Errors and OtherErrors come from the last
 	// checkpoint.
-	Errors      []ErrorText
-	OtherErrors uint64
+	Errors      []ErrorText `json:"errors"`
+	OtherErrors uint64      `json:"other_errors"`
 
 	// Epoch is the epoch of the leader that answered, or 0 if no leader answered.
-	Epoch uint64
+	Epoch uint64 `json:"epoch"`
 	// Live contains the figures that only the leader knows. If Live is nil, all figures come from the last
 	// checkpoint.
-	Live *Live
+	Live *Live `json:"-"`
 }
 
 // Live is the part of a status that only the leader knows.
 type Live struct {
-	Workers int     // number of workers that hold spans of the job
-	Rate    float64 // partitions per second, averaged over the last few seconds
-	Trouble string  // the reason why the job does not advance, or the last failure
+	Workers int     `json:"workers"` // number of workers that hold spans of the job
+	Rate    float64 `json:"rate"`    // partitions per second, averaged over the last few seconds
+	Trouble string  `json:"trouble"` // the reason why the job does not advance, or the last failure
 
 	// The fields from Unreported on are zero for jobs with small partial results. Large partial
 	// results stay with the workers that computed them.
-	Unreported  uint64  // number of partitions that are computed but are not yet contained in Done
-	HeldBytes   uint64  // bytes of partial results that workers hold
-	MergedBytes uint64  // bytes of results of merges by workers since the current leader's term began
-	MergeRate   float64 // bytes of results of merges per second, averaged over the last seconds
-	MergeLeft   uint64  // estimate of the bytes of the results of remaining merges; 0 until all partitions are done
-	Merges      []Merge // merges that are running, at most twenty
+	Unreported  uint64  `json:"-"`            // number of partitions that are computed but are not yet contained in Done
+	HeldBytes   uint64  `json:"held_bytes"`   // bytes of partial results that workers hold
+	MergedBytes uint64  `json:"merged_bytes"` // bytes of results of merges by workers since the current leader's term began
+	MergeRate   float64 `json:"merge_rate"`   // bytes of results of merges per second, averaged over the last seconds
+	MergeLeft   uint64  `json:"-"`            // estimate of the bytes of the results of remaining merges; 0 until all partitions are done
+	Merges      []Merge `json:"merges"`       // merges that are running, at most twenty
 }
 
 // Merge is a merge of large partial results that runs on a worker.
 type Merge struct {
-	Node   string // position of the node in the aggregation tree: level/index
-	Worker string
-	Bytes  uint64        // size of the operands that workers hold, in bytes
-	For    time.Duration // time since the merge began
+	Node   string        `json:"node"` // position of the node in the aggregation tree: level/index
+	Worker string        `json:"worker"`
+	Bytes  uint64        `json:"bytes"` // size of the operands that workers hold, in bytes
+	For    time.Duration `json:"-"`     // time since the merge began
 }
 
 // Stage is the current step of a running job.

@@ -26,20 +26,20 @@ func (s State) valid() bool { return s == Queued || s == Running || s.Final() }
 
 // Spec describes a submitted job. A spec never changes.
 type Spec struct {
-	ID          string      `cbor:"1,keyasint"`
-	Job         string      `cbor:"2,keyasint"` // name of the job's definition
-	Version     string      `cbor:"3,keyasint"` // version of the job's definition
-	Params      jobs.Params `cbor:"4,keyasint"`
-	Priority    int         `cbor:"5,keyasint"` // jobs with a higher priority run first
-	MaxAttempts int         `cbor:"6,keyasint"` // maximum number of attempts per partition, at least 1
-	MaxSkipped  uint64      `cbor:"7,keyasint"` // number of partitions that may be missing from the result, at most MaxSkipped
-	Submitted   time.Time   `cbor:"8,keyasint"`
+	ID          string      `cbor:"1,keyasint" json:"id"`
+	Job         string      `cbor:"2,keyasint" json:"job"`     // name of the job's definition
+	Version     string      `cbor:"3,keyasint" json:"version"` // version of the job's definition
+	Params      jobs.Params `cbor:"4,keyasint" json:"params"`
+	Priority    int         `cbor:"5,keyasint" json:"priority"`     // jobs with a higher priority run first
+	MaxAttempts int         `cbor:"6,keyasint" json:"max_attempts"` // maximum number of attempts per partition, at least 1
+	MaxSkipped  uint64      `cbor:"7,keyasint" json:"max_skipped"`  // number of partitions that may be missing from the result, at most MaxSkipped
+	Submitted   time.Time   `cbor:"8,keyasint" json:"submitted"`
 
 	// StrictBuilds restricts the job to workers of one build, which Manifest.Builds contains.
-	StrictBuilds     bool          `cbor:"9,keyasint,omitempty"`
-	Timeout          time.Duration `cbor:"10,keyasint,omitempty"` // maximum time that leaders work on the job: see Manifest.TimeSpent; 0 means no limit
-	PartitionTimeout time.Duration `cbor:"11,keyasint,omitempty"` // maximum duration of a partition; 0 means the definition's limit
-	Audit            uint32        `cbor:"12,keyasint,omitempty"` // share of the partitions that are computed twice, in millionths
+	StrictBuilds     bool          `cbor:"9,keyasint,omitempty" json:"strict_builds"`
+	Timeout          time.Duration `cbor:"10,keyasint,omitempty" json:"-"` // maximum time that leaders work on the job: see Manifest.TimeSpent; 0 means no limit
+	PartitionTimeout time.Duration `cbor:"11,keyasint,omitempty" json:"-"` // maximum duration of a partition; 0 means the definition's limit
+	Audit            uint32        `cbor:"12,keyasint,omitempty" json:"-"` // share of the partitions that are computed twice, in millionths
 }
 
 // StoredSpec is a spec that was read from storage.
@@ -140,9 +140,9 @@ type Attempt struct {
 
 // ErrorText is an error of failed attempts to run partitions.
 type ErrorText struct {
-	Text      string `cbor:"1,keyasint"` // beginning of the error's text
-	Count     uint64 `cbor:"2,keyasint"` // number of attempts that failed with the error
-	Partition uint64 `cbor:"3,keyasint"` // one of the partitions that failed with the error
+	Text      string `cbor:"1,keyasint" json:"error"`     // beginning of the error's text
+	Count     uint64 `cbor:"2,keyasint" json:"count"`     // number of attempts that failed with the error
+	Partition uint64 `cbor:"3,keyasint" json:"partition"` // one of the partitions that failed with the error
 }
 
 // CrashSuspect is a span that may crash its worker: either workers have died while they ran the

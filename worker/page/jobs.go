@@ -86,31 +86,13 @@ func (p *Page) jobsBefore(ctx context.Context, c *client.Client, show, before st
 
 // jobAnswer is the answer to /api/v1/jobs/{id}.
 type jobAnswer struct {
-	ID          string            `json:"id"`
-	Job         string            `json:"job"`
-	Version     string            `json:"version"`
-	Params      json.RawMessage   `json:"params"` // parameters of the job; null if they are larger than 64 kB
-	Priority    int               `json:"priority"`
-	MaxAttempts int               `json:"max_attempts"`
-	MaxSkipped  uint64            `json:"max_skipped"`
-	State       client.State      `json:"state"`
-	Partitions  uint64            `json:"partitions"` // 0 until the job is planned
-	Done        uint64            `json:"done"`
-	Executed    uint64            `json:"executed"`
-	Repeated    uint64            `json:"repeated"` // number of repeated executions of partitions
-	Skipped     []uint64          `json:"skipped"`  // the first hundred skipped partitions
-	AllSkipped  int               `json:"all_skipped"`
-	Epochs      []uint64          `json:"epochs"` // epochs of the job's leaders
-	Builds      []string          `json:"builds"` // versions of the program on the workers that computed parts of the result
-	Error       string            `json:"error"`
-	Errors      []wire.ErrorCount `json:"errors"`
-	OtherErrors uint64            `json:"other_errors"`
-	Again       string            `json:"again"`  // command that runs a partition again; the partition's number must be appended
-	Result      json.RawMessage   `json:"result"` // null if the job has not completed, or if the result is larger than 64 kB
-	SHA256      string            `json:"sha256"`
-	Submitted   *time.Time        `json:"submitted"`
-	Started     *time.Time        `json:"started"`
-	Finished    *time.Time        `json:"finished"`
+	client.Status                 // at most the first hundred skipped partitions; the parameters are null if they are larger than 64 kB
+	AllSkipped    int             `json:"all_skipped"`
+	Again         string          `json:"again"`  // command that runs a partition again; the partition's number must be appended
+	Result        json.RawMessage `json:"result"` // null if the job has not completed, or if the result is larger than 64 kB
+	Submitted     *time.Time      `json:"submitted"`
+	Started       *time.Time      `json:"started"`
+	Finished      *time.Time      `json:"finished"`
 }
 
 const (
@@ -131,27 +113,30 @@ func (p *Page) job(ctx context.Context, c *client.Client, id string) (jobAnswer,
 	if err != nil {
 		return jobAnswer{}, err
 	}
-	a := jobAnswer{
-		ID: s.ID, Job: s.Job, Version: s.Version, Priority: s.Priority, MaxAttempts: s.MaxAttempts, MaxSkipped: s.MaxSkipped,
-		State: s.State, Partitions: s.Partitions, Done: s.Done, Executed: s.Executed, Repeated: s.Repeated,
-		Skipped: append([]uint64{}, s.Skipped[:min(len(s.Skipped), maxSkipped)]...), AllSkipped: len(s.Skipped),
-		Epochs: append([]uint64{}, s.Epochs...), Builds: append([]string{}, s.Builds...), Error: s.Error,
-		Errors: []wire.ErrorCount{}, OtherErrors: s.OtherErrors, SHA256: s.SHA256,
-		Submitted: instant(s.Submitted), Started: instant(s.Started), Finished: instant(s.Finished),
-	}
-	if len(s.Params) <= maxShown {
-		a.Params = json.RawMessage(s.Params)
-		a.Again = againCommand(p.cfg.Program, s.Job, a.Params)
-	}
-	for _, e := range s.Errors {
-		a.Errors = append(a.Errors, wire.ErrorCount{Text: e.Text, Count: e.Count, Partition: e.Partition})
-	}
+	a := newJobAnswer(s, p.cfg.Program)
 	if s.State == client.Completed {
 		if o, err := c.Outcome(ctx, id); err == nil && len(o.Result) <= maxShown {
 			a.Result = o.Result
 		}
 	}
 	return a, nil
+}
+
+// newJobAnswer returns the answer about a job without its result.
+func newJobAnswer(s client.Status, program string) jobAnswer {
+	a := jobAnswer{
+		Status: s, AllSkipped: len(s.Skipped),
+		Submitted: instant(s.Submitted), Started: instant(s.Started), Finished: instant(s.Finished),
+	}
+	a.Skipped = append([]uint64{}, s.Skipped[:min(len(s.Skipped), maxSkipped)]...)
+	a.Epochs, a.Builds = append([]uint64{}, s.Epochs...), append([]string{}, s.Builds...)
+	a.Errors = append([]client.ErrorText{}, s.Errors...)
+	if len(s.Params) > maxShown {
+		a.Params = nil
+	} else {
+		a.Again = againCommand(program, s.Job, json.RawMessage(s.Params))
+	}
+	return a
 }
 
 // againCommand returns the command that runs a partition of a job in one process; the caller
@@ -189,21 +174,16 @@ func quote(text string) string {
 
 // mapAnswer is the answer to /api/v1/jobs/{id}/map: the live statistics of an active job.
 type mapAnswer struct {
-	State      string  `json:"state"`
-	Partitions uint64  `json:"partitions"`
-	Done       uint64  `json:"done"`
-	MergesLeft uint64  `json:"merges_left"` // number of merges that remain after all partitions are finished
-	Executed   uint64  `json:"executed"`
-	Rate       float64 `json:"rate"`    // partitions per second
-	Workers    int     `json:"workers"` // number of workers that hold spans of the job
-	Trouble    string  `json:"trouble"` // reason why the job does not advance, or the last failure
-	Error      string  `json:"error"`   // reason why the other members are unknown: no leader answers, or the job is not active
+	State      string `json:"state"`
+	Partitions uint64 `json:"partitions"`
+	Done       uint64 `json:"done"`
+	MergesLeft uint64 `json:"merges_left"` // number of merges that remain after all partitions are finished
+	Executed   uint64 `json:"executed"`
+	Error      string `json:"error"` // reason why the other members are unknown: no leader answers, or the job is not active
 
-	Left        *float64      `json:"left_ms"`      // estimated time until all partitions are finished, or until all merges of large partials are finished; null if unknown
-	HeldBytes   uint64        `json:"held_bytes"`   // size in bytes of the large partials that workers hold
-	MergedBytes uint64        `json:"merged_bytes"` // size in bytes of the large partials that merges have returned since the current leader began
-	MergeRate   float64       `json:"merge_rate"`   // the same in bytes per second, over the last seconds
-	Merges      []mergeAnswer `json:"merges"`       // merges of large partials that are running, at most twenty
+	Left *float64 `json:"left_ms"` // estimated time until all partitions are finished, or until all merges of large partials are finished; null if unknown
+	client.Live
+	Merges []mergeAnswer `json:"merges"`
 
 	Elapsed     float64           `json:"elapsed_ms"`    // time since the job began
 	Checkpoint  *float64          `json:"checkpoint_ms"` // time since the last checkpoint; null before this leader's first checkpoint
@@ -217,10 +197,8 @@ type mapAnswer struct {
 
 // mergeAnswer is a merge of large partials that runs on a worker.
 type mergeAnswer struct {
-	Node   string  `json:"node"` // position of the result in the aggregation tree: level/index
-	Worker string  `json:"worker"`
-	Bytes  uint64  `json:"bytes"`  // size in bytes of the operands that workers hold
-	For    float64 `json:"for_ms"` // time since the merge began
+	client.Merge
+	For float64 `json:"for_ms"` // time since the merge began
 }
 
 // windowAnswer is the map of one window of partitions. A run describes consecutive equal cells by
@@ -290,18 +268,16 @@ func newMapAnswer(ctx context.Context, c *client.Client, id string, windows []cl
 		windows = []client.Window{{Step: 1, Cells: 1}} // the leader returns no map for a request without windows
 	}
 	progress, m, err := c.Map(ctx, id, windows...)
+	status := client.StatusOf(progress)
 	a := mapAnswer{
 		State: progress.State, Partitions: progress.Partitions, Done: progress.Done, MergesLeft: progress.MergesLeft, Executed: progress.Executed,
-		Rate: progress.Rate, Workers: progress.Workers, Trouble: progress.Trouble,
-		HeldBytes: progress.HeldBytes, MergedBytes: progress.MergedBytes, MergeRate: progress.MergeRate, Merges: []mergeAnswer{},
-		Tree: []wire.TreeNode{}, Errors: []wire.ErrorCount{}, Holders: []string{}, Windows: []windowAnswer{},
+		Live: *status.Live, Merges: []mergeAnswer{}, Tree: []wire.TreeNode{}, Errors: []wire.ErrorCount{}, Holders: []string{}, Windows: []windowAnswer{},
 	}
-	status := client.StatusOf(progress)
 	if left, known := status.Remaining(); known {
 		a.Left = new(milliseconds(left))
 	}
 	for _, merge := range status.Live.Merges {
-		a.Merges = append(a.Merges, mergeAnswer{merge.Node, merge.Worker, merge.Bytes, milliseconds(merge.For)})
+		a.Merges = append(a.Merges, mergeAnswer{merge, milliseconds(merge.For)})
 	}
 	if err != nil || m == nil {
 		return a, err

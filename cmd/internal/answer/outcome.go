@@ -40,13 +40,13 @@ func NewOutcome(o client.Outcome) Outcome {
 	return Outcome{
 		ID: o.ID, Job: o.Job, Version: o.Version,
 		State: o.State, Partitions: o.Partitions, Result: o.Result, SHA256: o.SHA256, Epochs: Listed(o.Epochs),
-		Executed: o.Executed, Repeated: o.Repeated, Skipped: Listed(o.Skipped), Builds: append([]string{}, o.Builds...), Error: o.Error,
+		Executed: o.Executed, Repeated: o.Repeated, Skipped: Listed(o.Skipped), Builds: Listed(o.Builds), Error: o.Error,
 		Submitted: Timestamp(o.Submitted), Started: Timestamp(o.Started), Finished: Timestamp(o.Finished),
 	}
 }
 
-// Listed returns a copy of numbers that is never nil, so that JSON prints an empty list as [].
-func Listed(numbers []uint64) []uint64 { return append([]uint64{}, numbers...) }
+// Listed returns a copy of list that is never nil, so that JSON prints an empty list as [].
+func Listed[T any](list []T) []T { return append([]T{}, list...) }
 
 // Show prints the outcome of a job that has ended, and returns an error unless the
 // job completed.

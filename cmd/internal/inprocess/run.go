@@ -31,7 +31,7 @@ func Run(ctx context.Context, a *console.App, job jobs.Job, params jobs.Params, 
 	}
 	started := time.Now()
 	o := answer.Outcome{
-		ID: localID, Job: job.Name(), Version: job.Version(), Epochs: answer.Listed(nil), Skipped: answer.Listed(nil), Builds: []string{wire.ThisBuild()},
+		ID: localID, Job: job.Name(), Version: job.Version(), Epochs: []uint64{}, Skipped: []uint64{}, Builds: []string{wire.ThisBuild()},
 		Submitted: answer.Timestamp(started), Started: answer.Timestamp(started),
 	}
 
