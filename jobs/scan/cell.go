@@ -1,14 +1,12 @@
 package scan
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
 	"strconv"
-	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
@@ -86,7 +84,7 @@ func compareCells(a, b cell) int {
 	case a.kind == isFloat:
 		return cmp.Compare(a.float, b.float)
 	case a.kind == isString:
-		return strings.Compare(a.text, b.text)
+		return compareTexts([]byte(a.text), []byte(b.text))
 	case a.kind == isNull:
 		return 0
 	}
@@ -115,10 +113,10 @@ func compareFields(a, b []byte) int {
 			return order
 		}
 	}
-	return bytes.Compare(a, b)
+	return compareTexts(a, b)
 }
 
-func compareText(a []byte, b string) int { return strings.Compare(string(a), b) }
+func compareText(a []byte, b string) int { return compareTexts(a, []byte(b)) }
 
 // mixedError is the error for a column that contains both numbers and other text.
 type mixedError struct {

@@ -275,8 +275,8 @@ func compileComparison(n *ast.BinaryNode, index func(name string) int) (test, bo
 		return nil, false
 	}
 	if s, ok := constant.(*ast.StringNode); ok {
-		at, want := index(id.Value), []byte(s.Value)
-		return func(v *values) (bool, error) { return is[bytes.Compare(v.field(at), want)+1], nil }, true
+		at, order := index(id.Value), textOrder(s.Value)
+		return func(v *values) (bool, error) { return is[order(v.field(at))+1], nil }, true
 	}
 	want, ok := literal(constant)
 	if !ok {

@@ -48,6 +48,10 @@
 // less than, equal to nor greater than any number. The expression x not in ['+Inf', '-Inf', 'NaN']
 // leaves such records out.
 //
+// A timestamp of a Parquet object is a text such as 2026-11-22T21:04:00.5Z. Such texts are ordered by their
+// time in where, order, min and max, also if only one has a fraction. A constant in where that is compared
+// with such a text is read as a time or a date, in UTC if it names no zone: ts >= '2026-11-22 21:04:00'.
+//
 // No aggregate depends on the order of the records, so the result has the same bytes for every
 // block size, number of workers and type of processor. The result is sorted by the columns in the
 // parameter order, and then by the groups. Without the parameter order, the rows of a query without
