@@ -22,7 +22,7 @@ type Lister interface {
 	//   - a pattern in the form of path.Match, in which * does not match a slash;
 	//   - a name that ends in a slash. A pattern that ends in a slash means all objects whose names
 	//     begin with the pattern, except for objects whose own name, or the name of one of their
-	//     folders, begins with a dot.
+	//     folders, begins with a dot, or with an underscore and does not contain =.
 	//
 	// The iteration ends with the first error.
 	List(ctx context.Context, pattern string) iter.Seq2[Object, error]
