@@ -73,6 +73,7 @@ func TestBadInput(t *testing.T) {
 		"truncated 2nd gzip":    {[]string{"a.csv.gz", gzipped(long) + gzipped(long)[:5]}, nil, []string{"mem://a.csv.gz", "truncated"}},
 		"truncated zstd":        {[]string{"a.csv.zst", zstandard(long)[:20]}, nil, []string{"mem://a.csv.zst", "truncated"}},
 		"no format":             {[]string{"a.dat", "x"}, nil, []string{"mem://a.dat", ".ndjson", "parameter format"}},
+		"carriage returns":      {[]string{"a.csv", "x,y\r1,2\r"}, nil, []string{"mem://a.csv", "carriage returns"}},
 		"equal names":           {[]string{"a.csv", "x,y,z,y\n1,2,3,4\n"}, nil, []string{`columns 2 and 4 are both named "y"`}},
 		"equal given names":     {[]string{"a.csv", "x,y\n1,2\n"}, func(in *Input) { in.Names = "b,b" }, []string{`columns 1 and 2 are both named "b"`}},
 		"two formats":           {[]string{"a.csv", "x", "b.tsv", "x"}, nil, []string{"a.csv is csv", "b.tsv is tsv"}},

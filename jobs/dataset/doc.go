@@ -84,6 +84,9 @@
 // object, is refused with the positions of both columns. The parameter names gives the columns of CSV
 // and TSV other names.
 //
+// A job that uses all columns of JSON objects uses the members in the first 64 KiB of the first object
+// that has records, in their order. A record with another member is bad.
+//
 // # Outputs
 //
 // A job may write large parts of its accumulators to storage with Job.Store and package output. The

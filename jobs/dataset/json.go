@@ -42,6 +42,8 @@ func (r *Record) parseJSON() error {
 			value, escaped = s.value(), false
 		}
 		switch {
+		case i < 0 && r.layout.all:
+			return fmt.Errorf("the member %.80q is not in the first records of the input: give the members to read, for example with the parameter columns", r.text[name.lo:name.hi])
 		case i < 0:
 		case !quotes && s.text[value.lo] == 'n': // a field is nil for the value null
 			r.fields[i].lo = -1

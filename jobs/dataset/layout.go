@@ -18,10 +18,14 @@ type layout struct {
 	checked   bool     // true if the header must equal columns
 	columns   []string // names of the columns for csv and tsv; "line" for lines
 	wanted    []string // names of the wanted columns; nil means all columns
+	all       bool     // true if wanted contains all members of the first records of ndjson
 }
 
 func newLayout(in Input, f format, columns, wanted []string) *layout {
 	l := &layout{format: f, columns: columns, wanted: wanted}
+	if f == ndjson && wanted == nil && columns != nil {
+		l.wanted, l.all = columns, true
+	}
 	if f != csv && f != tsv {
 		return l
 	}
