@@ -3,9 +3,12 @@
 //
 //	func main() { cli.Main(jobs.MustNew(mine.Definition)) }
 //
-// Parts that are large, and that most programs do not need, are values of [Program.Commands]: packages outputs,
-// execguard and wasmhost. What the commands share with bench and demo of bellwether is in cmd/internal. A Go program can use the packages below cli
-// directly, without the command line:
+// Parts that are large, and that most programs do not need, are named by the program that wants them:
+// [Program.Commands] takes outputs.Command for jobs that write outputs, execguard.Command for the jobs
+// exec and wasm, and wasmhost.Command for the job wasm. The packages outputs, execguard and wasmhost are in the
+// folders of package cli, and their docs have the lines to copy.
+//
+// A Go program can use the packages below cli directly, without the command line:
 //
 //	                 cli
 //	    /        /     |      \         \

@@ -15,12 +15,12 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"github.com/bellwether-compute/bellwether/cmd/bellwether/bench"
-	"github.com/bellwether-compute/bellwether/cmd/bellwether/demo"
 	"github.com/bellwether-compute/bellwether/cmd/cli"
 	"github.com/bellwether-compute/bellwether/cmd/cli/execguard"
 	"github.com/bellwether-compute/bellwether/cmd/cli/outputs"
 	"github.com/bellwether-compute/bellwether/cmd/cli/wasmhost"
+	"github.com/bellwether-compute/bellwether/cmd/internal/bench"
+	"github.com/bellwether-compute/bellwether/cmd/internal/demo"
 	"github.com/bellwether-compute/bellwether/deploy/local/secrettest"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"

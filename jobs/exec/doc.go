@@ -7,6 +7,8 @@
 //	lines of       process in a         standard
 //	a partition ─▶ temporary folder ──▶ output ──▶ partial ──▶ merge ──▶ result
 //
+// A program that has this job beside its own also names execguard.Command: see package cmd/cli/execguard.
+//
 // If the parameter input names objects, each partition is a range of these objects. The parameter
 // block is the approximate size of a range in bytes. A call gets the lines that begin in its range
 // on standard input, and need not read all lines. Without the parameter input, standard input is

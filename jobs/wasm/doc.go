@@ -11,6 +11,9 @@
 // Partitions, input, exit statuses and merges are the same as in package exec. Each call uses a new
 // instance of the module with empty memory, so a call does not depend on earlier calls.
 //
+// A program that has this job beside its own also names execguard.Command and wasmhost.Command: see
+// package cmd/cli/wasmhost.
+//
 // # Commands and reactors
 //
 // A module that exports _start is a command, like a program of the job exec. A call of a command
