@@ -18,18 +18,22 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
+type runFlags struct {
+	params    console.ParamFlags
+	program   programFlags
+	slots     int
+	attempts  int
+	compare   bool // run the job several times and compare the bytes
+	save      string
+	partition uint64
+	dryRun    bool
+	audit     auditFlag
+
+	onlyOne bool // run only the partition
+}
+
 func (a *app) runCommand() *cobra.Command {
-	var (
-		params    console.ParamFlags
-		program   programFlags
-		slots     int
-		attempts  int
-		check     bool
-		save      string
-		partition uint64
-		dryRun    bool
-		audit     auditFlag
-	)
+	var flags runFlags
 	cmd := &cobra.Command{
 		Use:   "run JOB [-- PROGRAM [ARGUMENT...]]",
 		Short: "Run a whole job in this process, without a cluster",
@@ -49,70 +53,83 @@ prints the error, or the size and the SHA-256 of the encoded partial.`,
 		Example: "  " + a.Name + " run " + a.exampleJob() + "\n  " + a.Name + " run " + a.exampleJob() + " --check",
 		Args:    wantJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			job, err := a.Job(args[0])
-			if err != nil {
-				return err
-			}
-			if slots < 1 || attempts < 1 {
-				return console.Usagef("--slots and --max-attempts must be at least 1")
-			}
-			if save != "" && !job.Attaches() {
-				return console.Usagef("--save: the results of job %s have no attachment", job.Name())
-			}
-			share, err := audit.share()
-			if err != nil {
-				return err
-			}
-			pairs, files, err := program.read(job, args[1:])
-			if err != nil {
-				return err
-			}
-			p, err := params.Read(a.App, job, pairs...)
-			if err != nil {
-				return err
-			}
-			if dryRun {
-				if check || save != "" || cmd.Flags().Changed("partition") {
-					return console.Usagef("--dry-run excludes --check, --partition and --save")
-				}
-				return a.dryRun(cmd.Context(), job, p, nil)
-			}
-			ctx, stop := console.Interruptible(jobs.WithFiles(a.OnTarget(cmd.Context()), jobs.Files(files)))
-			defer stop()
-			local := jobs.Local{Slots: slots, Attempts: attempts, Audit: jobs.Audit{Share: share, Seed: string(p)}, Grant: a.OwnGrant()}
-			if check && share > 0 {
-				return console.Usagef("--check and --audit exclude each other: a check computes each partition several times")
-			}
-			if cmd.Flags().Changed("partition") {
-				if check || save != "" {
-					return console.Usagef("--partition excludes --check and --save, which need all partitions")
-				}
-				return a.runPartition(ctx, job, p, local, partition)
-			}
-			o, attachment := inprocess.Run(ctx, a.App, job, p, local, check)
-			if err := o.Show(a.App); err != nil || save == "" {
-				return err
-			}
-			if attachment.Name() == "" {
-				return errors.New("the result has no attachment, so nothing was saved")
-			}
-			return a.saveAttachment(save, attachment, func(w io.Writer) error {
-				_, err := w.Write(attachment.Data())
-				return err
-			})
+			flags.onlyOne = cmd.Flags().Changed("partition")
+			return a.run(cmd.Context(), flags, args)
 		},
 		ValidArgsFunction: a.CompleteJob,
 	}
-	params.Register(a.App, cmd)
-	program.register(cmd)
-	audit.register(cmd)
-	cmd.Flags().IntVar(&slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
-	cmd.Flags().IntVar(&attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
-	cmd.Flags().Uint64Var(&partition, "partition", 0, "run only this partition")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check and plan the job, run nothing")
-	cmd.Flags().BoolVar(&check, "check", false, "run the job several times in different ways and compare the bytes")
-	cmd.Flags().StringVar(&save, "save", "", "write the attachment of the result to this file")
+	flags.params.Register(a.App, cmd)
+	flags.program.register(cmd)
+	flags.audit.register(cmd)
+	cmd.Flags().IntVar(&flags.slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
+	cmd.Flags().IntVar(&flags.attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
+	cmd.Flags().Uint64Var(&flags.partition, "partition", 0, "run only this partition")
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "check and plan the job, run nothing")
+	cmd.Flags().BoolVar(&flags.compare, "check", false, "run the job several times in different ways and compare the bytes")
+	cmd.Flags().StringVar(&flags.save, "save", "", "write the attachment of the result to this file")
 	return cmd
+}
+
+// check returns an error if flags exclude each other or do not suit the job.
+func (f *runFlags) check(job jobs.Job, share uint32) error {
+	switch {
+	case f.slots < 1 || f.attempts < 1:
+		return console.Usagef("--slots and --max-attempts must be at least 1")
+	case f.save != "" && !job.Attaches():
+		return console.Usagef("--save: the results of job %s have no attachment", job.Name())
+	case f.dryRun && (f.compare || f.save != "" || f.onlyOne):
+		return console.Usagef("--dry-run excludes --check, --partition and --save")
+	case f.dryRun:
+		return nil
+	case f.compare && share > 0:
+		return console.Usagef("--check and --audit exclude each other: a check computes each partition several times")
+	case f.onlyOne && (f.compare || f.save != ""):
+		return console.Usagef("--partition excludes --check and --save, which need all partitions")
+	}
+	return nil
+}
+
+// run runs a job in this process, as the flags say.
+func (a *app) run(ctx context.Context, flags runFlags, args []string) error {
+	job, err := a.Job(args[0])
+	if err != nil {
+		return err
+	}
+	share, err := flags.audit.share()
+	if err != nil {
+		return err
+	}
+	if err := flags.check(job, share); err != nil {
+		return err
+	}
+	pairs, files, err := flags.program.read(job, args[1:])
+	if err != nil {
+		return err
+	}
+	p, err := flags.params.Read(a.App, job, pairs...)
+	if err != nil {
+		return err
+	}
+	if flags.dryRun {
+		return a.dryRun(ctx, job, p, nil)
+	}
+	ctx, stop := console.Interruptible(jobs.WithFiles(a.OnTarget(ctx), jobs.Files(files)))
+	defer stop()
+	local := jobs.Local{Slots: flags.slots, Attempts: flags.attempts, Audit: jobs.Audit{Share: share, Seed: string(p)}, Grant: a.OwnGrant()}
+	if flags.onlyOne {
+		return a.runPartition(ctx, job, p, local, flags.partition)
+	}
+	o, attachment := inprocess.Run(ctx, a.App, job, p, local, flags.compare)
+	if err := o.Show(a.App); err != nil || flags.save == "" {
+		return err
+	}
+	if attachment.Name() == "" {
+		return errors.New("the result has no attachment, so nothing was saved")
+	}
+	return a.saveAttachment(flags.save, attachment, func(w io.Writer) error {
+		_, err := w.Write(attachment.Data())
+		return err
+	})
 }
 
 // partitionOutcome is the output of the command "run --partition".

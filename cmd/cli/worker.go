@@ -93,50 +93,63 @@ only if --allow names it; 'catalog' shows which jobs are restricted. --exec-prog
 limits which programs the job exec may start, and --exec-user runs them as another user.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if flags.slots < 1 || flags.slots > wire.MaxSlots {
-				return console.Usagef("--slots must be 1 to %d, got %d", wire.MaxSlots, flags.slots)
-			}
-			if flags.lease < minLease {
-				return console.Usagef("--lease must be at least %v, got %v", minLease, flags.lease)
-			}
-			if flags.drain < minDrain {
-				return console.Usagef("--drain-timeout must be at least %v, got %v", minDrain, flags.drain)
-			}
-			memory, err := machine.ParseMemory(flags.memory)
+			memory, err := flags.check()
 			if err != nil {
 				return err
-			}
-			if info, err := os.Stat(flags.spillDir); flags.spillDir != "" && (err != nil || !info.IsDir()) {
-				return console.Usagef("--spill-dir must be an existing folder, got %q", flags.spillDir)
-			}
-			if flags.mtbf < minMTBF {
-				return console.Usagef("--mtbf must be at least %v, got %v", minMTBF, flags.mtbf)
 			}
 			return a.worker(cmd.Context(), flags, memory)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().IntVar(&flags.slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
-	cmd.Flags().StringVar(&flags.http.Address, "http", "", "address to serve the page, /healthz, /readyz and /metrics on, such as :9464")
-	flags.http.Register(cmd)
-	cmd.Flags().DurationVar(&flags.lease, "lease", defaultLease, "how long the lease lasts, the same for all workers of a cluster; with storage "+string(cluster.Azure)+", whole seconds from 15s to 1m")
-	cmd.Flags().DurationVar(&flags.drain, "drain-timeout", defaultDrain, "how long running partitions may take to end when the worker is told to stop")
-	cmd.Flags().StringVar(&flags.memory, "memory", "", "memory for large partials, such as 3GiB (default three quarters of the cgroup's limit, or of the machine's memory)")
-	cmd.Flags().StringVar(&flags.spillDir, "spill-dir", "", "folder for large partials that do not fit in memory (default that for temporary files)")
-	cmd.Flags().DurationVar(&flags.mtbf, "mtbf", defaultMTBF, "how long workers live on average, which decides when large partials are written to storage")
-	cmd.Flags().BoolVar(&flags.evictions, "watch-evictions", false, "stop gracefully when Azure is about to evict the machine")
-	cmd.Flags().BoolVar(&flags.podCost, "pod-deletion-cost", false, "annotate this worker's pod with what its death would cost")
-	cmd.Flags().BoolVar(&flags.withParent, "with-parent", false, "end at once when standard input closes")
-	cmd.Flags().StringVar(&flags.metadataURL, "metadata-url", "", "URL of Azure's metadata service")
+	flags.register(a, cmd)
+	return cmd
+}
+
+func (f *workerFlags) register(a *app, cmd *cobra.Command) {
+	cmd.Flags().IntVar(&f.slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
+	cmd.Flags().StringVar(&f.http.Address, "http", "", "address to serve the page, /healthz, /readyz and /metrics on, such as :9464")
+	f.http.Register(cmd)
+	cmd.Flags().DurationVar(&f.lease, "lease", defaultLease, "how long the lease lasts, the same for all workers of a cluster; with storage "+string(cluster.Azure)+", whole seconds from 15s to 1m")
+	cmd.Flags().DurationVar(&f.drain, "drain-timeout", defaultDrain, "how long running partitions may take to end when the worker is told to stop")
+	cmd.Flags().StringVar(&f.memory, "memory", "", "memory for large partials, such as 3GiB (default three quarters of the cgroup's limit, or of the machine's memory)")
+	cmd.Flags().StringVar(&f.spillDir, "spill-dir", "", "folder for large partials that do not fit in memory (default that for temporary files)")
+	cmd.Flags().DurationVar(&f.mtbf, "mtbf", defaultMTBF, "how long workers live on average, which decides when large partials are written to storage")
+	cmd.Flags().BoolVar(&f.evictions, "watch-evictions", false, "stop gracefully when Azure is about to evict the machine")
+	cmd.Flags().BoolVar(&f.podCost, "pod-deletion-cost", false, "annotate this worker's pod with what its death would cost")
+	cmd.Flags().BoolVar(&f.withParent, "with-parent", false, "end at once when standard input closes")
+	cmd.Flags().StringVar(&f.metadataURL, "metadata-url", "", "URL of Azure's metadata service")
 	for _, hidden := range []string{"with-parent", "metadata-url"} {
 		if err := cmd.Flags().MarkHidden(hidden); err != nil {
 			panic(err) // the flag was registered above, so there is no error
 		}
 	}
-	flags.allow.register(a, cmd)
-	flags.grant.Register(cmd)
-	flags.log.Register(cmd, "info")
-	return cmd
+	f.allow.register(a, cmd)
+	f.grant.Register(cmd)
+	f.log.Register(cmd, "info")
+}
+
+// check returns the memory for large partials in bytes, and an error if a flag is out of range.
+func (f *workerFlags) check() (memory int64, err error) {
+	if f.slots < 1 || f.slots > wire.MaxSlots {
+		return 0, console.Usagef("--slots must be 1 to %d, got %d", wire.MaxSlots, f.slots)
+	}
+	if f.lease < minLease {
+		return 0, console.Usagef("--lease must be at least %v, got %v", minLease, f.lease)
+	}
+	if f.drain < minDrain {
+		return 0, console.Usagef("--drain-timeout must be at least %v, got %v", minDrain, f.drain)
+	}
+	memory, err = machine.ParseMemory(f.memory)
+	if err != nil {
+		return 0, err
+	}
+	if info, err := os.Stat(f.spillDir); f.spillDir != "" && (err != nil || !info.IsDir()) {
+		return 0, console.Usagef("--spill-dir must be an existing folder, got %q", f.spillDir)
+	}
+	if f.mtbf < minMTBF {
+		return 0, console.Usagef("--mtbf must be at least %v, got %v", minMTBF, f.mtbf)
+	}
+	return memory, nil
 }
 
 // checkGrant returns an error if the process cannot apply a grant.
