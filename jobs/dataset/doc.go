@@ -84,6 +84,8 @@
 // object, is refused with the positions of both columns. The parameter names gives the columns of CSV
 // and TSV other names.
 //
+// The name of a member of a JSON object in another is the path with dots, such as a.b.
+//
 // A job that uses all columns of JSON objects uses the members in the first 64 KiB of the first object
 // that has records, in their order. A record with another member is bad.
 //

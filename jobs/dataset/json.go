@@ -23,8 +23,13 @@ func (r *Record) parseJSON() error {
 	if s.space(); s.text[s.at] != '{' {
 		return fmt.Errorf("%s: want a JSON object on each line", quoted(r.text))
 	}
+	return r.parseMembers(s, "")
+}
+
+// parseMembers sets the fields that are members of the object at which the scanner is, and of the objects
+// below it. The prefix is the path of the object, such as "a." for the member a.
+func (r *Record) parseMembers(s jsonScanner, prefix string) error {
 	s.at++
-	copied := false // r.buffer contains a copy of the text of r.data
 	for s.space(); s.text[s.at] != '}'; s.space() {
 		if s.text[s.at] == ',' {
 			s.at++
@@ -34,7 +39,11 @@ func (r *Record) parseJSON() error {
 		s.space()
 		s.at++ // skips the colon
 		s.space()
-		i := r.member(r.text[name.lo:name.hi], escaped)
+		path := memberName(r.text[name.lo:name.hi], escaped)
+		if prefix != "" {
+			path = prefix + path
+		}
+		i := slices.Index(r.layout.wanted, path)
 		value, quotes := bound{}, s.text[s.at] == '"'
 		if quotes {
 			value, escaped = s.string()
@@ -48,8 +57,8 @@ func (r *Record) parseJSON() error {
 		case !quotes && s.text[value.lo] == 'n': // a field is nil for the value null
 			r.fields[i].lo = -1
 		case escaped:
-			if !copied {
-				r.buffer, copied = append(r.buffer, r.text...), true
+			if len(r.buffer) == 0 { // the buffer begins with a copy of the text
+				r.buffer = append(r.buffer, r.text...)
 			}
 			lo := len(r.buffer)
 			r.buffer = append(r.buffer, unescape(r.text[value.lo-1:value.hi+1])...)
@@ -57,21 +66,33 @@ func (r *Record) parseJSON() error {
 		default:
 			r.fields[i] = value
 		}
+		if s.text[value.lo] == '{' && !quotes && r.wantsBelow(path) {
+			if err := r.parseMembers(jsonScanner{s.text, value.lo}, path+"."); err != nil {
+				return err
+			}
+		}
 	}
-	if copied {
+	if len(r.buffer) > 0 {
 		r.data = r.buffer
 	}
 	return nil
 }
 
-// member returns the index of the wanted member with a name, or -1 if the member is not wanted. If
-// an object contains a name twice, the last member is used, as in package encoding/json.
-func (r *Record) member(name []byte, escaped bool) int {
+// memberName returns the name of a member. If an object contains a name twice, the last member is used, as
+// in package encoding/json.
+func memberName(name []byte, escaped bool) string {
 	text := view(name)
 	if escaped {
 		text = unescape([]byte(`"` + text + `"`))
 	}
-	return slices.Index(r.layout.wanted, text)
+	return text
+}
+
+// wantsBelow reports whether a member below the member with a path is wanted.
+func (r *Record) wantsBelow(path string) bool {
+	return !r.layout.all && slices.ContainsFunc(r.layout.wanted, func(name string) bool {
+		return len(name) > len(path) && name[len(path)] == '.' && name[:len(path)] == path
+	})
 }
 
 // unescape returns the content of a valid JSON string.

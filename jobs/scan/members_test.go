@@ -27,3 +27,15 @@ func TestAllMembers(t *testing.T) {
 		}
 	}
 }
+
+// TestMembersBelow returns members of objects in other objects.
+func TestMembersBelow(t *testing.T) {
+	name := write(t, "a.ndjson", `{"a":{"b":1,"c":{"d":"x\ty"}},"e":2}
+{"a":{"c":{"d":null},"b":"\u00e9"},"a.b":3}
+{"a":[{"b":1}],"e":"{"}
+`)
+	got, err := scan(t, "input="+name, "columns=a.b,a.c.d,e,a.c", "where=e != 'q'")
+	if want := `"rows":[["1","x\ty","2","{\"d\":\"x\\ty\"}"],["3","","","{\"d\":null}"],["","","{",""]]`; err != nil || !strings.Contains(got, want) {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}
