@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/human"
@@ -40,7 +39,7 @@ func (a *app) list(ctx context.Context, c *client.Client) error {
 		if job.Partitions > 0 && job.DoneKnown() {
 			done = fmt.Sprintf("%d%%", human.Percent(job.Done, job.Partitions))
 		}
-		return list.add(newJobStatus(job), job.ID, job.Job, job.State, done, humanize.Comma(int64(job.Partitions)), human.Time(job.Submitted))
+		return list.add(newJobStatus(job), job.ID, job.Job, job.State, done, human.Count(job.Partitions), human.Time(job.Submitted))
 	})
 	if err != nil {
 		return err

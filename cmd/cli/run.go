@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
@@ -157,7 +156,7 @@ func (a *app) runPartition(ctx context.Context, job jobs.Job, params jobs.Params
 	}
 	return a.Show(o, func(w io.Writer) {
 		console.Row(w, "job", o.Job+" "+o.Version)
-		console.Row(w, "partition", fmt.Sprintf("%s of %s", humanize.Comma(int64(partition)), humanize.Comma(int64(partitions))))
+		console.Row(w, "partition", fmt.Sprintf("%s of %s", human.Count(partition), human.Count(partitions)))
 		console.Row(w, "took", human.Duration(took))
 		console.Row(w, "bytes", o.Bytes)
 		console.Row(w, "sha256", o.SHA256)

@@ -7,8 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/dustin/go-humanize"
-
+	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
@@ -37,6 +36,6 @@ func (a *app) saveAttachment(file string, attachment jobs.Attachment, write func
 	if err := os.Rename(f.Name(), file); err != nil {
 		return err
 	}
-	a.Note("saved the attachment %s, %s, as %s", attachment.Name(), humanize.Bytes(uint64(attachment.Size())), file)
+	a.Note("saved the attachment %s, %s, as %s", attachment.Name(), human.Size(attachment.Size()), file)
 	return nil
 }

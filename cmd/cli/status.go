@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/answer"
@@ -88,12 +87,12 @@ func statusTable(w io.Writer, s client.Status) {
 		console.Row(w, "stage", stage)
 	}
 	if s.Partitions > 0 {
-		partitions := humanize.Comma(int64(s.Partitions))
+		partitions := human.Count(s.Partitions)
 		if s.DoneKnown() {
-			partitions += fmt.Sprintf(", %s done (%d%%)", humanize.Comma(int64(s.Done)), human.Percent(s.Done, s.Partitions))
+			partitions += fmt.Sprintf(", %s done (%d%%)", human.Count(s.Done), human.Percent(s.Done, s.Partitions))
 		}
 		console.Row(w, "partitions", partitions)
-		console.Row(w, "executed", humanize.Comma(int64(s.Executed)))
+		console.Row(w, "executed", human.Count(s.Executed))
 	}
 	if s.Live != nil {
 		console.Row(w, "workers", s.Live.Workers)
@@ -101,7 +100,7 @@ func statusTable(w io.Writer, s client.Status) {
 			console.Row(w, "rate", human.Rate(s.Live.Rate)+"/s")
 		}
 		for _, m := range s.Live.Merges {
-			console.Row(w, "merge", fmt.Sprintf("node %s on worker %s, %s, for %v", m.Node, m.Worker, humanize.Bytes(m.Bytes), m.For.Truncate(100*time.Millisecond)))
+			console.Row(w, "merge", fmt.Sprintf("node %s on worker %s, %s, for %v", m.Node, m.Worker, human.Size(m.Bytes), m.For.Truncate(100*time.Millisecond)))
 		}
 	}
 	if left, ok := s.Remaining(); ok {
@@ -126,10 +125,10 @@ func statusTable(w io.Writer, s client.Status) {
 		console.Row(w, "error", human.FirstLine(s.Error))
 	}
 	for _, e := range s.Errors {
-		console.Row(w, "failures", fmt.Sprintf("%s, such as partition %d: %s", humanize.Comma(int64(e.Count)), e.Partition, human.FirstLine(e.Text)))
+		console.Row(w, "failures", fmt.Sprintf("%s, such as partition %d: %s", human.Count(e.Count), e.Partition, human.FirstLine(e.Text)))
 	}
 	if s.OtherErrors > 0 {
-		console.Row(w, "failures", humanize.Comma(int64(s.OtherErrors))+" with other errors")
+		console.Row(w, "failures", human.Count(s.OtherErrors)+" with other errors")
 	}
 	for _, t := range []struct {
 		name string

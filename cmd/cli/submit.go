@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
@@ -40,7 +39,7 @@ func (f submitFlags) check() error {
 	case f.priority < -client.MaxPriority || f.priority > client.MaxPriority:
 		return console.Usagef("--priority must be %d to %d, got %d", -client.MaxPriority, client.MaxPriority, f.priority)
 	case f.skipped > client.MaxSkipped:
-		return console.Usagef("--max-skipped must be at most %s, got %s", humanize.Comma(int64(client.MaxSkipped)), humanize.Comma(int64(f.skipped)))
+		return console.Usagef("--max-skipped must be at most %s, got %s", human.Count(client.MaxSkipped), human.Count(f.skipped))
 	case f.timeout < 0:
 		return console.Usagef("--timeout must be 0 or more, got %v", f.timeout)
 	case f.partitionTimeout < 0:
@@ -199,7 +198,7 @@ func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flag
 	return a.Show(answer, func(w io.Writer) {
 		console.Row(w, "job", answer.Job+" "+answer.Version)
 		console.Row(w, "params", string(params))
-		console.Row(w, "partitions", humanize.Comma(int64(plan.Partitions)))
+		console.Row(w, "partitions", human.Count(plan.Partitions))
 		if flags != nil {
 			console.Row(w, "priority", flags.priority)
 			console.Row(w, "max attempts", flags.attempts)
@@ -209,8 +208,8 @@ func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flag
 			console.Row(w, "strict builds", "yes")
 		}
 		if in := answer.Input; in != nil {
-			console.Row(w, "objects", humanize.Comma(int64(in.Objects)))
-			console.Row(w, "bytes", humanize.Comma(in.Bytes))
+			console.Row(w, "objects", human.Count(in.Objects))
+			console.Row(w, "bytes", human.Count(in.Bytes))
 			for _, c := range in.Columns {
 				console.Row(w, "column", c.Name, c.Type)
 			}

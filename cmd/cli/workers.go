@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
@@ -44,7 +43,7 @@ func workersTable(w io.Writer, answer client.Workers) {
 		if k.Leader {
 			leads = "leads"
 		}
-		console.Row(w, k.ID, k.Host, k.PID, k.Slots, k.Lost, leads, k.State, humanize.Bytes(k.Usage.NodeBytes), human.Duration(time.Since(k.Since).Round(time.Second)), k.Build, k.Version)
+		console.Row(w, k.ID, k.Host, k.PID, k.Slots, k.Lost, leads, k.State, human.Size(k.Usage.NodeBytes), human.Duration(time.Since(k.Since).Round(time.Second)), k.Build, k.Version)
 	}
 	if answer.More > 0 {
 		console.Row(w, fmt.Sprintf("and %d more", answer.More))

@@ -17,10 +17,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
@@ -127,7 +127,7 @@ func copyTo(ctx context.Context, a *console.App, from source.Driver, m output.Ma
 			return err
 		}
 	}
-	a.Note("copied %s objects with %s rows, %s, to %s", humanize.Comma(int64(len(m.Objects))), humanize.Comma(int64(m.Rows)), humanize.Bytes(uint64(m.Bytes)), folder)
+	a.Note("copied %s objects with %s rows, %s, to %s", human.Count(len(m.Objects)), human.Count(m.Rows), human.Size(m.Bytes), folder)
 	return nil
 }
 

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs/client"
@@ -75,8 +73,8 @@ func (o Outcome) Table(w io.Writer) {
 	console.Row(w, "id", o.ID)
 	console.Row(w, "job", o.Job+" "+o.Version)
 	console.Row(w, "state", o.State)
-	console.Row(w, "partitions", humanize.Comma(int64(o.Partitions)))
-	console.Row(w, "executed", fmt.Sprintf("%s, %s of them repeated", humanize.Comma(int64(o.Executed)), humanize.Comma(int64(o.Repeated))))
+	console.Row(w, "partitions", human.Count(o.Partitions))
+	console.Row(w, "executed", fmt.Sprintf("%s, %s of them repeated", human.Count(o.Executed), human.Count(o.Repeated)))
 	if len(o.Skipped) > 0 {
 		console.Row(w, "skipped", Numbers(o.Skipped))
 	}

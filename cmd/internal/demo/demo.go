@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/answer"
@@ -253,7 +252,7 @@ func runJob(ctx context.Context, a *console.App, n *narrator, c *client.Client, 
 	report.Cluster = answer.NewOutcome(o)
 	p.Clear()
 	n.say("completed in %s; partitions: %s, executed: %s, of them repeated: %s", human.Duration(o.Finished.Sub(o.Started)),
-		humanize.Comma(int64(o.Partitions)), humanize.Comma(int64(o.Executed)), humanize.Comma(int64(o.Repeated)))
+		human.Count(o.Partitions), human.Count(o.Executed), human.Count(o.Repeated))
 	return nil
 }
 

@@ -1,4 +1,4 @@
-// Package human formats durations, times and counts for people.
+// Package human formats durations, times, counts, sizes and rates for people.
 package human
 
 import (
@@ -49,3 +49,9 @@ func Rate(perSecond float64) string {
 	value, prefix := humanize.ComputeSI(perSecond)
 	return fmt.Sprintf("%.3g%s", value, prefix)
 }
+
+// Count formats a count with commas, such as 1,234,567.
+func Count[N int | int64 | uint64](n N) string { return humanize.Comma(int64(n)) }
+
+// Size formats a size in bytes with a decimal unit, such as 2.0 GB.
+func Size[N int | int64 | uint64 | float64](bytes N) string { return humanize.Bytes(uint64(bytes)) }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs/client"
-	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 )
 
@@ -70,9 +70,9 @@ func mergeWords(s client.Status) string {
 	if s.Live == nil || s.Live.HeldBytes == 0 {
 		return ""
 	}
-	words := fmt.Sprintf("%s merged, %s held", humanize.Bytes(s.Live.MergedBytes), humanize.Bytes(s.Live.HeldBytes))
+	words := fmt.Sprintf("%s merged, %s held", human.Size(s.Live.MergedBytes), human.Size(s.Live.HeldBytes))
 	if s.Live.MergeRate >= 1 {
-		words += fmt.Sprintf(", merging %s/s", humanize.Bytes(uint64(s.Live.MergeRate)))
+		words += fmt.Sprintf(", merging %s/s", human.Size(s.Live.MergeRate))
 	}
 	return words
 }

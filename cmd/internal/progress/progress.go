@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 	"golang.org/x/term"
 
@@ -45,7 +44,7 @@ func (s Snapshot) line() string {
 	if s.All == 0 {
 		parts = append(parts, string(s.State)+s.Doing)
 	} else {
-		parts = append(parts, fmt.Sprintf("%3d%%", human.Percent(s.Done, s.All)), humanize.Comma(int64(s.Done))+"/"+humanize.Comma(int64(s.All)))
+		parts = append(parts, fmt.Sprintf("%3d%%", human.Percent(s.Done, s.All)), human.Count(s.Done)+"/"+human.Count(s.All))
 		if s.Doing != "" {
 			parts = append(parts, s.Doing)
 		}
