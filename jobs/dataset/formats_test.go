@@ -22,6 +22,7 @@ func TestFormats(t *testing.T) {
 		want    []string
 	}{
 		"csv":             {[]string{"a.csv", "x,y\r\n1,2\r\n\r\n3,\"4,\"\"5\"\"\n6\""}, nil, []string{"1|2", "3|4,\"5\"\n6"}},
+		"one column":      {[]string{"a.csv", "x\na\n\n\"\"\r\n\r\nb"}, nil, []string{"a", "", "b"}},
 		"tsv":             {[]string{"a.tsv", "x\ty\n1\t2, 3\n"}, nil, []string{"1|2, 3"}},
 		"delimiter":       {[]string{"a.csv", "x;y\n1;2\n"}, func(in *Input) { in.Delimiter = ";" }, []string{"1|2"}},
 		"no quotes":       {[]string{"a.csv", "x,y\n\"1,2\"\n"}, func(in *Input) { in.Quote = "" }, []string{"\"1|2\""}},
