@@ -35,7 +35,7 @@ const (
 // compressionOf returns the compression of an object, which the ending of the object's name
 // determines.
 func compressionOf(name string) compression {
-	if c := compression(path.Ext(withoutQuery(name))); c == gzip || c == zstd {
+	if c := compression(strings.ToLower(path.Ext(withoutQuery(name)))); c == gzip || c == zstd {
 		return c
 	}
 	return plain
@@ -50,7 +50,8 @@ func withoutQuery(name string) string {
 
 // formatOf returns the format of an object, which the ending of the object's name determines.
 func formatOf(name string) (format, error) {
-	bare := strings.TrimSuffix(withoutQuery(name), string(compressionOf(name)))
+	bare := withoutQuery(name)
+	bare = bare[:len(bare)-len(compressionOf(name))]
 	if f, ok := formatOfEnding[strings.ToLower(path.Ext(bare))]; ok {
 		return f, nil
 	}
