@@ -116,7 +116,7 @@ func writes(file *ast.File, variables []string) func(yield func(string, token.Po
 	return func(yield func(string, token.Pos) bool) {
 		for _, d := range file.Decls {
 			function, ok := d.(*ast.FuncDecl)
-			if !ok {
+			if !ok || function.Name.Name == "init" { // init runs once, before any Run
 				continue
 			}
 			local := localNames(function)
