@@ -50,29 +50,22 @@ func (g *blobGC) durable(dropped int) (free []string) {
 	return free
 }
 
-// freedBlob is a blob of a job that is deleted at the next tick.
-type freedBlob struct {
-	job  *activeJob
-	blob string
-}
-
 // maxBlobDeletes is the maximum number of concurrent blob deletions of one job.
 const maxBlobDeletes = 4
 
-// deleteBlobs deletes the freed blobs. Blobs whose deletion fails are deleted at the job's end.
-func (t *Term) deleteBlobs() {
-	freed := t.freed
-	t.freed = nil
-	for _, f := range freed {
-		f.job.blobs.deletes.acquire(func() {
+// deleteBlobs deletes blobs that a job no longer needs. Blobs whose deletion fails, or that the leader
+// does not delete before it dies, are deleted at the job's end.
+func (t *Term) deleteBlobs(j *activeJob, free []string) {
+	for _, blob := range free {
+		j.blobs.deletes.acquire(func() {
 			t.spawn(func() func() {
 				err := t.retry("delete partial", func(ctx context.Context) error {
-					return t.cfg.Store.DropPartial(ctx, f.job.spec.ID, f.blob)
+					return t.cfg.Store.DropPartial(ctx, j.spec.ID, blob)
 				})
 				if err != nil && t.ctx.Err() == nil {
-					t.log.Warn("Could not delete a partial", "job", f.job.spec.ID, "error", err)
+					t.log.Warn("Could not delete a partial", "job", j.spec.ID, "error", err)
 				}
-				return f.job.blobs.deletes.release
+				return j.blobs.deletes.release
 			})
 		})
 	}

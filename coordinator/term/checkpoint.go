@@ -53,9 +53,7 @@ var errEnding = errors.New("job is ending")
 func (t *Term) checkpointed(j *activeJob, dropped int) {
 	t.cfg.Observe(CheckpointDone{t.since(j.manifest.checkpointSince)})
 	j.manifest.checkpointSince = time.Time{}
-	for _, blob := range j.blobs.gc.durable(dropped) {
-		t.freed = append(t.freed, freedBlob{j, blob})
-	}
+	t.deleteBlobs(j, j.blobs.gc.durable(dropped))
 	t.step(ledger.Checkpointed{Job: j.spec.ID})
 }
 

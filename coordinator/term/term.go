@@ -30,7 +30,6 @@ type Term struct {
 	lost      lostMessages
 	receiving bool // true while a task is receiving a submission
 	partials  partialTable
-	freed     []freedBlob // blobs that are deleted at the next tick
 	limits    limits
 	times     times
 	failure   error // reason why the term has failed; nil if it has not
@@ -110,7 +109,6 @@ func (t *Term) Tick() {
 	t.beginNext()
 	t.extendSubmissions()
 	t.searchLost()
-	t.deleteBlobs()
 	t.recordTerm()
 	if t.since(t.views.begun) > recentFor {
 		t.views = views{}
