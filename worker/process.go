@@ -103,6 +103,9 @@ func (p *process) stand(ctx context.Context) error {
 		return err
 	}
 	return election.Run(ctx, p.lease, timePings(peers, p.health.metrics.pingDone), p.election, func(ctx context.Context, t *election.Term) (string, error) {
+		if err := p.mayLead(ctx); err != nil {
+			return "", err
+		}
 		defer p.health.leads(t)()
 		return leader.Lead(ctx, t)
 	})

@@ -20,7 +20,8 @@ const (
 // watchStorage checks until ctx is done whether the storage still is the one with which this process
 // started. A process whose storage was replaced can neither lead nor follow a leader, so /healthz
 // fails until a supervisor restarts the process. The process does not end by itself, because an
-// operator may still restore the storage. While a leader answers, the storage is not checked.
+// operator may still restore the storage. While a leader answers, the storage is checked only if the
+// last check found that it was replaced.
 func (p *process) watchStorage(ctx context.Context) {
 	ticker := time.NewTicker(storageCheckEvery)
 	defer ticker.Stop()
@@ -31,7 +32,7 @@ func (p *process) watchStorage(ctx context.Context) {
 		case <-ticker.C:
 		}
 		var err error
-		if !p.health.status().Answered {
+		if failed > 0 || !p.health.status().Answered { // a replaced storage may have a leader too, even this process
 			err = p.opened.Holds(ctx, p.storage)
 		}
 		switch {
@@ -47,4 +48,13 @@ func (p *process) watchStorage(ctx context.Context) {
 			failed = 0
 		}
 	}
+}
+
+// mayLead returns an error if the storage counts as replaced and still is another one: the process
+// could win the lease of the new storage.
+func (p *process) mayLead(ctx context.Context) error {
+	if p.health.replaced.Load() == nil {
+		return nil
+	}
+	return p.opened.Holds(ctx, p.storage)
 }
