@@ -126,7 +126,7 @@ var defects = []defect{
 		name:   "blobs are removed when their nodes are merged",
 		file:   "coordinator/term/checkpoint.go",
 		old:    "	dropped := len(j.blobs.gc.dropped)\n",
-		new:    "	for _, blob := range j.blobs.gc.durable(len(j.blobs.gc.dropped)) {\n		t.freed = append(t.freed, freedBlob{j, blob})\n	}\n	dropped := 0\n",
+		new:    "	t.deleteBlobs(j, j.blobs.gc.durable(len(j.blobs.gc.dropped)))\n	dropped := 0\n",
 		within: "2000",
 	},
 	{
