@@ -14,7 +14,7 @@ type Grant struct {
 	Files []string
 
 	// Sources are the places where jobs read and write objects. Nil means the sources of package
-	// dataset. A list of a program with a source of its own usually begins with dataset.Sources().
+	// dataset. A program that adds a source usually appends the source to dataset.Sources().
 	Sources []source.Source
 
 	// Programs are the programs that the job exec may start, as they begin the job's command.

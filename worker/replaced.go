@@ -19,7 +19,7 @@ const (
 
 // watchStorage checks until ctx is done whether the storage still is the one with which this process
 // started. A process whose storage was replaced can neither lead nor follow a leader, so /healthz
-// fails until a supervisor restarts the process. The process does not end by itself, because an
+// fails until a supervisor restarts the process. Run does not return, because an
 // operator may still restore the storage. While a leader answers, the storage is checked only if the
 // last check found that it was replaced.
 func (p *process) watchStorage(ctx context.Context) {

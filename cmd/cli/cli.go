@@ -19,14 +19,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// Program is a command line: jobs, and parts that are so large that a program has them only if it names them.
+// Program is a command line: jobs, and large parts that only programs contain whose main
+// function names them.
 type Program struct {
 	// Jobs are the jobs that the program knows. If several jobs have the same name, with different
 	// versions, the commands submit and run use the first of them, and workers run all of them.
 	Jobs []jobs.Job
 
-	// Sources are the sources of the objects that jobs read. Nil means dataset.Sources(), with which a
-	// list that has a further source usually begins.
+	// Sources are the sources of the objects that jobs read. Nil means dataset.Sources(), to which a
+	// program that adds a source appends the source.
 	Sources []source.Source
 
 	// Commands are further commands, such as that of package wasmhost.

@@ -13,7 +13,7 @@ import (
 
 // lostMessages is the state of the search for jobs without a message. The queue cannot be listed.
 // A job therefore counts as lost if two searches in a row find it without a manifest although the
-// leader could receive all messages in the meantime.
+// leader could receive all messages between the two searches.
 type lostMessages struct {
 	searching bool
 	searched  time.Time      // time of the last search

@@ -68,8 +68,8 @@ func (m *Machine) onReleased(err error) {
 }
 
 // coolDown starts the cooldown, during which this process does not claim the lease. The cooldown
-// doubles with each consecutive term that failed. After a failed term of its own, the process also
-// declines offers. An offer that was declined starts no cooldown.
+// doubles with each consecutive term that failed. If the failed term was a term of this process, the process
+// also declines offers. An offer that was declined starts no cooldown.
 func (m *Machine) coolDown() {
 	if t := &m.term; t.returned != nil {
 		m.cooldownUntil = max(m.cooldownUntil, m.now+m.cooldown(m.streaks.terms))

@@ -28,9 +28,9 @@
 //	             ├────────┬────────┬───────┤├──────┬──────┤├──────────────────┤
 //	partitions   │   0    │   1    │   2   ││      3      ││        4         │
 //
-// A folder is the objects below it, without those whose name, or the name of a folder between, begins
-// with a dot, or with an underscore unless it contains =, as _date=2026-11-22 does. Spark and Hadoop give
-// such names to markers and temporary files. A pattern or a full name selects them.
+// A folder selects the objects below it. It leaves out objects whose name, or the name of a folder on the
+// way to them, begins with a dot, or begins with an underscore and contains no =. Spark and Hadoop give such
+// names to markers and temporary files. A pattern or a full name selects these objects.
 //
 // Partitions are ranges of about Input.Block bytes. Small objects share a partition. A compressed
 // object cannot be read from its middle, so it is never cut. Large compressed data should be

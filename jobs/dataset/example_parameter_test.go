@@ -43,7 +43,7 @@ var warm = dataset.Job[warmParams, map[string]int, map[string]int]{
 	},
 }
 
-// Example_parameter runs a job that has a parameter of its own beside those of its input.
+// Example_parameter runs a job with a parameter in addition to the parameters of its input.
 func Example_parameter() {
 	folder, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -42,7 +42,7 @@ func (g *gzipReader) Read(p []byte) (int, error) {
 	return n, g.next()
 }
 
-// next moves to the next member. It returns io.EOF if there is none.
+// next moves to the next member. It returns io.EOF after the last member.
 func (g *gzipReader) next() error {
 	padded := false
 	for {

@@ -65,7 +65,7 @@ func defaults() Params {
 	return Params{Calls: DefaultCalls(), Merge: concat.name, Memory: "0", MaxOutput: "64MiB"}
 }
 
-// Validate implements jobs.Validator. Calls has a Validate of its own.
+// Validate implements jobs.Validator. The Validate of the embedded Calls is called too.
 func (p Params) Validate() error {
 	if _, err := p.args(); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package montecarlo_test
+package montecarlo
 
 import (
 	"bytes"
@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellwether-compute/bellwether/jobs"
-	"github.com/bellwether-compute/bellwether/jobs/montecarlo"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 )
@@ -43,18 +41,7 @@ func TestReadmeHash(t *testing.T) {
 	}
 }
 
-func native(t *testing.T, pairs []string) []byte {
-	job := jobs.MustNew(montecarlo.Definition)
-	params, err := job.Params(nil, pairs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	done, err := jobs.Local{Slots: 2}.Run(context.Background(), job, params)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return done.Result
-}
+func native(t *testing.T, pairs []string) []byte { return []byte(runJSON(t, pairs...)) }
 
 func webAssembly(t *testing.T, pairs []string) []byte {
 	file := filepath.Join(t.TempDir(), "portable.wasm")

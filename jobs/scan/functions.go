@@ -14,7 +14,7 @@ type function struct {
 	takes   takes
 	returns string // type of the results; those of numbersOrTexts are texts if a value is a text
 	help    string // what the function computes
-	note    string // note about the results; if they may be exact, only about those that are not
+	note    string // note about the results; if some results may be exact, the note is about the others
 	plain   bool   // true if plains contain all that the function needs
 	new     func() states
 }

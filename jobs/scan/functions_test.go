@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// TestFunctions checks that each function of the table is complete, and that no two are confused.
+// TestFunctions checks that each function of the table is complete, and that no two have the same name or code.
 func TestFunctions(t *testing.T) {
 	names, codes := map[string]bool{}, map[byte]bool{}
 	for _, f := range functions {

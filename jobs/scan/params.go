@@ -32,8 +32,8 @@ func (Params) Describe(parameter string) string {
 	return "what to compute for each group: " + forms()
 }
 
-// Validate returns an error if the parameters are invalid or contradict each other. Those of the Input
-// have a Validate of their own.
+// Validate returns an error if the parameters are invalid or contradict each other. The
+// Validate of the embedded Input is called too.
 func (p *Params) Validate() error {
 	if err := p.checkOutput(); err != nil {
 		return err

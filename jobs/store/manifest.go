@@ -94,8 +94,8 @@ func (m Manifest) TimeSpent() time.Duration {
 	return max(m.Elapsed, m.Samples[len(m.Samples)-1].At)
 }
 
-// Work describes the work on a job so far, besides the finished nodes. A leader's ledger takes over
-// the Work of the last manifest, and provides that of the next manifest.
+// Work describes the work on a job so far, except the finished nodes. The ledger of a new leader begins
+// with the Work of the last manifest, and provides the Work of the next manifest.
 type Work struct {
 	Workers       []Contributor  `cbor:"7,keyasint,omitempty"`  // workers that ran partitions of the job, sorted by ID
 	Executed      uint64         `cbor:"8,keyasint,omitempty"`  // number of reported executions of partitions, including repeated executions

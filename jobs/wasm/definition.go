@@ -80,7 +80,7 @@ func (p Params) command() []string {
 	return args
 }
 
-// Validate implements jobs.Validator. Calls has a Validate of its own.
+// Validate implements jobs.Validator. The Validate of the embedded Calls is called too.
 func (p Params) Validate() error {
 	module := p.command()[0]
 	if module == "" {

@@ -123,7 +123,8 @@ func (st *storage) leftover() string {
 	return ""
 }
 
-// remainder returns the key of a blob that should have been removed with a job, or "" if there is none.
+// remainder returns the key of a blob that should have been removed with a job. It returns "" if all such
+// blobs were removed.
 func (st *storage) remainder(id string) string {
 	for _, key := range st.keys("") {
 		if strings.Contains(key, id) && !st.origins[key].orphaned(key) && !st.cancelledAgain(key, id) {

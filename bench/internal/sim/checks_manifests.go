@@ -74,7 +74,7 @@ func (c *checks) keepsPartitionTime(by string, j *job, old, m store.Manifest) {
 }
 
 // read is called when a process has read a blob. It must have got the last of the writes that had returned when
-// the read began, or a later write. The parameter writes is the number of the former.
+// the read began, or a later write. The parameter writes is the number of the writes that had returned.
 func (c *checks) read(p *process, st *storage, key string, version store.Version, writes int) {
 	history := st.history[key]
 	if writes > 0 && !slices.Contains(history[writes-1:], version) {

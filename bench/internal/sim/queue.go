@@ -53,7 +53,7 @@ func (q *queue) Receive(ctx context.Context) (store.Message, error) {
 	}
 }
 
-// take delivers and hides the first visible message, or returns nil if there is none.
+// take delivers and hides the first visible message. It returns nil if no message is visible.
 func (st *storage) take(p *process) *delivery {
 	s := st.sim
 	for _, m := range st.messages {

@@ -1,5 +1,6 @@
 // Package execguard is the part of a command line that the jobs exec and wasm need: a second process of the program,
-// which cleans up when the first one dies. A program has it only if it names it:
+// which cleans up when the first one dies. Only programs whose main function names the
+// package contain it:
 //
 //	cli.Program{
 //		Jobs:     []jobs.Job{jobs.MustNew(exec.Define(execguard.Guard()))},

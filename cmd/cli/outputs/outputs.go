@@ -1,5 +1,6 @@
 // Package outputs is the command output of a command line, which lists and copies what jobs over files have
-// written. A program has it only if it names it, because it contains the formats and sources of such jobs:
+// written. Only programs whose main function
+// names the package contain it, because the formats and sources of such jobs are large:
 //
 //	cli.Program{Jobs: known, Commands: []cli.Command{outputs.Command}}.Main()
 package outputs

@@ -1,5 +1,5 @@
 // Package wasmhost is the part of a command line that the job wasm needs. It contains a compiler for WebAssembly,
-// so a program has it only if it names it:
+// so only programs whose main function names the package contain it:
 //
 //	cli.Program{
 //		Jobs:     []jobs.Job{jobs.MustNew(wasm.Define(execguard.Guard(), wasmhost.CommandLine()...))},

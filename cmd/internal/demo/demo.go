@@ -121,7 +121,7 @@ func run(ctx context.Context, a *console.App, job jobs.Job, params jobs.Params, 
 	return nil
 }
 
-// onCluster runs the part of the demo that needs a cluster. demoCluster stops all processes and
+// onCluster runs the part of the demo that needs a cluster. It stops all processes and
 // removes all files before it returns.
 func onCluster(ctx context.Context, a *console.App, n *narrator, job jobs.Job, params jobs.Params, log console.LogFlags, report *comparison) error {
 	dir, err := os.MkdirTemp("", "bellwether-demo-")

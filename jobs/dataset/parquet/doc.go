@@ -21,6 +21,6 @@
 //
 //   - The object is not Parquet or is damaged: an error. The library may panic or allocate much for
 //     a damaged object; a panic is returned as an error.
-//   - The object is encrypted, or a text is not UTF-8: an [UnreadableError]. Columns that are not asked
-//     for are not looked at.
+//   - The object is encrypted, or a text is not UTF-8: an [UnreadableError]. Columns that the
+//     job does not use are not decoded.
 package parquet

@@ -43,7 +43,7 @@ type core struct {
 	// mu guards the session, and the state of other parts that must agree with the session. It is never
 	// held during slow operations. Goroutines that hold mu may take the locks of holdings, sizes,
 	// expansions and code, which are held only inside their own methods; no goroutine takes mu while it
-	// holds one of those.
+	// holds one of these locks.
 	mu      sync.Mutex
 	work    *sync.Cond // signalled when a slot may find a span, after a receipt, and when quit is set
 	session *session.Session

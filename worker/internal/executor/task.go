@@ -56,7 +56,8 @@ func (l *tasks) open(o wire.Opening) {
 	l.goroutines.Go(t.run)
 }
 
-// end ends the task of a job, and returns the task, or nil if there is none. The caller must hold core.mu.
+// end ends the task of a job and returns the task. It returns nil if the job has no task. The caller must
+// hold core.mu.
 func (l *tasks) end(job string) *task {
 	t := l.byJob[job]
 	if t != nil {

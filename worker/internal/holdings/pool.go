@@ -39,7 +39,7 @@ func (p *pool) add(data []byte, now time.Time) {
 }
 
 // take removes the buffer that was used last among those that hold n bytes, and returns n bytes of
-// it. It returns nil if there is none.
+// the buffer. It returns nil if all buffers are shorter.
 func (p *pool) take(n int64) []byte {
 	for i, b := range slices.Backward(p.list) {
 		if b.holds(n) {
