@@ -137,17 +137,21 @@ type Definition[P, T, R any] struct {
 type Limits struct {
 	Plan   time.Duration // limit of a call of Plan; the default is 10 min
 	Open   time.Duration // limit of a call of Open or Close; the default is 10 min
-	Map    time.Duration // limit of a partition and the merges that follow from it; the default is no limit
+	Map    time.Duration // limit of a partition and the merges that follow from it; the default is 24 h
 	Merge  time.Duration // limit of a merge outside a span; the default is 10 min
 	Finish time.Duration // limit of a call of Finish; the default is 10 min
 }
 
-const defaultLimit = 10 * time.Minute
+const (
+	defaultLimit    = 10 * time.Minute
+	defaultMapLimit = 24 * time.Hour // a partition can be made smaller, so a longer one has probably hung
+)
 
 // withDefaults returns the limits with defaults in place of zeros. A limit of 0 in the result means no limit.
 func (l Limits) withDefaults() Limits {
 	l.Plan = cmp.Or(l.Plan, defaultLimit)
 	l.Open = cmp.Or(l.Open, defaultLimit)
+	l.Map = cmp.Or(l.Map, defaultMapLimit)
 	l.Merge = cmp.Or(l.Merge, defaultLimit)
 	l.Finish = cmp.Or(l.Finish, defaultLimit)
 	for _, d := range []*time.Duration{&l.Plan, &l.Open, &l.Map, &l.Merge, &l.Finish} {

@@ -70,7 +70,8 @@
 //
 // A job has 1 to [MaxPartitions] partitions. A partition should take between about 10 ms and a few
 // seconds, because a worker can be interrupted only between two partitions, and a crash loses the
-// partitions that were running.
+// partitions that were running. A partition that takes longer than 24 h has failed, unless the
+// definition's [Limits] or the submitter (--partition-timeout) set another limit.
 //
 // # Large partials
 //

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestNewRefuses(t *testing.T) {
@@ -28,6 +29,20 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}()
 	MustNew(Definition[allParams, int, int]{})
+}
+
+// TestLimits checks that each function has a limit, and that a negative limit lifts it.
+func TestLimits(t *testing.T) {
+	d := allDefinition()
+	want := Limits{Plan: 10 * time.Minute, Open: 10 * time.Minute, Map: 24 * time.Hour, Merge: 10 * time.Minute, Finish: 10 * time.Minute}
+	if got := MustNew(d).Limits(); got != want {
+		t.Errorf("default limits: got %v, want %v", got, want)
+	}
+	d.Limits.Map = -1
+	want.Map = 0
+	if got := MustNew(d).Limits(); got != want {
+		t.Errorf("without a limit of Map: got %v, want %v", got, want)
+	}
 }
 
 func TestPlanChecksPartitions(t *testing.T) {

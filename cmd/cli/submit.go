@@ -109,7 +109,7 @@ does not have. --dry-run shows the columns, the partitions and the bytes of the 
 	cmd.Flags().Uint64Var(&flags.skipped, "max-skipped", 0, "number of partitions that may be left out of the result because they keep failing")
 	cmd.Flags().BoolVar(&flags.strict, "strict-builds", false, "run the job on workers of one build: one architecture, level of it such as GOAMD64, and version of Go")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "fail the job if it takes longer than this; 0: it may take any time")
-	cmd.Flags().DurationVar(&flags.partitionTimeout, "partition-timeout", 0, "a partition that takes longer than this has failed; 0: the limit of the job's definition, if any")
+	cmd.Flags().DurationVar(&flags.partitionTimeout, "partition-timeout", 0, "a partition that takes longer than this has failed; 0: the limit of the job's definition, by default 24h")
 	return cmd
 }
 

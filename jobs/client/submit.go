@@ -58,7 +58,7 @@ type SubmitOptions struct {
 	// PartitionTimeout is how long one partition may take, including the merges that follow it. A
 	// partition that takes longer counts as failed, and is tried up to MaxAttempts times. The
 	// timeout may be noticed late: after up to twice PartitionTimeout. The default is the field
-	// Limits.Map of the definition.
+	// Limits.Map of the definition, whose default is 24 h.
 	PartitionTimeout time.Duration
 	// Audit is the share of the partitions that are computed twice, in millionths, the second time on another
 	// worker if there is one. If the two results of a partition differ, the job fails.

@@ -21,7 +21,7 @@ type Params struct {
 	Keep      bool          `json:"keep" help:"one process makes many calls, as frames on its standard input and output"`
 	Merge     string        `json:"merge" help:"how outputs are merged: concat, sum, min, max, top:N, sorted, json, hll, ddsketch, or program: the program merges two outputs"`
 	Finish    bool          `json:"finish" help:"the program is called with the merged outputs, and writes the result"`
-	Timeout   time.Duration `json:"timeout" min:"0" help:"how long a call may take; 0: any time"`
+	Timeout   time.Duration `json:"timeout" min:"0" help:"how long a call may take; 0: as long as a partition may take"`
 	Memory    string        `json:"memory" help:"how much memory the processes of a call may use, such as 2GiB; 0: any amount"`
 	MaxOutput string        `json:"max-output" help:"how many bytes a call may write to standard output, such as 64MiB"`
 }
