@@ -4,9 +4,67 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 )
+
+// list returns the keys that begin with prefix, sorted. Keys that this package does not write are
+// logged and omitted, because a foreign object in the cluster's storage must not fail a listing.
+func (s *Store) list(ctx context.Context, prefix string) ([]string, error) {
+	keys, err := s.blobs.List(ctx, prefix)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", prefix, err)
+	}
+	var foreign []string
+	keys = slices.DeleteFunc(keys, func(key string) bool {
+		if ownKey(key) {
+			return false
+		}
+		foreign = append(foreign, key)
+		return true
+	})
+	if n := len(foreign); n > 0 && s.foreign.changes(prefix, n) {
+		s.log.Warn("Foreign objects in the cluster's storage ignored", "prefix", prefix, "objects", n, "first", foreign[0])
+	}
+	return keys, nil
+}
+
+// counts contains the number of foreign objects that the last listing of each prefix has found, so
+// that listings that are repeated do not repeat the log line.
+type counts struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+// changes reports whether n differs from the last number.
+func (c *counts) changes(prefix string, n int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := c.of[prefix]
+	if c.of == nil {
+		c.of = map[string]int{}
+	}
+	c.of[prefix] = n
+	return n != last
+}
+
+// ownKey reports whether a key has the form of the keys that this package writes.
+func ownKey(key string) bool {
+	kind, rest, _ := strings.Cut(key, "/")
+	id, _, _ := strings.Cut(rest, "/")
+	switch {
+	case !ValidKey(key):
+		return false
+	case kind+"/" == terms:
+		return termForm.MatchString(rest)
+	case kind+"/" == poisons:
+		return ValidID(rest) || unknownForm.MatchString(rest)
+	}
+	return ValidID(id)
+}
 
 type entry[T any] struct {
 	key   string

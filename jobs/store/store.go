@@ -41,6 +41,8 @@ type Store struct {
 
 	remains RemainsDeleter // optional interface of the driver; nil if the driver leaves no remains
 	sizer   Sizer          // optional interface of the driver; nil if storage has no limit
+
+	foreign counts
 }
 
 // Config configures a store.
@@ -49,7 +51,7 @@ type Config struct {
 	Queue Queue // queue of submissions; may be nil for a store that only reads and writes values
 
 	// Logger gets a warning for each submission that is moved to the poison list, and for each
-	// damaged record that is omitted from a list. If Logger is nil, nothing is logged.
+	// damaged record and each foreign object that is omitted from a list. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 
 	// Observe, if not nil, is called after each call of a method of Blobs or Queue. Observe is
@@ -181,9 +183,9 @@ func (s *Store) dropAll(ctx context.Context, kind, id string, more ...string) er
 		}
 		return nil
 	}
-	keys, err := s.blobs.List(ctx, key+"/")
+	keys, err := s.list(ctx, key+"/")
 	if err != nil {
-		return fmt.Errorf("list %s/: %w", key, err)
+		return err
 	}
 	for _, key := range keys {
 		if err := s.blobs.Delete(ctx, key); err != nil {
@@ -212,9 +214,9 @@ func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 		}
 	}
 	for _, kind := range []string{partials, attachments, results, plans, manifests} {
-		keys, err := s.blobs.List(ctx, kind)
+		keys, err := s.list(ctx, kind)
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", kind, err)
+			return nil, err
 		}
 		for _, key := range keys {
 			add(key)
@@ -352,9 +354,9 @@ func (s *Store) remove(ctx context.Context, kind, id string, more ...string) err
 
 // listIDs returns the valid IDs of the jobs that have a key of a kind, oldest first.
 func (s *Store) listIDs(ctx context.Context, kind string) ([]string, error) {
-	keys, err := s.blobs.List(ctx, kind)
+	keys, err := s.list(ctx, kind)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", kind, err)
+		return nil, err
 	}
 	ids := make([]string, 0, len(keys))
 	for _, key := range keys {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"time"
 
@@ -178,6 +179,11 @@ func (s *Store) Poison(ctx context.Context, submission *Submission, reason strin
 	return s.poison(ctx, submission.ID, submission.message, reason)
 }
 
+// unknown begins the name of a poisoned message that was not a submission.
+const unknown = "unknown-"
+
+var unknownForm = regexp.MustCompile("^" + unknown + "[0-9a-f]{16}$")
+
 // poison writes the entry of the poison list before it deletes the message from the
 // queue. If the delete fails, the message is delivered again, and the entry is
 // replaced.
@@ -185,7 +191,7 @@ func (s *Store) poison(ctx context.Context, id string, message Message, reason s
 	body := message.Body()
 	name := id
 	if name == "" {
-		name = "unknown-" + digest(body)[:16]
+		name = unknown + digest(body)[:16]
 	}
 	key := poisons + name
 	record := encodePoisoned(Poisoned{
@@ -211,9 +217,9 @@ func (s *Store) PoisonList(ctx context.Context) ([]Poisoned, error) {
 // PoisonPage returns a part of the poison list: up to limit entries whose names are above after.
 // The result More is the number of entries after the returned entries.
 func (s *Store) PoisonPage(ctx context.Context, after string, limit int) (entries []Poisoned, more int, err error) {
-	keys, err := s.blobs.List(ctx, poisons)
+	keys, err := s.list(ctx, poisons)
 	if err != nil {
-		return nil, 0, fmt.Errorf("list %s: %w", poisons, err)
+		return nil, 0, err
 	}
 	keys = slices.DeleteFunc(keys, func(key string) bool { return key <= poisons+after })
 	more = max(0, len(keys)-limit)

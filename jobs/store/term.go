@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -56,9 +57,9 @@ func (s *Store) PutTerm(ctx context.Context, t TermRecord) error {
 }
 
 func (s *Store) pruneTerms(ctx context.Context, through string) error {
-	keys, err := s.blobs.List(ctx, terms)
+	keys, err := s.list(ctx, terms)
 	if err != nil {
-		return fmt.Errorf("list %s: %w", terms, err)
+		return err
 	}
 	for _, key := range keys {
 		if key > through {
@@ -81,12 +82,15 @@ func (s *Store) Terms(ctx context.Context) ([]TermRecord, error) {
 // termKey returns a key that sorts by epoch.
 func termKey(epoch uint64) string { return fmt.Sprintf("%s%016x", terms, epoch) }
 
+// termForm is the form of what follows terms in a key.
+var termForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
 // LatestTerms returns up to limit records of the terms before an epoch, newest first, and reports
 // whether there may be earlier records. If the epoch is 0, LatestTerms begins with the newest term.
 func (s *Store) LatestTerms(ctx context.Context, before uint64, limit int) (records []TermRecord, more bool, err error) {
-	keys, err := s.blobs.List(ctx, terms)
+	keys, err := s.list(ctx, terms)
 	if err != nil {
-		return nil, false, fmt.Errorf("list %s: %w", terms, err)
+		return nil, false, err
 	}
 	if before > 0 {
 		i, _ := slices.BinarySearch(keys, termKey(before))

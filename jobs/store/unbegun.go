@@ -36,7 +36,7 @@ func (s *Store) Unbegun(ctx context.Context, skip func(id string) bool, limit in
 		if known[id] || skip(id) || len(found) == limit {
 			continue
 		}
-		pieces, err := s.blobs.List(ctx, path.Join(attachments, id)+"/")
+		pieces, err := s.list(ctx, path.Join(attachments, id)+"/")
 		if err != nil {
 			return nil, fmt.Errorf("list the files of job %s: %w", id, err)
 		}

@@ -141,8 +141,12 @@ func (d *Driver) deleteIf(ctx context.Context, key string, modified *blob.Modifi
 	if err := checkKey(key); err != nil {
 		return err
 	}
+	return d.deleteBlob(ctx, key, modified)
+}
+
+func (d *Driver) deleteBlob(ctx context.Context, name string, modified *blob.ModifiedAccessConditions) error {
 	return d.call(ctx, 0, func(ctx context.Context) error {
-		_, err := d.blobs.NewBlobClient(key).Delete(ctx, &blob.DeleteOptions{
+		_, err := d.blobs.NewBlobClient(name).Delete(ctx, &blob.DeleteOptions{
 			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: modified},
 			DeleteSnapshots:  to.Ptr(blob.DeleteSnapshotsOptionTypeInclude), // Azure deletes a blob that has snapshots only together with the snapshots
 		})
@@ -185,7 +189,7 @@ func (d *Driver) List(ctx context.Context, prefix string) ([]string, error) {
 // deletesInFlight is the number of concurrent requests of DeletePrefix.
 const deletesInFlight = 16
 
-// DeletePrefix implements store.PrefixDeleter.
+// DeletePrefix implements store.PrefixDeleter. It also deletes blobs whose names are not valid keys.
 func (d *Driver) DeletePrefix(ctx context.Context, prefix string) error {
 	keys, err := d.List(ctx, prefix)
 	if err != nil {
@@ -194,7 +198,7 @@ func (d *Driver) DeletePrefix(ctx context.Context, prefix string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(deletesInFlight)
 	for _, key := range keys {
-		group.Go(func() error { return d.Delete(ctx, key) })
+		group.Go(func() error { return d.deleteBlob(ctx, key, nil) })
 	}
 	return group.Wait()
 }
