@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
@@ -10,7 +11,8 @@ import (
 // allowed, so with the zero Grant jobs read no file and start no program of a submitter.
 type Grant struct {
 	// Files are the folders whose files jobs may read, and in which they may create files. The
-	// folder "/" allows all files.
+	// folder "/" allows all files. A relative folder is below the folder in which the process runs
+	// when WithGrant is called; an empty name allows nothing.
 	Files []string
 
 	// Sources are the places where jobs read and write objects. Nil means the sources of package
@@ -35,7 +37,19 @@ type grantKey struct{}
 // WithGrant returns a context with which the code of jobs may use what g contains. The caller must
 // call release when no code of a job uses the context anymore.
 func WithGrant(ctx context.Context, g Grant) (granted context.Context, release func()) {
+	g.Files = absolute(g.Files)
 	return source.With(context.WithValue(ctx, grantKey{}, g), g.Sources)
+}
+
+// absolute returns the absolute names of folders. It omits empty names, which would stand for the
+// current folder, and folders whose absolute name cannot be determined.
+func absolute(folders []string) (names []string) {
+	for _, folder := range folders {
+		if name, err := filepath.Abs(folder); folder != "" && err == nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // GrantOf returns what the code of a job may use. The context is the context that the functions of
