@@ -18,7 +18,7 @@
 // some jobs and wait for the others. Some jobs fail, panic or end their worker's process on
 // purpose.
 //
-// At the end of the given time all faults end. Each job must then end within [SettleWithin], with
+// At the end of the given time all faults end. Each job must then end within 90 s, with
 // the result of 'bellwether run', with the intended error, or cancelled. No acknowledged job may be
 // lost. The queue, the index of active jobs and the poison list must be empty, and no partial may
 // remain. All processes must end on SIGTERM, and no process or temporary file may remain. In a run

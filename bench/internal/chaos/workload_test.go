@@ -5,7 +5,9 @@ package chaos
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -143,4 +145,28 @@ func (o *generator) next() op {
 	kind := o.rest[0]
 	o.rest = o.rest[1:]
 	return o.kinds[kind](o.rng)
+}
+
+func TestOperations(t *testing.T) {
+	generate := func(seed uint64, client int) (list []op) {
+		for o := newGenerator(seed, client, Azure); len(list) < 2*len(workloadOn(Azure)); {
+			list = append(list, o.next())
+		}
+		return list
+	}
+	if !reflect.DeepEqual(generate(1, 1), generate(1, 1)) {
+		t.Error("the same seed gives other operations")
+	}
+	if reflect.DeepEqual(generate(1, 1), generate(1, 2)) {
+		t.Error("two clients have the same operations")
+	}
+	kinds := make(map[string]int)
+	for _, o := range generate(1, 1) {
+		kinds[o.name]++
+	}
+	for name, n := range kinds {
+		if n != 2 || len(kinds) != len(workloadOn(Azure)) {
+			t.Errorf("%s is generated %d times, want each of %d kinds twice", name, n, len(kinds))
+		}
+	}
 }
