@@ -1,7 +1,5 @@
 package term
 
-import "context"
-
 // blobGC finds the blobs of an active job that can be deleted. It is used only on the loop.
 //
 // A blob contains the partial of one node. When a node has entered the ledger's forest, the node or
@@ -35,38 +33,18 @@ func (g *blobGC) release(blob string) {
 	}
 }
 
-// durable records that a checkpoint is durable, and returns the blobs that can be deleted now. The
-// parameter dropped is the length of g.dropped at the checkpoint's request.
-func (g *blobGC) durable(dropped int) (free []string) {
-	var kept []string
-	for _, blob := range g.dropped[:dropped] {
+// takeUnread removes from g.dropped the blobs that no merge in flight reads, and returns them. They
+// can be deleted when a checkpoint that is requested now is durable. If that checkpoint fails, the
+// blobs are deleted at the job's end.
+func (g *blobGC) takeUnread() (unread []string) {
+	var read []string
+	for _, blob := range g.dropped {
 		if g.merges[blob] > 0 {
-			kept = append(kept, blob)
+			read = append(read, blob)
 		} else {
-			free = append(free, blob)
+			unread = append(unread, blob)
 		}
 	}
-	g.dropped = append(kept, g.dropped[dropped:]...)
-	return free
-}
-
-// maxBlobDeletes is the maximum number of concurrent blob deletions of one job.
-const maxBlobDeletes = 4
-
-// deleteBlobs deletes blobs that a job no longer needs. Blobs whose deletion fails, or that the leader
-// does not delete before it dies, are deleted at the job's end.
-func (t *Term) deleteBlobs(j *activeJob, free []string) {
-	for _, blob := range free {
-		j.blobs.deletes.acquire(func() {
-			t.spawn(func() func() {
-				err := t.retry("delete partial", func(ctx context.Context) error {
-					return t.cfg.Store.DropPartial(ctx, j.spec.ID, blob)
-				})
-				if err != nil && t.ctx.Err() == nil {
-					t.log.Warn("Could not delete a partial", "job", j.spec.ID, "error", err)
-				}
-				return j.blobs.deletes.release
-			})
-		})
-	}
+	g.dropped = read
+	return unread
 }

@@ -2,7 +2,6 @@ package term
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
@@ -17,8 +16,9 @@ func (t *Term) checkpoint(c ledger.Checkpoint) {
 	list := make([]nodePartial, len(c.Nodes))
 	for i, n := range c.Nodes {
 		list[i] = nodePartial{node: n.Node, partial: t.partials.use(n.Ref)}
+		j.blobs.exist = j.blobs.exist || list[i].needsBlob()
 	}
-	dropped := len(j.blobs.gc.dropped)
+	superseded := j.blobs.gc.takeUnread()
 	j.manifest.checkpointSince = t.env.Now()
 	t.writeManifest(j, c.Work, func(next *store.Manifest) error {
 		if err := t.putPartials(j, list); err != nil {
@@ -30,36 +30,24 @@ func (t *Term) checkpoint(c ledger.Checkpoint) {
 		next.Nodes = storedNodes(c.Nodes, list)
 		next.AddSample(next.Elapsed)
 		return nil
-	}, func(err error) {
+	}, func() {
 		for i, p := range list {
 			if p.written {
 				t.movedToBlob(j, c.Nodes[i].Ref, p.partial)
 			}
 		}
-		switch {
-		case err == nil:
-			t.checkpointed(j, dropped)
-		case !errors.Is(err, errEnding):
-			t.failJob(j, err)
-		}
+		t.env.Go(func() { t.dropPartials(j.spec.ID, superseded) })
+		t.cfg.Observe(CheckpointDone{t.since(j.manifest.checkpointSince)})
+		j.manifest.checkpointSince = time.Time{}
+		t.step(ledger.Checkpointed{Job: c.Job})
 	})
 }
 
 // errEnding means that a checkpoint was abandoned because the job's end was decided.
 var errEnding = errors.New("job is ending")
 
-// checkpointed handles a durable checkpoint. The parameter dropped is the number of blobs that only
-// earlier checkpoints need.
-func (t *Term) checkpointed(j *activeJob, dropped int) {
-	t.cfg.Observe(CheckpointDone{t.since(j.manifest.checkpointSince)})
-	j.manifest.checkpointSince = time.Time{}
-	t.deleteBlobs(j, j.blobs.gc.durable(dropped))
-	t.step(ledger.Checkpointed{Job: j.spec.ID})
-}
-
 // movedToBlob records the blob of a partial that was written by a checkpoint.
 func (t *Term) movedToBlob(j *activeJob, ref ledger.Ref, p partial) {
-	j.blobs.exist = true
 	if known := t.partials.byRef[ref]; known != nil {
 		*known = p
 	} else { // the partial was merged during the checkpoint
@@ -80,38 +68,4 @@ func storedNodes(nodes []ledger.FinishedNode, list []nodePartial) []store.Stored
 		}
 	}
 	return stored
-}
-
-// writeManifest replaces the job's manifest in one task. In the task, prepare writes the objects
-// that the next manifest names, and completes the next manifest, which begins as a copy of the last
-// one; an error of prepare abandons the write. On the loop, writeManifest then calls then with that
-// error, or with nil if the next manifest is durable. Only one write of a job's manifest is in
-// flight at a time, and each write is conditional on the previous one. Nothing is written after a
-// final manifest.
-func (t *Term) writeManifest(j *activeJob, work store.Work, prepare func(next *store.Manifest) error, then func(error)) {
-	m := &j.manifest
-	m.writes.acquire(func() {
-		next, version := m.last, m.version
-		next.Epoch = t.leadership.Epoch
-		next.Sequence++
-		next.Partitions, next.Work = j.tree.Partitions(), work
-		t.spawn(func() func() {
-			if err := prepare(&next); err != nil {
-				return func() {
-					m.writes.release()
-					then(err)
-				}
-			}
-			version, err := t.replaceManifest(j.spec.ID, next, version)
-			if err != nil {
-				return func() { t.fail(fmt.Errorf("write manifest of job %s: %w", j.spec.ID, err)) }
-			}
-			return func() {
-				t.observeProgress(m.last, next)
-				m.last, m.version, m.writtenAt = next, version, t.env.Now()
-				m.writes.release()
-				then(nil)
-			}
-		})
-	})
 }

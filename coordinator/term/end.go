@@ -22,7 +22,7 @@ func (t *Term) end(e ledger.EndJob) {
 			next.AddSample(next.Elapsed) // add the sample while the manifest still has its nodes
 			next.Nodes, next.Attempts, next.CrashSuspects, next.Calls = nil, nil, nil, nil
 			return nil
-		}, func(error) { t.ended(j) })
+		}, func() { t.ended(j) })
 	}
 	if e.Outcome != store.Completed {
 		final(e.Outcome, e.Error, "")

@@ -3,8 +3,6 @@ package term
 import (
 	"errors"
 	"fmt"
-
-	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 )
 
 // fencedError means that a later leader has written the manifest.
@@ -35,14 +33,3 @@ func (t *Term) fail(err error) {
 // had been told to stop, but names no successor: storage would probably refuse the successor's calls
 // too. The process releases the lease, and processes wait longer with each term that fails.
 func (t *Term) Err() error { return t.failure }
-
-// failJob handles an error of a merge or of a write of partials. A *jobFault fails the job. Any
-// other error ends the term (see fail).
-func (t *Term) failJob(j *activeJob, err error) {
-	var fault *jobFault
-	if errors.As(err, &fault) {
-		t.step(ledger.JobFailed{Job: j.spec.ID, Error: fault.Error()})
-	} else {
-		t.fail(err)
-	}
-}

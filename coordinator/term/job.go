@@ -69,7 +69,6 @@ type blobState struct {
 	exist   bool // true if a blob may exist
 	writers int  // number of merge tasks, which may write blobs of the job
 	gc      blobGC
-	deletes limiter
 }
 
 // mergeState contains the merges of a job that the ledger has requested and that are not done.
@@ -81,7 +80,6 @@ type mergeState struct {
 func (t *Term) newActiveJob(spec store.Spec) *activeJob {
 	j := &activeJob{spec: spec, job: t.kinds[kindOf(spec)]}
 	j.manifest.writes.limit = 1
-	j.blobs.deletes.limit = maxBlobDeletes
 	return j
 }
 

@@ -77,23 +77,6 @@ func (t *Term) observeFigures() {
 	t.cfg.Observe(f)
 }
 
-// observeProgress reports the progress between two consecutive durable manifests.
-func (t *Term) observeProgress(before, after store.Manifest) {
-	done, executed := doneIn(before), after.Executed-min(after.Executed, before.Executed)
-	p := Progress{Done: doneIn(after) - min(doneIn(after), done)}
-	p.Repeated = executed - min(executed, p.Done)
-	t.cfg.Observe(p)
-}
-
-// doneIn returns the number of finished partitions in the newest sample of a manifest. Each
-// checkpoint and each final manifest adds a sample.
-func doneIn(m store.Manifest) uint64 {
-	if len(m.Samples) == 0 {
-		return 0
-	}
-	return m.Samples[len(m.Samples)-1].Done
-}
-
 // observePhases reports the phases that the new record contains and the old record does not.
 func (t *Term) observePhases(before, after store.TermRecord) {
 	earlier := phases(before)

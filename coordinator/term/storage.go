@@ -11,7 +11,7 @@ import (
 )
 
 // This file contains the storage calls that several parts of a term make. Only tasks call these
-// functions, because they block.
+// functions, except writeManifest, because they block.
 
 const (
 	firstRetryWait = 50 * time.Millisecond
@@ -64,6 +64,56 @@ func (t *Term) readManifest(id string) (manifest store.Manifest, version store.V
 	return manifest, version, err
 }
 
+// writeManifest replaces the job's manifest in one task. In the task, prepare writes the objects
+// that the next manifest names, and completes the next manifest, which begins as a copy of the last
+// one. When the next manifest is durable, writeManifest calls then on the loop. An error of prepare
+// abandons the write, and is handled as failJob says. Only one write of a job's manifest is in flight at a time, and each write is
+// conditional on the previous one. Nothing is written after a final manifest.
+func (t *Term) writeManifest(j *activeJob, work store.Work, prepare func(next *store.Manifest) error, then func()) {
+	m := &j.manifest
+	m.writes.acquire(func() {
+		next, version := m.last, m.version
+		next.Epoch = t.leadership.Epoch
+		next.Sequence++
+		next.Partitions, next.Work = j.tree.Partitions(), work
+		t.spawn(func() func() {
+			if err := prepare(&next); err != nil {
+				return func() {
+					m.writes.release()
+					t.failJob(j, err)
+				}
+			}
+			version, err := t.replaceManifest(j.spec.ID, next, version)
+			if err != nil {
+				return func() { t.fail(fmt.Errorf("write manifest of job %s: %w", j.spec.ID, err)) }
+			}
+			return func() {
+				t.observeProgress(m.last, next)
+				m.last, m.version, m.writtenAt = next, version, t.env.Now()
+				m.writes.release()
+				then()
+			}
+		})
+	})
+}
+
+// observeProgress reports the progress between two consecutive durable manifests.
+func (t *Term) observeProgress(before, after store.Manifest) {
+	done, executed := doneIn(before), after.Executed-min(after.Executed, before.Executed)
+	p := Progress{Done: doneIn(after) - min(doneIn(after), done)}
+	p.Repeated = executed - min(executed, p.Done)
+	t.cfg.Observe(p)
+}
+
+// doneIn returns the number of finished partitions in the newest sample of a manifest. Each
+// checkpoint and each final manifest adds a sample.
+func doneIn(m store.Manifest) uint64 {
+	if len(m.Samples) == 0 {
+		return 0
+	}
+	return m.Samples[len(m.Samples)-1].Done
+}
+
 // replaceManifest replaces the manifest of the version last with the manifest next.
 func (t *Term) replaceManifest(job string, next store.Manifest, last store.Version) (version store.Version, err error) {
 	err = t.retry("write manifest", func(ctx context.Context) (err error) {
@@ -110,11 +160,10 @@ func (t *Term) readPartial(job string, p partial) ([]byte, error) {
 func (t *Term) putPartials(j *activeJob, list []nodePartial) error {
 	for i := range list {
 		p := &list[i]
-		if p.blob != "" || len(p.data) <= maxInManifest {
-			continue
-		}
-		if err := t.putPartial(j, p); err != nil {
-			return err
+		if p.needsBlob() {
+			if err := t.putPartial(j, p); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -144,4 +193,15 @@ func (t *Term) putPartial(j *activeJob, p *nodePartial) error {
 		p.data = nil
 	}
 	return err
+}
+
+// dropPartials deletes blobs that a job no longer needs. Blobs whose deletion fails, or that the
+// leader does not delete before it dies, are deleted at the job's end.
+func (t *Term) dropPartials(job string, blobs []string) {
+	for _, blob := range blobs {
+		err := t.retry("delete partial", func(ctx context.Context) error { return t.cfg.Store.DropPartial(ctx, job, blob) })
+		if err != nil && t.ctx.Err() == nil {
+			t.log.Warn("Could not delete a partial", "job", job, "error", err)
+		}
+	}
 }

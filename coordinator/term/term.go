@@ -2,6 +2,7 @@ package term
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -187,6 +188,19 @@ func (t *Term) perform(a ledger.Action) {
 		t.end(a)
 	case ledger.Log:
 		t.logDecision(a)
+	}
+}
+
+// failJob handles an error of a merge or of a write of partials. A *jobFault fails the job. After
+// errEnding nothing is left to do. Any other error ends the term (see fail).
+func (t *Term) failJob(j *activeJob, err error) {
+	var fault *jobFault
+	switch {
+	case errors.Is(err, errEnding):
+	case errors.As(err, &fault):
+		t.step(ledger.JobFailed{Job: j.spec.ID, Error: fault.Error()})
+	default:
+		t.fail(err)
 	}
 }
 

@@ -125,8 +125,8 @@ var defects = []defect{
 	{
 		name:   "blobs are removed when their nodes are merged",
 		file:   "coordinator/term/checkpoint.go",
-		old:    "	dropped := len(j.blobs.gc.dropped)\n",
-		new:    "	t.deleteBlobs(j, j.blobs.gc.durable(len(j.blobs.gc.dropped)))\n	dropped := 0\n",
+		old:    "	superseded := j.blobs.gc.takeUnread()\n",
+		new:    "	superseded := j.blobs.gc.takeUnread()\n	t.env.Go(func() { t.dropPartials(j.spec.ID, superseded) })\n",
 		within: "2000",
 	},
 	{
