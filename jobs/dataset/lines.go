@@ -65,9 +65,10 @@ func (l *Lines) Range(partition uint64) (objects []string, offset, length int64)
 	return objects, offset, length
 }
 
-// Each calls do with consecutive pieces of a partition's lines, after decompression. If the last
-// line of an object does not end in a newline, Each adds a newline. The slice data is valid until
-// do returns.
+// Each calls do with consecutive pieces of a partition's lines, after decompression. The bytes are
+// those of the object. If a partition reads several objects, Each adds a newline between two objects
+// if the first one does not end in a newline, because otherwise two lines would become one. The slice
+// data is valid until do returns.
 func (l *Lines) Each(ctx context.Context, partition uint64, do func(data []byte) error) error {
 	p := l.ranges.part(partition)
 	read := &ahead{transfers: newTransfers(l.reader)}
@@ -76,12 +77,10 @@ func (l *Lines) Each(ctx context.Context, partition uint64, do func(data []byte)
 		if !p.begins() || !p.ends() {
 			return eachOfRange(ctx, read, p, do)
 		}
+		w := &lineWriter{do: do}
 		for _, o := range p.objects {
-			w := &lineEnder{do: do}
+			w.next()
 			if err := read.each(ctx, o, 0, o.Size, nil, w.write); err != nil {
-				return err
-			}
-			if err := w.end(); err != nil {
 				return err
 			}
 		}
@@ -92,7 +91,7 @@ func (l *Lines) Each(ctx context.Context, partition uint64, do func(data []byte)
 
 // eachOfRange calls do with consecutive pieces of the lines that begin in a range of one object.
 func eachOfRange(ctx context.Context, read *ahead, p part, do func(data []byte) error) error {
-	o, w := p.objects[0], &lineEnder{do: do}
+	o, w := p.objects[0], &lineWriter{do: do}
 	begun := p.begins()
 	at := max(0, p.from-1) // a line begins at p.from if the byte before is a newline
 	err := read.each(ctx, o, at, p.to, nil, func(data []byte) error {
@@ -125,26 +124,28 @@ func eachOfRange(ctx context.Context, read *ahead, p part, do func(data []byte) 
 			return err
 		}
 	}
-	return w.end()
+	return nil
 }
 
-// lineEnder passes data to do, and adds a newline if the last line does not end in a newline.
-type lineEnder struct {
-	do   func(data []byte) error
-	open bool // true if the last line does not end in a newline
+// lineWriter passes the data of objects to do, and separates lines of different objects.
+type lineWriter struct {
+	do    func(data []byte) error
+	open  bool // true if the last line does not end in a newline
+	begin bool // true if data belongs to another object than the last line
 }
 
-func (w *lineEnder) write(data []byte) error {
+// next tells the writer that the data of another object follows.
+func (w *lineWriter) next() { w.begin = true }
+
+func (w *lineWriter) write(data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
-	w.open = data[len(data)-1] != '\n'
-	return w.do(data)
-}
-
-func (w *lineEnder) end() error {
-	if !w.open {
-		return nil
+	if w.begin && w.open {
+		if err := w.do([]byte{'\n'}); err != nil {
+			return err
+		}
 	}
-	return w.write([]byte{'\n'})
+	w.begin, w.open = false, data[len(data)-1] != '\n'
+	return w.do(data)
 }

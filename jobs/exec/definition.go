@@ -28,7 +28,7 @@ const Name = "exec"
 // Define returns the definition of the job exec. The guard may be nil.
 func Define(guard *Guard) jobs.Definition[Params, []byte, Result] {
 	return Kind[Params]{
-		Name: Name, Version: "3", Summary: "run a program for each partition, and merge what the calls write",
+		Name: Name, Version: "4", Summary: "run a program for each partition, and merge what the calls write",
 		Defaults: defaults(), Guard: guard, Restricted: true,
 		Program: func(p Params) Params { return p },
 	}.Definition()

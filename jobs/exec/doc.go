@@ -11,8 +11,9 @@
 //
 // If the parameter input names objects, each partition is a range of these objects. The parameter
 // block is the approximate size of a range in bytes. A call gets the lines that begin in its range
-// on standard input, and need not read all lines. Without the parameter input, standard input is
-// empty.
+// on standard input, and need not read all lines. The bytes are those of the objects: if the last line
+// of an object has no newline, it gets one only if lines of another object follow in the same call.
+// Without the parameter input, standard input is empty.
 //
 // # A call
 //
@@ -75,7 +76,8 @@
 //	min max  the same lines: the least or the greatest number of each key
 //	top:N    the same lines: the N lines with the greatest numbers, the greatest first
 //	sorted   all lines, in the order of their bytes
-//	json     one JSON object per call: objects are merged, numbers added exactly, arrays joined
+//	json     one JSON object per call: objects are merged, numbers added exactly, arrays joined;
+//	         two members of one name and half of a surrogate pair are errors
 //
 //	hll      lines of a key, a tab and a value: how many distinct values each key has, exact up to
 //	         4096, above that with a standard error of 0.8 %

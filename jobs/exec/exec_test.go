@@ -86,6 +86,7 @@ func TestMerges(t *testing.T) {
 			`{"deep":{"k0":true,"k1":true,"k2":true,"s":"<same>"},"list":[0,1,2],"n":0.3}`,
 		},
 		{"json", `:`, `{}`},
+		{"json", `printf '{"\\ud83d\\ude00": [[], {}, "\\\\ud800"]}'`, `{"😀":[[],{},"\\ud800",[],{},"\\ud800",[],{},"\\ud800"]}`},
 		{"json", `echo '{"n": 9e399}'`, `{"n":27` + strings.Repeat("0", 399) + `}`},
 		{"hll", `echo "b\t$BELLWETHER_PARTITION"; echo "b\tsame"; echo x`, "1\nb\t4\n"},
 		{"ddsketch", `echo "b\t0"; echo "b\t-0"; echo 0`, "3\t0\t0\t0\t0\nb\t6\t0\t0\t0\t0\n"},
@@ -183,6 +184,11 @@ func TestFailures(t *testing.T) {
 		{shell(`echo "a\tInf"`, "merge=ddsketch"), `line 1: "Inf": want a key, a tab and a number`, true},
 		{shell(`echo '{"a":1e500,"b":1e500,"c":1e500,"d":1e500,"e":1e500}'`, "merge=json"), `.a: got the number 1e500`, true},
 		{shell(`echo "[1]"`, "merge=json"), `want one JSON object`, true},
+		{shell(`printf '{"\\ud800": 1, "\\udfff": 2}'`, "merge=json"), `got "\\ud800`, true},
+		{shell(`printf '{"a": ["\\\\ \\uD83D\\u0041"]}'`, "merge=json"), `got "\\uD83D`, true},
+		{shell(`printf '{"a": "\\ud83d'`, "merge=json"), `half of a surrogate pair`, true},
+		{shell(`echo '{"b": {"a": 1, "a": 2}}'`, "merge=json"), `.b.a: two members have this name`, true},
+		{shell(`echo "null"`, "merge=json"), `want one JSON object, got "null\n": it is another value`, true},
 		{shell(`echo "{} {}"`, "merge=json"), `want one JSON object, got more after`, true},
 		{shell(`echo "{\"a\": $BELLWETHER_PARTITION, \"b\": \"p$BELLWETHER_PARTITION\"}"`, "merge=json", "partitions=2"), `merge json: .b: cannot merge "p0" with "p1"`, true},
 		{shell("true", "merge=average"), "takes concat, sum, min, max, sorted, top:N, json, hll, ddsketch or program", false},
@@ -211,15 +217,15 @@ func TestInput(t *testing.T) {
 		pairs   []string
 		want    string
 	}{
-		{`["cat"]`, []string{"block=1"}, "one\ntwo\nthree\nfour\n"},
-		{`["cat"]`, []string{"block=5"}, "one\ntwo\nthree\nfour\n"},
-		{`["wc","-l"]`, []string{"block=3", "merge=sum"}, "4\n"},
+		{`["cat"]`, []string{"block=1"}, "one\ntwo\nthree\nfour"},
+		{`["cat"]`, []string{"block=5"}, "one\ntwo\nthree\nfour"},
+		{`["wc","-l"]`, []string{"block=3", "merge=sum"}, "3\n"},
 		{`["head","-n","1"]`, nil, "one\n"},
 		{`["awk","{ for (i = 1; i <= NF; i++) n[$i]++ } END { for (w in n) print w \"\\t\" n[w] }"]`, []string{"block=4", "merge=sum"}, "four\t1\none\t1\nthree\t1\ntwo\t1\n"},
 		{
 			`["sh","-c","cat; echo $BELLWETHER_OFFSET+$BELLWETHER_LENGTH ${BELLWETHER_INPUT##*/}"]`,
 			[]string{"block=7"},
-			"one\ntwo\n0+7 a.txt\nthree\n7+7 a.txt\nfour\n0+4 empty.txt\n",
+			"one\ntwo\n0+7 a.txt\nthree\n7+7 a.txt\nfour0+4 empty.txt\n",
 		},
 	} {
 		r, err := run(t, append([]string{"command=" + test.command, input}, test.pairs...))

@@ -76,11 +76,11 @@ func fetch(ctx context.Context, g *Guard, files []FileInfo) (f folder, err error
 }
 
 func (f folder) fetch(ctx context.Context, info FileInfo) error {
-	file, err := os.OpenFile(filepath.Join(f.dir, info.Name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o555)
+	file, err := os.OpenFile(filepath.Join(f.dir, info.Name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	return errors.Join(jobs.WriteFile(ctx, info.SHA256, info.Size, file), file.Close())
+	return errors.Join(file.Chmod(0o555), jobs.WriteFile(ctx, info.SHA256, info.Size, file), file.Close()) // whatever the umask
 }
 
 // link creates a symbolic link to each file in dir, the working folder of a call.

@@ -161,6 +161,8 @@ func startProgram(cmd *exec.Cmd) error {
 		return jobs.Permanent(fmt.Errorf("start program: %w: the file was sent with the job, so name it ./%s", err, cmd.Args[0]))
 	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(cmd.Args[0], "./") && !isFile(cmd.Path):
 		return jobs.Permanent(fmt.Errorf("start program: %w: the working folder contains only files that were sent with the job, with --send", err))
+	case errors.Is(err, fs.ErrPermission) && strings.HasPrefix(cmd.Args[0], "./"):
+		return jobs.Permanent(fmt.Errorf("start program: %w: the user as whom programs run must be able to enter the worker's folder for temporary files, which TMPDIR names, and to run files in it", err))
 	case errors.Is(err, syscall.ETXTBSY), errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return fmt.Errorf("start program: %w: %w", err, errTemporary)
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOEXEC):

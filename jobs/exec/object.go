@@ -2,11 +2,14 @@ package exec
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/cockroachdb/apd/v3"
@@ -42,64 +45,125 @@ var object = merge{
 }
 
 // parseObject decodes one JSON object. An empty text is decoded as the empty object. The limit is
-// that of parseEntries.
+// that of parseEntries. Text that package json would change without an error is an error.
 func parseObject(text []byte, limit int) (map[string]any, error) {
-	value := map[string]any{}
 	if len(bytes.TrimSpace(text)) == 0 {
-		return value, nil
+		return map[string]any{}, nil
 	}
 	if !utf8.Valid(text) {
 		return nil, errors.New("want one JSON object, got text that is not UTF-8")
 	}
+	if at := loneSurrogate(text); at >= 0 {
+		return nil, fmt.Errorf("want one JSON object, got %.12q: half of a surrogate pair is no character, so different texts would become the same", text[at:])
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	if err := d.Decode(&value); err != nil || value == nil {
-		return nil, fmt.Errorf("want one JSON object, got %.100q: %w", text, cause(err))
+	var object json.RawMessage
+	if err := d.Decode(&object); err != nil || object[0] != '{' {
+		return nil, fmt.Errorf("want one JSON object, got %.100q: %w", text, cmp.Or(err, errNoObject))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("want one JSON object, got more after %d bytes", d.InputOffset())
 	}
-	return value, checkNumbers("", value, limit)
+	d = json.NewDecoder(bytes.NewReader(object))
+	d.UseNumber()
+	value, err := parseValue("", d, limit)
+	if err != nil {
+		return nil, err
+	}
+	return value.(map[string]any), nil
 }
 
-// cause returns err, or an error for the value null if err is nil.
-func cause(err error) error {
-	if err == nil {
-		return errors.New("it is null")
+var errNoObject = errors.New("it is another value")
+
+// loneSurrogate returns the position of the first escape sequence that is half of a surrogate pair,
+// without the other half, or -1. Package json replaces all of them by the same character.
+func loneSurrogate(text []byte) int {
+	for at := 0; ; {
+		next := bytes.IndexByte(text[at:], '\\')
+		if next < 0 {
+			return -1
+		}
+		at += next
+		switch r := surrogate(text[at:]); {
+		case r == 0:
+			at += 2 // an escape sequence has at least two bytes, and the second one may be a backslash
+		case utf16.DecodeRune(r, surrogate(text[at+escapeSize:])) == utf8.RuneError:
+			return at
+		default:
+			at += 2 * escapeSize
+		}
+		if at >= len(text) {
+			return -1
+		}
 	}
-	return err
 }
 
-// checkNumbers replaces the numbers in an object or an array by decimals, and returns an error if a
-// number is too large.
-func checkNumbers(path string, value any, limit int) error {
-	replace := func(path string, item any) (any, error) {
-		number, isNumber := item.(json.Number)
-		if !isNumber {
-			return item, checkNumbers(path, item, limit)
-		}
-		d, condition, err := apd.NewFromString(string(number))
-		if err != nil || condition.Any() || tooLarge(d, limit) {
-			return nil, fmt.Errorf("%s: got the number %.100s, takes decimal numbers of at most %d digits", path, number, limit)
-		}
-		return d, nil
+const escapeSize = len(`\u0000`)
+
+// surrogate returns the half of a surrogate pair whose escape sequence begins the text, or 0.
+func surrogate(text []byte) rune {
+	if len(text) < escapeSize || text[1] != 'u' {
+		return 0
 	}
-	var err error
-	switch v := value.(type) {
-	case map[string]any:
-		for _, key := range sortedKeys(v) { // in order, so that equal objects always give the same error
-			if v[key], err = replace(path+"."+key, v[key]); err != nil {
-				return err
-			}
+	n, err := strconv.ParseUint(string(text[2:escapeSize]), 16, 16)
+	if err != nil || text[0] != '\\' || !utf16.IsSurrogate(rune(n)) {
+		return 0
+	}
+	return rune(n)
+}
+
+// parseMembers decodes the members of an object whose beginning was read. An object with two members
+// of one name is an error, because one of them would be lost.
+func parseMembers(path string, d *json.Decoder, limit int) (map[string]any, error) {
+	object := map[string]any{}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, err
 		}
-	case []any:
-		for i, item := range v {
-			if v[i], err = replace(fmt.Sprintf("%s[%d]", path, i), item); err != nil {
-				return err
-			}
+		name, _ := key.(string) // the decoder has checked that the key is a string
+		inside := path + "." + name
+		if _, twice := object[name]; twice {
+			return nil, fmt.Errorf("%s: two members have this name", inside)
+		}
+		if object[name], err = parseValue(inside, d, limit); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	_, err := d.Token()
+	return object, err
+}
+
+// parseValue decodes a value. The decoder has a valid text, whose depth package json limits. A number
+// becomes a decimal; it is an error if the number has more digits than the limit.
+func parseValue(path string, d *json.Decoder, limit int) (any, error) {
+	token, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch v := token.(type) {
+	case json.Number:
+		number, condition, err := apd.NewFromString(string(v))
+		if err != nil || condition.Any() || tooLarge(number, limit) {
+			return nil, fmt.Errorf("%s: got the number %.100s, takes decimal numbers of at most %d digits", path, v, limit)
+		}
+		return number, nil
+	case json.Delim:
+		if v == '{' {
+			return parseMembers(path, d, limit)
+		}
+		list := []any{}
+		for d.More() {
+			item, err := parseValue(fmt.Sprintf("%s[%d]", path, len(list)), d, limit)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, item)
+		}
+		_, err := d.Token()
+		return list, err
+	}
+	return token, nil
 }
 
 // mergeValues merges two values. It may change both values.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -40,6 +41,7 @@ func TestUser(t *testing.T) {
 	}
 	granted := granted
 	granted.User = "4000000000:4000000001"
+	defer syscall.Umask(syscall.Umask(0o077)) // must not change the modes of files for the user
 	// Another user cannot reach the folders of t.TempDir.
 	guard := NewGuard(os.Args[0])
 	t.Setenv(roleVariable, "guard")
@@ -48,20 +50,26 @@ func TestUser(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	script := jobs.File("#!/bin/sh\nid -u; id -g; id -G; [ $HOME = $TMPDIR ] && touch made && cat data && rm data && echo $BELLWETHER_PHASE")
+	script := jobs.File("#!/bin/sh\nid -u; id -g; id -G; [ $HOME = $TMPDIR ] && touch made && cat data $* && rm data && echo $BELLWETHER_PHASE")
 	data := jobs.File("data\n")
 	infos, err := json.Marshal([]FileInfo{{"run.sh", script.SHA256(), int64(len(script))}, {"data", data.SHA256(), int64(len(data))}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	job := jobs.MustNew(Define(guard))
-	params, err := job.Params(nil, `command=["./run.sh"]`, "files="+string(infos))
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := jobs.Local{Grant: granted, Slots: 1, Attempts: 1}.Run(jobs.WithFiles(t.Context(), jobs.Files{script, data}), job, params)
-	if want := "4000000000\n4000000001\n4000000001\ndata\nmap\n"; err != nil || string(result.Attachment.Data()) != want {
-		t.Errorf("%q, %v; want %q", result.Attachment.Data(), err, want)
+	const output = "4000000000\n4000000001\n4000000001\ndata\n"
+	for want, pairs := range map[string][]string{
+		output + "map\n": nil,
+		output + output + "map\n" + output + "map\n" + "merge\n": {"partitions=2", "merge=program"},
+	} {
+		params, err := job.Params(nil, append(pairs, `command=["./run.sh"]`, "files="+string(infos))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := jobs.Local{Grant: granted, Slots: 1, Attempts: 1}.Run(jobs.WithFiles(t.Context(), jobs.Files{script, data}), job, params)
+		if err != nil || string(result.Attachment.Data()) != want {
+			t.Errorf("%q, %v; want %q", result.Attachment.Data(), err, want)
+		}
 	}
 	if left, err := filepath.Glob(filepath.Join(guard.folder, "*")); err != nil || len(left) != 1 || filepath.Base(left[0]) != groupsName {
 		t.Errorf("left are %q, %v", left, err)

@@ -128,7 +128,8 @@ func (p program) prepare(g *Guard, env []string, operands ...operand) (run proce
 	}
 	for _, o := range operands {
 		run.Args = append(run.Args, o.name)
-		err = cmp.Or(err, os.WriteFile(filepath.Join(dir, o.name), o.data, 0o444))
+		path := filepath.Join(dir, o.name)
+		err = cmp.Or(err, os.WriteFile(path, o.data, 0o600), os.Chmod(path, 0o444)) // whatever the umask
 	}
 	if err != nil {
 		return run, errors.Join(fmt.Errorf("prepare working folder: %w", err), run.remove())

@@ -76,8 +76,8 @@
 //
 // # What can fail
 //
-//   - The module is not valid, imports a function that is not allowed, or lacks a required
-//     function: the job fails when it is opened.
+//   - The module is not valid, is a component (the format of WASI preview 2), imports a function that
+//     is not allowed, or lacks a required function: the job fails when it is opened.
 //   - The module traps, for example by a division by zero: the attempt fails, with the trap's stack.
 //   - The module needs more memory than the parameter memory allows: the memory does not grow, and
 //     most modules then end with an error.

@@ -67,6 +67,9 @@ func (m *module) compile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if isComponent(binary) {
+		return jobs.Permanent(errComponent)
+	}
 	config := wazero.NewRuntimeConfig()
 	if m.interpreted {
 		config = wazero.NewRuntimeConfigInterpreter()
@@ -114,6 +117,16 @@ func (m *module) compile(ctx context.Context) error {
 	m.compiled = compiled
 	return nil
 }
+
+// isComponent reports whether a binary is a component. Components begin like modules, but name the
+// layer 1 of the format instead of the layer 0.
+func isComponent(binary []byte) bool {
+	const magic = "\x00asm"
+	return len(binary) >= 8 && string(binary[:4]) == magic && binary[6] == 1 && binary[7] == 0
+}
+
+var errComponent = errors.New("the file is a WebAssembly component, which wraps modules and their interfaces: want a module for WASI preview 1 " +
+	"(Go: GOOS=wasip1 GOARCH=wasm; Rust: --target wasm32-wasip1, not wasip2; TinyGo: -target=wasip1; clang: --target=wasm32-wasip1)")
 
 // checkReactor returns an error if a reactor does not export its memory or one of the given
 // functions.
