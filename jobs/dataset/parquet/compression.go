@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	_ "unsafe" // for go:linkname
@@ -21,6 +22,7 @@ var codecs [format.Lz4Raw + 1]compress.Codec
 
 func init() {
 	codecs[format.Lz4Raw] = lz4Raw{codecs[format.Lz4Raw]}
+	codecs[format.Lz4] = lz4Hadoop{codecs[format.Lz4Raw]}
 	for code, codec := range codecs {
 		if codec != nil && format.CompressionCodec(code) != format.Uncompressed {
 			codecs[code] = inPlace{codec}
@@ -60,4 +62,28 @@ func (lz4Raw) Decode(page, src []byte) ([]byte, error) {
 		return nil, errLZ4
 	}
 	return page[:n], nil
+}
+
+// lz4Hadoop decodes the deprecated codec LZ4. Its pages are divided into blocks like in Hadoop: each block
+// begins with its size and its compressed size. Some writers have written a page as one block without sizes.
+type lz4Hadoop struct{ compress.Codec }
+
+// Decode implements compress.Codec.
+func (c lz4Hadoop) Decode(page, src []byte) ([]byte, error) {
+	at, rest := 0, src
+	for len(rest) >= 8 {
+		size, compressed := int64(binary.BigEndian.Uint32(rest)), int64(binary.BigEndian.Uint32(rest[4:]))
+		if size > int64(len(page)-at) || compressed > int64(len(rest)-8) {
+			break
+		}
+		n, err := lz4.UncompressBlock(rest[8:8+compressed], page[at:at+int(size)])
+		if err != nil || n != int(size) {
+			break
+		}
+		at, rest = at+n, rest[8+compressed:]
+	}
+	if len(rest) == 0 && at == len(page) {
+		return page, nil
+	}
+	return c.Codec.Decode(page, src)
 }

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -9,16 +10,21 @@ import (
 
 	library "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
 )
 
 type values struct {
-	Plain    int64   `parquet:"plain,plain"`
-	Delta    int64   `parquet:"delta,delta"`
-	Codes    string  `parquet:"codes,dict"`
-	Text     string  `parquet:"text,plain"`
-	Lengths  string  `parquet:"lengths,delta"`
-	Float    float64 `parquet:"float,split"`
-	Optional *int64  `parquet:"optional,optional,plain"`
+	Plain    int64    `parquet:"plain,plain"`
+	Delta    int64    `parquet:"delta,delta"`
+	Codes    string   `parquet:"codes,dict"`
+	Text     string   `parquet:"text,plain"`
+	Lengths  string   `parquet:"lengths,delta"`
+	Float    float64  `parquet:"float,split"`
+	Optional *int64   `parquet:"optional,optional,plain"`
+	OptSplit *float64 `parquet:"optional_split,optional,split"`
+	OptCodes *string  `parquet:"optional_codes,optional,dict"`
+	Repeated []int64  `parquet:"repeated,list"` // not read, but beside columns that are
 }
 
 // TestCodecs reads pages that are hardly compressed, and pages that are compressed to a small part of
@@ -34,15 +40,16 @@ func TestCodecs(t *testing.T) {
 				random := rand.New(rand.NewPCG(1, different))
 				for i := range n {
 					x := int64(random.Uint64N(different))
-					row := values{x, x, fmt.Sprint("code ", x%3), fmt.Sprint("text ", x), fmt.Sprint("length ", x), float64(x) / 4, nil}
-					optional := "-"
+					row := values{x, x, fmt.Sprint("code ", x%3), fmt.Sprint("text ", x), fmt.Sprint("length ", x), float64(x) / 4, nil, nil, nil, make([]int64, i%3)}
+					optional, texts := "-", "-|-"
 					if i%4 > 0 {
-						row.Optional, optional = &x, fmt.Sprint(x)
+						row.Optional, row.OptSplit, row.OptCodes = &x, &row.Float, &row.Codes
+						optional, texts = fmt.Sprint(x), strconv.FormatFloat(row.Float, 'f', -1, 64)+"|"+row.Codes
 					}
 					if _, err := w.Write([]values{row}); err != nil {
 						t.Fatal(err)
 					}
-					want = append(want, fmt.Sprintf("%d|%[1]d|%s|%s|%s|%s|%s|", x, row.Codes, row.Text, row.Lengths, strconv.FormatFloat(row.Float, 'f', -1, 64), optional))
+					want = append(want, fmt.Sprintf("%d|%[1]d|%s|%s|%s|%s|%s|%s|", x, row.Codes, row.Text, row.Lengths, strconv.FormatFloat(row.Float, 'f', -1, 64), optional, texts))
 				}
 				if err := w.Close(); err != nil {
 					t.Fatal(err)
@@ -104,5 +111,36 @@ func TestDamagedLZ4(t *testing.T) {
 		if got, err := library.LookupCompressionCodec(library.Lz4Raw.CompressionCodec()).Decode(page, src); err == nil {
 			t.Errorf("%s: got %d bytes, want an error", name, len(got))
 		}
+	}
+}
+
+// TestHadoopLZ4 decodes pages of the deprecated codec LZ4: blocks with their sizes, and one block without.
+func TestHadoopLZ4(t *testing.T) {
+	content := bytes.Repeat([]byte("a page of text "), 20)
+	block := func(content []byte) []byte {
+		compressed := make([]byte, lz4.CompressBlockBound(len(content)))
+		n, err := lz4.CompressBlock(content, compressed, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return compressed[:n]
+	}
+	framed := func(content []byte) []byte {
+		compressed := block(content)
+		sizes := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(len(content))), uint32(len(compressed)))
+		return append(sizes, compressed...)
+	}
+	for name, src := range map[string][]byte{
+		"one block":     framed(content),
+		"two blocks":    append(framed(content[:100]), framed(content[100:])...),
+		"without sizes": block(content),
+	} {
+		got, err := library.LookupCompressionCodec(format.Lz4).Decode(make([]byte, len(content)), src)
+		if err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%s: got %q, %v, want %q", name, got, err, content)
+		}
+	}
+	if got, err := library.LookupCompressionCodec(format.Lz4).Decode(make([]byte, len(content)), framed(content)[:30]); err == nil {
+		t.Errorf("truncated: got %d bytes, want an error", len(got))
 	}
 }

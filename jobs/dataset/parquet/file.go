@@ -12,6 +12,7 @@ import (
 // File is an open Parquet object.
 type File struct {
 	file   *library.File
+	size   int64  // size of the object
 	leaves []leaf // columns that are not in lists or maps
 
 	omitted []string // names of the other columns
@@ -35,26 +36,24 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	if string(magic[:]) == "PARE" {
 		return nil, errEncrypted
 	}
-	file, err := library.OpenFile(r, size, library.SkipMagicBytes(true), library.SkipPageIndex(true), library.SkipBloomFilters(true))
+	file, err := openStrictly(r, size)
 	if err != nil && strings.Contains(err.Error(), "signed footer") {
 		return nil, errEncrypted
 	}
 	if err != nil {
-		return nil, err
-	}
-	f = &File{file: file}
-	schema := file.Schema()
-	var elements []*format.SchemaElement // declarations of the columns
-	for i := range file.Metadata().Schema {
-		if e := &file.Metadata().Schema[i]; e.Type.Valid {
-			elements = append(elements, e)
+		var lenient error
+		if file, lenient = openLeniently(r, size); lenient != nil {
+			return nil, err
 		}
 	}
+	f = &File{file: file, size: size}
+	schema := file.Schema()
+	elements := leafElements(file.Metadata().Schema)
 	for _, path := range schema.Columns() {
 		column, ok := schema.Lookup(path...)
 		name := strings.Join(path, ".")
 		if ok && column.MaxRepetitionLevel == 0 {
-			if l, ok := newLeaf(name, column, elements[column.ColumnIndex]); ok {
+			if l, ok := newLeaf(name, column, &elements[column.ColumnIndex]); ok {
 				f.leaves = append(f.leaves, l)
 				continue
 			}
@@ -64,6 +63,36 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	return f, nil
 }
 
+// leafElements returns the declarations of the columns. A column of bytes in a group of the type VARIANT
+// gets this type, unless it has another one.
+func leafElements(schema []format.SchemaElement) (leaves []format.SchemaElement) {
+	var left []int32 // numbers of elements that follow in each of the groups around the element
+	variant := 0     // number of the groups, from the outermost, up to the first group of the type VARIANT
+	for _, e := range schema {
+		for len(left) > 0 && left[len(left)-1] == 0 {
+			left = left[:len(left)-1]
+		}
+		if variant > len(left) {
+			variant = 0
+		}
+		if len(left) > 0 {
+			left[len(left)-1]--
+		}
+		if !e.Type.Valid {
+			left = append(left, e.NumChildren.V)
+			if _, ok := e.LogicalType.Value.(*format.VariantType); ok && variant == 0 {
+				variant = len(left)
+			}
+			continue
+		}
+		if variant > 0 && e.LogicalType.Value == nil && !e.ConvertedType.Valid && e.Type.V == format.ByteArray {
+			e.LogicalType.Value = &format.VariantType{}
+		}
+		leaves = append(leaves, e)
+	}
+	return leaves
+}
+
 // UnreadableError is the error for an object that is not damaged, but that this package cannot read.
 type UnreadableError struct{ text string }
 
@@ -71,13 +100,13 @@ func (e *UnreadableError) Error() string { return e.text }
 
 var errEncrypted = &UnreadableError{"the object is encrypted, and encrypted Parquet cannot be read: write it without encryption"}
 
-var errStructure = errors.New("its structure contradicts itself")
+var errReader = &UnreadableError{"the reader of Parquet failed on the object, which is probably damaged: write it again, or check it with another program"}
 
 // recoverTo turns a panic of the library into an error. The library panics if a part of an object refers
 // to something that does not exist.
 func recoverTo(err *error) {
 	if recover() != nil {
-		*err = errStructure
+		*err = errReader
 	}
 }
 
@@ -116,16 +145,33 @@ func (f *File) chunk(group, column int) (r Range, err error) {
 	if groups[group].Columns[column].CryptoMetadata.Value != nil {
 		return r, errEncrypted
 	}
-	m := groups[group].Columns[column].MetaData
-	r.From = m.DataPageOffset
-	if m.DictionaryPageOffset > 0 && m.DictionaryPageOffset < r.From {
-		r.From = m.DictionaryPageOffset
-	}
-	r.To = r.From + m.TotalCompressedSize
-	if r.From < 0 || r.To < r.From || r.To > f.file.Size() {
+	r.From = f.begin(group, column)
+	r.To = r.From + groups[group].Columns[column].MetaData.TotalCompressedSize
+	if r.From < 0 || r.To < r.From || r.To > f.size {
 		return r, errOffsets
 	}
+	r.To = max(r.To, min(r.To+headerSize, f.begin(group, column+1)))
 	return r, nil
+}
+
+// headerSize is the number of bytes by which a column chunk may be larger than the footer says. Old writers
+// did not count the header of the dictionary.
+const headerSize = 100
+
+// begin returns the offset of a column chunk, or of the footer for the column after the last one.
+func (f *File) begin(group, column int) int64 {
+	groups := f.file.Metadata().RowGroups
+	if column == len(groups[group].Columns) {
+		group, column = group+1, 0
+	}
+	if group == len(groups) || column == len(groups[group].Columns) {
+		return f.size
+	}
+	m := &groups[group].Columns[column].MetaData
+	if m.DictionaryPageOffset > 0 {
+		return min(m.DictionaryPageOffset, m.DataPageOffset)
+	}
+	return m.DataPageOffset
 }
 
 // Offset returns the offset of the first byte of a row group.

@@ -47,9 +47,27 @@ func (f *File) Rows(group int, columns []int, r io.ReaderAt) (rows *Rows, err er
 		if !ok {
 			return nil, fmt.Errorf("column %q has no data", l.name)
 		}
+		if err := f.prepare(group, l); err != nil {
+			return nil, err
+		}
 		rows.columns[i].leaf, rows.columns[i].pages = l, chunk.PagesFrom(r)
 	}
 	return rows, nil
+}
+
+// prepare sets the size of a column chunk to that of the bytes that Chunks returns. It returns an error if no
+// codec is known for the chunk.
+func (f *File) prepare(group int, l leaf) error {
+	r, err := f.chunk(group, l.index)
+	if err != nil {
+		return err
+	}
+	m := &f.file.Metadata().RowGroups[group].Columns[l.index].MetaData
+	m.TotalCompressedSize = r.To - r.From
+	if m.Codec < 0 || int(m.Codec) >= len(codecs) || codecs[m.Codec] == nil {
+		return &UnreadableError{fmt.Sprintf("column %q is compressed with %v, which cannot be read: write it with another compression, such as ZSTD", l.name, m.Codec)}
+	}
+	return nil
 }
 
 // Next moves to the next row. Next returns false after the last row.
