@@ -207,7 +207,7 @@ func (c ScanConfig) scan(ctx context.Context, input string) (map[string]measured
 	if err != nil {
 		return nil, err
 	}
-	done, err := jobs.Local{Slots: c.Slots, Grant: jobs.Grant{Files: []string{filepath.Dir(c.File)}}}.Run(ctx, job, params)
+	done, err := jobs.Local{Slots: c.Slots, Grant: jobs.Grant{Files: []string{filepath.Dir(c.File)}, Containers: []string{scanContainer}}}.Run(ctx, job, params)
 	if err != nil {
 		return nil, err
 	}

@@ -2,18 +2,29 @@ package jobs
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"regexp"
+	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
 // Grant contains what the operator of a process lets the code of jobs use. Each field names what is
-// allowed, so with the zero Grant jobs read no file and start no program of a submitter.
+// allowed, so with the zero Grant jobs read no file and no blob, and start no program of a submitter.
 type Grant struct {
 	// Files are the folders whose files jobs may read, and in which they may create files. The
 	// folder "/" allows all files. A relative folder is below the folder in which the process runs
 	// when WithGrant is called; an empty name allows nothing.
 	Files []string
+
+	// Containers are the containers of Azure storage accounts whose blobs jobs may read, create and
+	// remove: CONTAINER in the account of the cluster, or ACCOUNT/CONTAINER in another account, to
+	// which the process then signs in with its own identity. Outside of Azure's public cloud,
+	// ACCOUNT is the host of the account. AnyContainer as CONTAINER allows all containers of the
+	// account except for those of clusters, whose names begin with "bellwether-". The cluster's own
+	// container is never allowed.
+	Containers []string
 
 	// Sources are the places where jobs read and write objects. Nil means the sources of package
 	// dataset. A program that adds a source usually appends the source to dataset.Sources().
@@ -29,8 +40,32 @@ type Grant struct {
 	User string
 }
 
-// AnyProgram in [Grant].Programs allows all programs.
-const AnyProgram = "*"
+const (
+	// AnyProgram in [Grant].Programs allows all programs.
+	AnyProgram = "*"
+	// AnyContainer in [Grant].Containers allows the containers of the cluster's account, and after
+	// an account and a slash those of another account.
+	AnyContainer = "*"
+	// AnyAccount in [Grant].Containers allows the containers of all accounts other than the
+	// cluster's. AnyAccount is for processes that run the jobs of their own user: the process sends
+	// a token of its identity to each account that a job names.
+	AnyAccount = "*/*"
+)
+
+var containerForm = regexp.MustCompile(`^([a-z0-9.-]+/)?([*]|[a-z0-9$][a-z0-9-]*)$|^[*]/[*]$`)
+
+// Validate returns an error if a field has a value that allows nothing.
+func (g Grant) Validate() error {
+	if slices.Contains(g.Programs, "") {
+		return fmt.Errorf("Programs %q: want names or paths of programs", g.Programs)
+	}
+	for _, name := range g.Containers {
+		if !containerForm.MatchString(name) {
+			return fmt.Errorf("Containers %q: want CONTAINER or ACCOUNT/CONTAINER", name)
+		}
+	}
+	return nil
+}
 
 type grantKey struct{}
 

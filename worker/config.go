@@ -33,8 +33,8 @@ type Config struct {
 	// harm the process (see [jobs.Definition]), so each restricted job in Jobs must be named here.
 	Allow []string
 
-	// Grant contains what the code of jobs may use: files, programs and sources of objects. With the
-	// zero Grant, jobs read no file and start no program of a submitter.
+	// Grant contains what the code of jobs may use: files, containers, programs and sources of
+	// objects. With the zero Grant, jobs read no file and no blob, and start no program of a submitter.
 	Grant jobs.Grant
 
 	// ID is the worker's ID: 1 to 80 lower-case letters, digits and dashes. Each process must have
@@ -179,8 +179,8 @@ func (c Config) validate() error {
 		return errors.New("Jobs []: want at least one job")
 	case c.denied() != "":
 		return fmt.Errorf("Jobs: %s is restricted, because its parameters can harm the process that runs it: name it in Allow (--allow, BELLWETHER_ALLOW), or leave it out of Jobs", c.denied())
-	case slices.Contains(c.Grant.Programs, ""):
-		return fmt.Errorf("Grant.Programs %q: want names or paths of programs", c.Grant.Programs)
+	case c.Grant.Validate() != nil:
+		return fmt.Errorf("Grant: %w", c.Grant.Validate())
 	case !wire.ValidWorker(c.ID):
 		return fmt.Errorf("ID %q: want 1 to 80 lower-case letters, digits and dashes", c.ID)
 	case c.Slots < 1 || c.Slots > wire.MaxSlots:

@@ -157,6 +157,9 @@ func checkGrant(g jobs.Grant) error {
 	if slices.Contains(g.Programs, "") {
 		return console.Usagef("--exec-programs, %s %q: want names or paths of programs, separated by commas", console.EnvPrograms, strings.Join(g.Programs, ","))
 	}
+	if err := g.Validate(); err != nil {
+		return console.Usagef("--containers, %s: %w", console.EnvContainers, err)
+	}
 	if err := account.Check(g.User); err != nil {
 		return console.Usagef("--exec-user, %s: %w", console.EnvUser, err)
 	}

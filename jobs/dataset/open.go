@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"net/url"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
@@ -16,7 +17,7 @@ func Sources() []source.Source {
 	return []source.Source{
 		{Schemes: []string{"", "file://"}, Help: "files, which all workers must see", Open: openFiles},
 		{Schemes: []string{azure.Scheme}, Help: "blobs of the cluster's storage account: azblob://CONTAINER/NAME", Open: openBlobs},
-		{Schemes: []string{"https://", "http://"}, Help: "objects of web servers, and blobs of any storage account", Open: openURLs},
+		{Schemes: []string{"https://", "http://"}, Help: "objects of web servers, and blobs of storage accounts", Open: openURLs},
 		{Schemes: []string{jobScheme}, Help: "the output of an earlier job: job:ID", Open: openOutputs},
 	}
 }
@@ -38,5 +39,9 @@ func openBlobs(ctx context.Context) (source.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return azure.New(a, azure.Scheme), nil
+	name := ""
+	if u, err := url.Parse(a.BlobURL()); err == nil {
+		name, _, _ = accountAt(u) // an account at another address has no name
+	}
+	return azure.New(a, azure.Scheme, containersOf(ctx).in(true, name)), nil
 }

@@ -16,41 +16,53 @@ import (
 // These environment variables say what the code of jobs may use. The flags of the command worker
 // override them.
 const (
-	EnvFiles    = "BELLWETHER_FILES"
-	EnvPrograms = "BELLWETHER_EXEC_PROGRAMS"
-	EnvUser     = "BELLWETHER_EXEC_USER"
+	EnvFiles      = "BELLWETHER_FILES"
+	EnvContainers = "BELLWETHER_CONTAINERS"
+	EnvPrograms   = "BELLWETHER_EXEC_PROGRAMS"
+	EnvUser       = "BELLWETHER_EXEC_USER"
 )
 
 // GrantFlags are the flags that say what the code of jobs may use.
-type GrantFlags struct{ files, programs, user string }
+type GrantFlags struct{ files, containers, programs, user string }
 
 // Register adds the flags to a command.
 func (f *GrantFlags) Register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.files, "files", "", "folders whose files jobs may read, and in which they may create files, separated by colons (env "+EnvFiles+"; default none)")
+	cmd.Flags().StringVar(&f.containers, "containers", "", "containers of blobs that jobs may use, separated by commas: CONTAINER of the cluster's storage account, or ACCOUNT/CONTAINER of another, with * for all of an account (env "+EnvContainers+"; default none)")
 	cmd.Flags().StringVar(&f.programs, "exec-programs", "", "programs that the job exec may start, separated by commas, as they begin its command (env "+EnvPrograms+"; default all)")
 	cmd.Flags().StringVar(&f.user, "exec-user", "", "user as whom the job exec runs programs, as a name or UID:GID, which needs root (env "+EnvUser+"; default the worker's)")
 }
 
-// Grant returns what the flags and the environment allow. If neither names folders, jobs may use
-// all files if own is true, because the jobs are those of the user who runs this process.
-// Otherwise they may use none, because clients that may submit jobs could read all files of the
-// worker, such as credentials.
+// Grant returns what the flags and the environment allow. If neither names folders or containers,
+// jobs may use all of them if own is true, because the jobs are those of the user who runs this
+// process. Otherwise they may use none, because clients that may submit jobs could read all files
+// of the worker, such as credentials, and all blobs that its identity may read.
 func (f GrantFlags) Grant(a *App, own bool) jobs.Grant {
 	g := jobs.Grant{Sources: a.Sources, Programs: []string{jobs.AnyProgram}, User: cmp.Or(f.user, os.Getenv(EnvUser))}
-	folders, set := os.LookupEnv(EnvFiles)
-	switch {
-	case f.files != "" || set:
+	if own {
+		g.Files, g.Containers = []string{"/"}, []string{jobs.AnyContainer, jobs.AnyAccount}
+	}
+	if folders, set := os.LookupEnv(EnvFiles); f.files != "" || set {
 		g.Files = filepath.SplitList(cmp.Or(f.files, folders))
-	case own:
-		g.Files = []string{"/"}
+	}
+	if names, set := os.LookupEnv(EnvContainers); f.containers != "" || set {
+		g.Containers = words(cmp.Or(f.containers, names))
 	}
 	if programs := cmp.Or(f.programs, os.Getenv(EnvPrograms)); programs != "" {
-		g.Programs = nil
-		for name := range strings.SplitSeq(programs, ",") {
-			g.Programs = append(g.Programs, strings.TrimSpace(name))
-		}
+		g.Programs = words(programs)
 	}
 	return g
+}
+
+// words returns the parts of a list that is separated by commas.
+func words(list string) (parts []string) {
+	if list == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		parts = append(parts, strings.TrimSpace(part))
+	}
+	return parts
 }
 
 // OwnGrant returns what jobs of the user of this process may use in it.

@@ -15,6 +15,7 @@ import (
 	"io"
 	"iter"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -36,7 +37,8 @@ const Scheme = "azblob://"
 // Driver lists, reads, creates and removes blobs of one account.
 type Driver struct {
 	account *account.Account
-	base    string // part of each blob's name before the name of the container
+	base    string                       // part of each blob's name before the name of the container
+	permit  func(container string) error // returns an error if the container may not be used
 
 	mu         sync.Mutex
 	containers map[string]*container.Client
@@ -50,9 +52,10 @@ var (
 )
 
 // New returns a driver for the blobs of an account whose names begin with base. The parameter base
-// is [Scheme], or the URL of the account with a slash at the end.
-func New(a *account.Account, base string) *Driver {
-	return &Driver{account: a, base: base, containers: map[string]*container.Client{}}
+// is [Scheme], or the URL of the account with a slash at the end. The driver uses only containers
+// for which permit returns nil.
+func New(a *account.Account, base string, permit func(container string) error) *Driver {
+	return &Driver{account: a, base: base, permit: permit, containers: map[string]*container.Client{}}
 }
 
 // Close closes idle connections to the account.
@@ -80,18 +83,34 @@ const (
 	retryWithin = 4 * time.Second
 )
 
+// containerForm is the form of the names of containers, which are not escaped in a URL. Another
+// spelling of a container, such as one with %2D, would not be the name that permit knows.
+var containerForm = regexp.MustCompile(`^[a-z0-9$][a-z0-9-]*$`)
+
 // locate splits a name into its container and the name of the blob in the container. In an https
-// URL, the blob's name is escaped.
+// URL, the blob's name is escaped. Each request begins with locate, which refuses containers that
+// may not be used.
 func (d *Driver) locate(name string) (client *container.Client, prefix, key string, err error) {
 	rest, ok := strings.CutPrefix(name, d.base)
 	folder, key, _ := strings.Cut(rest, "/")
 	if !ok || folder == "" {
-		return nil, "", "", fmt.Errorf("%s: want %sCONTAINER/NAME", name, d.base)
+		return nil, "", "", fmt.Errorf("%s: %w: want %sCONTAINER/NAME", name, source.ErrUnsupported, d.base)
+	}
+	if !containerForm.MatchString(folder) {
+		return nil, "", "", fmt.Errorf("%s: %w: container %q: want lower-case letters, digits and dashes", name, source.ErrUnsupported, folder)
+	}
+	if err := d.permit(folder); err != nil {
+		return nil, "", "", fmt.Errorf("%s: %w", name, err)
 	}
 	prefix = d.base + folder + "/"
 	if d.base != Scheme {
 		if key, err = url.PathUnescape(key); err != nil {
 			return nil, "", "", fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for segment := range strings.FieldsFuncSeq(key, func(r rune) bool { return r == '/' || r == '\\' }) {
+		if segment == "." || segment == ".." { // a server might resolve the segment, and so leave the container
+			return nil, "", "", fmt.Errorf("%s: %w: want a name without . and .. between slashes", name, source.ErrUnsupported)
 		}
 	}
 	d.mu.Lock()
