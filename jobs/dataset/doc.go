@@ -76,8 +76,8 @@
 // length. If the reading is right, Finish reads the bytes of the record again.
 //
 // Rows are divided into fields like in package encoding/csv, but line ends within quotes do not
-// change. An empty line is not a record, also in an object of one column, in which an empty field is
-// written as two quotes.
+// change. An empty line is not a record, except in an object of one column, in which it is an empty field,
+// also as the last line.
 //
 // # Names of columns
 //

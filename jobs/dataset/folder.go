@@ -25,7 +25,7 @@ type folder[A any] struct {
 	bulkRows func(acc *A, rows *parquet.Rows) int // function of the job's BulkRows; nil if the job has no such function
 }
 
-// record folds one record. It returns false for a header or an empty line, which are not records.
+// record folds one record. It returns false for a header, and for an empty line that is not a record.
 // If check is false, the caller knows that the text is UTF-8.
 func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, check bool) (bool, error) {
 	r := f.rec

@@ -153,8 +153,8 @@ func trim(text []byte, offset int64) []byte {
 	return text
 }
 
-// parse sets the record's fields from its text. It returns false for an empty line, which is not a
-// record except in the format lines.
+// parse sets the record's fields from its text. It returns false for an empty line that is not a record.
+// An empty line is a record in the format lines, and an empty field in csv and tsv of one column.
 func (r *Record) parse(text []byte) (bool, error) {
 	r.text, r.data = text, text
 	switch r.layout.format {
@@ -167,7 +167,7 @@ func (r *Record) parse(text []byte) (bool, error) {
 		}
 		return true, r.parseJSON()
 	}
-	if len(text) == 0 {
+	if len(text) == 0 && len(r.layout.columns) != 1 {
 		return false, nil
 	}
 	return true, r.split()

@@ -77,7 +77,7 @@ func (e *csvEncoder) line(fields [][]byte) {
 			e.text = append(e.text, ',')
 		}
 		switch {
-		case len(field) == 0 && len(fields) == 1: // an empty field in quotes, because readers ignore an empty line
+		case len(field) == 0 && len(fields) == 1: // an empty field in quotes, because some readers ignore an empty line
 			e.text = append(e.text, `""`...)
 		case bytes.ContainsAny(field, ",\"\r\n"):
 			e.text = append(e.text, '"')
