@@ -86,6 +86,10 @@ func (r *Record) Number(i int, n *exact.Number) bool {
 // Such a value may be infinite or NaN, and is then not a number in the sense of Number.
 func (r *Record) IsFloat(i int) bool { return r.rows != nil && r.rows.IsFloat(i) }
 
+// IsTime reports whether column i of a Parquet object has a type of dates or times. Their texts are not
+// ordered like the times.
+func (r *Record) IsTime(i int) bool { return r.rows != nil && r.rows.IsTime(i) }
+
 // Int returns the field of column i as an integer.
 func (r *Record) Int(i int) (int64, error) {
 	n, err := strconv.ParseInt(view(r.Field(i)), 10, 64)

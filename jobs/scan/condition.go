@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -181,6 +182,9 @@ func (c *condition) compileSlow(node ast.Node, index func(name string) int) (tes
 				return false, nil
 			}
 			message, _, _ := strings.Cut(err.Error(), "\n")
+			if rest, ok := strings.CutPrefix(message, "invalid operation: "); ok {
+				message = "cannot compute " + strings.NewReplacer("float64", "number", "string", "text").Replace(rest)
+			}
 			return false, fmt.Errorf("parameter where: %s", message)
 		}
 		is, ok := result.(bool)
@@ -234,16 +238,15 @@ func compileTextOperator(n *ast.BinaryNode, index func(name string) int) (test, 
 		return nil, false
 	}
 	if list, ok := n.Right.(*ast.ArrayNode); ok && n.Operator == "in" && len(list.Nodes) > 0 {
-		set := map[string]bool{}
+		var constants []string
 		for _, node := range list.Nodes {
 			s, ok := node.(*ast.StringNode)
 			if !ok {
 				return nil, false
 			}
-			set[s.Value] = true
+			constants = append(constants, s.Value)
 		}
-		at := index(id.Value)
-		return func(v *values) (bool, error) { return set[string(v.field(at))], nil }, true
+		return textSet(index(id.Value), constants), true
 	}
 	operator := map[string]func(field, text []byte) bool{
 		"contains": bytes.Contains, "startsWith": bytes.HasPrefix, "endsWith": bytes.HasSuffix,
@@ -266,6 +269,11 @@ var signs = map[string][3]bool{
 func compileComparison(n *ast.BinaryNode, index func(name string) int) (test, bool) {
 	is, ok := signs[n.Operator]
 	column, constant := n.Left, n.Right
+	if left, both := n.Left.(*ast.IdentifierNode); both && ok {
+		if right, both := n.Right.(*ast.IdentifierNode); both {
+			return compareColumns(index(left.Value), index(right.Value), n.Operator), true
+		}
+	}
 	if _, swapped := n.Right.(*ast.IdentifierNode); swapped {
 		column, constant = n.Right, n.Left
 		is[0], is[2] = is[2], is[0]
@@ -275,8 +283,11 @@ func compileComparison(n *ast.BinaryNode, index func(name string) int) (test, bo
 		return nil, false
 	}
 	if s, ok := constant.(*ast.StringNode); ok {
-		at, order := index(id.Value), textOrder(s.Value)
-		return func(v *values) (bool, error) { return is[order(v.field(at))+1], nil }, true
+		order := textOrder(index(id.Value), s.Value)
+		return func(v *values) (bool, error) {
+			sign, err := order(v)
+			return is[sign+1] && err == nil, err
+		}, true
 	}
 	want, ok := literal(constant)
 	if !ok {
@@ -300,6 +311,36 @@ func compileComparison(n *ast.BinaryNode, index func(name string) int) (test, bo
 		}
 		return is[number.Compare(&want)+1], nil
 	}, true
+}
+
+// compareColumns returns the test for a comparison of two columns. Two numbers are compared as numbers, and
+// two other texts as texts. A number and a text are not equal, and have no order.
+func compareColumns(left, right int, operator string) test {
+	is := signs[operator]
+	return func(v *values) (bool, error) {
+		x, xNumber := v.number(left)
+		y, yNumber := v.number(right)
+		if xNumber && yNumber {
+			return is[x.Compare(y)+1], nil
+		}
+		f, xFloat := v.float(left)
+		g, yFloat := v.float(right)
+		a, b := v.field(left), v.field(right)
+		switch {
+		case xFloat && yFloat && (math.IsNaN(f) || math.IsNaN(g)):
+			return operator == "!=", nil
+		case xFloat && yFloat:
+			return is[cmp.Compare(f, g)+1], nil
+		case !xFloat && !yFloat:
+			return is[compareTexts(a, b)+1], nil
+		case operator == "==" || operator == "!=":
+			return operator == "!=", nil
+		case len(a) == 0 || len(b) == 0: // a comparison with a missing value is not true
+			return false, nil
+		}
+		return false, fmt.Errorf("parameter where: %s is %.80q and %s is %.80q: want two numbers or two texts, such as string(%[1]s) %[5]s string(%[3]s)",
+			v.names[left], a, v.names[right], b, operator)
+	}
 }
 
 // literal returns the value of a node that is a constant number. It converts a float to the

@@ -48,9 +48,11 @@
 // less than, equal to nor greater than any number. The expression x not in ['+Inf', '-Inf', 'NaN']
 // leaves such records out.
 //
-// A timestamp of a Parquet object is a text such as 2026-11-22T21:04:00.5Z. Such texts are ordered by their
-// time in where, order, min and max, also if only one has a fraction. A constant in where that is compared
-// with such a text is read as a time or a date, in UTC if it names no zone: ts >= '2026-11-22 21:04:00'.
+// A timestamp of a Parquet object is a text such as 2026-11-22T21:04:00.5Z, and a time of day a text such as
+// 21:04:00.5. Such texts are ordered by their time in where, order, min and max, also if only one has a
+// fraction. A constant in where that is compared with such a text, or that is in a list after in, is read as a
+// time or a date, in UTC if it names no zone: ts >= '2026-11-22 21:04:00'. For a column of a Parquet object that
+// has a type of times, another constant is an error.
 //
 // No aggregate depends on the order of the records, so the result has the same bytes for every
 // block size, number of workers and type of processor. The result is sorted by the columns in the
@@ -58,8 +60,9 @@
 // aggregates have the order of the input.
 //
 // The parameter where is an expression of package expr. Each operand of and, or and not is evaluated
-// alone. A simple operand is a comparison of a column with a constant, or contains the operator in,
-// contains, startsWith or endsWith with constant text. Simple operands compare exact decimals. In all
+// alone. A simple operand is a comparison of a column with a constant or with another column, or contains the
+// operator in, contains, startsWith or endsWith with constant text. Simple operands compare exact decimals. Two
+// columns are compared as numbers if both fields are numbers, and as texts if both are not. In all
 // other operands a number is a float64, and a column that is compared with text is text. If such an
 // operand cannot be evaluated because a field is empty, the operand is false. Functions whose results
 // depend on the host, on the time or on the order of a map are refused.

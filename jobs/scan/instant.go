@@ -2,41 +2,60 @@ package scan
 
 import (
 	"bytes"
+	"fmt"
 	"time"
 )
 
-// instant returns the sort key of a timestamp in the form of Parquet objects, such as
-// 2026-11-22T21:04:00.5Z: the text without Z and without zeros at the end of the fraction. The keys of
-// instants have the order of the instants by bytes. For another text, ok is false.
-func instant(text []byte) (key []byte, ok bool) {
-	const shape = "dddd-dd-ddTdd:dd:dd"
-	last := len(text) - 1
-	if last < len(shape) || text[10] != 'T' || text[last] != 'Z' {
-		return nil, false
+// moment is a time in the form in which times are compared.
+type moment struct {
+	clock bool   // true for a time of day, which has no date
+	key   []byte // text without Z and without zeros at the end of the fraction: moments have the order of their keys
+}
+
+const (
+	dateShape    = "dddd-dd-dd"
+	instantShape = dateShape + "Tdd:dd:dd"
+	clockShape   = "dd:dd:dd"
+)
+
+// instant returns a timestamp in the form of Parquet objects, such as 2026-11-22T21:04:00.5Z, or a time of
+// day, such as 21:04:00.5. For another text, ok is false.
+func instant(text []byte) (m moment, ok bool) {
+	shape := clockShape
+	if last := len(text) - 1; last >= len(instantShape) && text[last] == 'Z' {
+		text, shape = text[:last], instantShape
 	}
-	for i := range text[:last] {
+	if len(text) < len(shape) || !hasShape(text, shape) {
+		return m, false
+	}
+	if len(text) > len(shape) {
+		text = bytes.TrimRight(bytes.TrimRight(text, "0"), ".")
+	}
+	return moment{len(shape) == len(clockShape), text}, true
+}
+
+// hasShape reports whether a text has a shape, in which d is a digit, and perhaps a fraction after it.
+func hasShape(text []byte, shape string) bool {
+	for i, c := range text {
 		want := byte('d')
 		if i < len(shape) {
 			want = shape[i]
 		} else if i == len(shape) {
 			want = '.'
 		}
-		if digit := text[i]-'0' <= 9; digit != (want == 'd') || !digit && text[i] != want {
-			return nil, false
+		if digit := c-'0' <= 9; digit != (want == 'd') || !digit && c != want {
+			return false
 		}
 	}
-	if key = text[:last]; last > len(shape) {
-		key = bytes.TrimRight(bytes.TrimRight(key, "0"), ".")
-	}
-	return key, true
+	return true
 }
 
 // compareTexts compares two texts by bytes, and two instants by their time. It returns 0 only for equal
 // texts.
 func compareTexts(a, b []byte) int {
 	if x, ok := instant(a); ok {
-		if y, ok := instant(b); ok {
-			if order := bytes.Compare(x, y); order != 0 {
+		if y, ok := instant(b); ok && x.clock == y.clock {
+			if order := bytes.Compare(x.key, y.key); order != 0 {
 				return order
 			}
 		}
@@ -44,22 +63,86 @@ func compareTexts(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// textOrder returns a function that compares fields with a constant text. A field that is an instant is
-// compared with the time of the constant, if it is the text of a time or of a date.
-func textOrder(constant string) func(field []byte) int {
-	want, at := []byte(constant), []byte(nil)
-	for _, form := range []string{time.RFC3339Nano, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly} {
+var (
+	timeForms  = []string{time.RFC3339Nano, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly}
+	clockForms = []string{time.TimeOnly, "15:04"}
+)
+
+// constantMoment returns the time of a constant in the parameter where, in UTC if it names no zone.
+func constantMoment(constant string) (m moment, ok bool) {
+	for _, form := range timeForms {
 		if t, err := time.Parse(form, constant); err == nil {
-			at, _ = instant(t.UTC().AppendFormat(nil, time.RFC3339Nano))
-			break
+			return instant(t.UTC().AppendFormat(nil, time.RFC3339Nano))
 		}
 	}
-	return func(field []byte) int {
-		if at != nil {
-			if key, ok := instant(field); ok {
-				return bytes.Compare(key, at)
+	for _, form := range clockForms {
+		if t, err := time.Parse(form, constant); err == nil {
+			return instant(t.AppendFormat(nil, "15:04:05.999999999"))
+		}
+	}
+	return m, false
+}
+
+// textOrder returns a function that compares the fields of a column with a constant text. A field that is
+// an instant or a date is compared with the time of the constant, if it is the text of a time or of a date. For
+// a column of times of a Parquet object, another constant is an error.
+func textOrder(column int, constant string) func(v *values) (int, error) {
+	want := []byte(constant)
+	at, isTime := constantMoment(constant)
+	return func(v *values) (int, error) {
+		field := v.field(column)
+		if !isTime && !v.record.IsTime(column) {
+			return bytes.Compare(field, want), nil
+		}
+		if m, ok := fieldMoment(field); ok {
+			if isTime && m.clock == at.clock {
+				return bytes.Compare(m.key, at.key), nil
+			}
+			if v.record.IsTime(column) {
+				return 0, v.noTime(column, constant)
 			}
 		}
-		return bytes.Compare(field, want)
+		return bytes.Compare(field, want), nil
+	}
+}
+
+// fieldMoment returns the time of a field that is an instant, or of the beginning of a date.
+func fieldMoment(field []byte) (m moment, ok bool) {
+	if len(field) == len(dateShape) && hasShape(field, dateShape) {
+		return moment{key: append(bytes.Clone(field), "T00:00:00"...)}, true
+	}
+	return instant(field)
+}
+
+// noTime is the error for a column of times that is compared with a text that is no such time.
+func (v *values) noTime(column int, constant string) error {
+	return fmt.Errorf("parameter where: column %q is a time, and %.80q is not: want a text such as '%s'", v.names[column], constant, v.field(column))
+}
+
+// textSet returns a test whether the field of a column is one of the constants.
+func textSet(column int, constants []string) test {
+	texts, moments := map[string]bool{}, map[string]bool{}
+	noTime := ""
+	for _, c := range constants {
+		texts[c] = true
+		if m, ok := constantMoment(c); ok {
+			moments[string(m.key)] = true // the keys of instants and of times of day differ
+		} else if noTime == "" {
+			noTime = c
+		}
+	}
+	return func(v *values) (bool, error) {
+		field := v.field(column)
+		if texts[string(field)] {
+			return true, nil
+		}
+		if noTime != "" && len(field) > 0 && v.record.IsTime(column) {
+			return false, v.noTime(column, noTime)
+		}
+		if len(moments) > 0 {
+			m, ok := fieldMoment(field)
+			return ok && moments[string(m.key)], nil
+		}
+		return false, nil
 	}
 }

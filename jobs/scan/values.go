@@ -65,6 +65,14 @@ func (v *values) notFinite(column int) (f float64, ok bool) {
 	return f, err == nil && (math.IsInf(f, 0) || math.IsNaN(f))
 }
 
+// float returns a field as a float, which may be infinite or NaN.
+func (v *values) float(column int) (float64, bool) {
+	if n, ok := v.number(column); ok {
+		return n.Float(), true
+	}
+	return v.notFinite(column)
+}
+
 // noNumber is the error for a field that must be a number.
 func (v *values) noNumber(column int) error {
 	const most = 80

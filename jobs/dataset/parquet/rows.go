@@ -211,6 +211,12 @@ func (r *Rows) IsFloat(i int) bool {
 	return kind == float16bits || kind == float32bits || kind == float64bits
 }
 
+// IsTime reports whether the values of column i are dates, timestamps or times of day.
+func (r *Rows) IsTime(i int) bool {
+	kind := r.columns[i].leaf.kind
+	return kind == date || kind == timestamp || kind == julian || kind == timeOfDay
+}
+
 // Codes returns the codes of the rows from the current one to the end of the batch, and the
 // dictionary of the codes. The code of a row without a value is -1. If the rows have no codes, the
 // dictionary is nil.
