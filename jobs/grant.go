@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
@@ -25,6 +26,10 @@ type Grant struct {
 	// account except for those of clusters, whose names begin with "bellwether-". The cluster's own
 	// container is never allowed.
 	Containers []string
+
+	// Web are the web servers that jobs may read from, in addition to https servers with public
+	// addresses: HOST or HOST:PORT, by http or https, at whatever address. AnyHost allows all.
+	Web []string
 
 	// Sources are the places where jobs read and write objects. Nil means the sources of package
 	// dataset. A program that adds a source usually appends the source to dataset.Sources().
@@ -52,6 +57,9 @@ const (
 	AnyAccount = "*/*"
 )
 
+// AnyHost in [Grant].Web allows all web servers that the process can reach.
+const AnyHost = "*"
+
 var containerForm = regexp.MustCompile(`^([a-z0-9.-]+/)?([*]|[a-z0-9$][a-z0-9-]*)$|^[*]/[*]$`)
 
 // Validate returns an error if a field has a value that allows nothing.
@@ -62,6 +70,11 @@ func (g Grant) Validate() error {
 	for _, name := range g.Containers {
 		if !containerForm.MatchString(name) {
 			return fmt.Errorf("Containers %q: want CONTAINER or ACCOUNT/CONTAINER", name)
+		}
+	}
+	for _, host := range g.Web {
+		if host == "" || strings.ContainsAny(host, "/@ ,") {
+			return fmt.Errorf("Web %q: want HOST or HOST:PORT", host)
 		}
 	}
 	return nil

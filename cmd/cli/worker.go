@@ -158,7 +158,7 @@ func checkGrant(g jobs.Grant) error {
 		return console.Usagef("--exec-programs, %s %q: want names or paths of programs, separated by commas", console.EnvPrograms, strings.Join(g.Programs, ","))
 	}
 	if err := g.Validate(); err != nil {
-		return console.Usagef("--containers, %s: %w", console.EnvContainers, err)
+		return console.Usagef("--containers and --web, %s and %s: %w", console.EnvContainers, console.EnvWeb, err)
 	}
 	if err := account.Check(g.User); err != nil {
 		return console.Usagef("--exec-user, %s: %w", console.EnvUser, err)

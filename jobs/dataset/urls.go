@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/azure"
@@ -32,7 +33,7 @@ var _ source.Selector = (*urls)(nil)
 
 // openURLs returns a driver without credentials of an account if the cluster has no account.
 func openURLs(ctx context.Context) (source.Driver, error) {
-	u := &urls{Driver: web.New(nil), containers: containersOf(ctx), open: map[string]*azure.Driver{}}
+	u := &urls{Driver: web.New(web.NewClient(jobs.GrantOf(ctx).Web)), containers: containersOf(ctx), open: map[string]*azure.Driver{}}
 	if cfg, err := cluster.Of(ctx); err == nil {
 		u.hidden = cfg.Azure.Hidden
 		u.own, u.ownURL = openOwn(cfg)

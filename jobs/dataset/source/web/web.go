@@ -9,7 +9,7 @@
 //
 // Package source describes the errors. Status 401 and 403 become ErrDenied, 404 and 410
 // ErrNotFound, 408, 425, 429 and 5xx ErrUnavailable. A response without a range or a tag is an
-// error. The driver sends no credentials.
+// error. The driver sends no credentials. [NewClient] describes which servers jobs may read from.
 package web
 
 import (
@@ -18,11 +18,10 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
@@ -32,18 +31,8 @@ type Driver struct{ client *http.Client }
 
 var _ source.Driver = (*Driver)(nil)
 
-// New returns a driver that uses the given HTTP client. If client is nil, the driver uses a
-// separate client with timeouts.
-func New(client *http.Client) *Driver {
-	if client == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
-		t.ResponseHeaderTimeout = 30 * time.Second
-		t.MaxIdleConnsPerHost = 32
-		client = &http.Client{Transport: t}
-	}
-	return &Driver{client}
-}
+// New returns a driver that uses the given HTTP client, such as that of [NewClient].
+func New(client *http.Client) *Driver { return &Driver{client} }
 
 // Claims reports whether a name is a URL of a web server.
 func Claims(name string) bool {
@@ -126,7 +115,13 @@ func (d *Driver) request(ctx context.Context, name string, from, to int64, pinne
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fmt.Errorf("%w: %w", source.ErrUnavailable, err)
+		if wrapped, ok := errors.AsType[*url.Error](err); ok {
+			err = wrapped.Err // the URL of the last redirect may contain a secret of a server
+		}
+		if errors.Is(err, source.ErrDenied) {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return nil, fmt.Errorf("%s: %w: %w", name, source.ErrUnavailable, err)
 	}
 	if err := check(name, answer); err != nil {
 		return nil, errors.Join(err, answer.Body.Close())
@@ -138,27 +133,32 @@ func (d *Driver) request(ctx context.Context, name string, from, to int64, pinne
 // succeeded.
 func check(name string, answer *http.Response) error {
 	kind := source.ErrUnavailable
-	switch status := answer.StatusCode; {
-	case status == http.StatusPartialContent:
+	switch code := answer.StatusCode; {
+	case code == http.StatusPartialContent:
 		return nil
-	case status == http.StatusRequestedRangeNotSatisfiable && answer.Header.Get("Content-Range") == "bytes */0":
+	case code == http.StatusRequestedRangeNotSatisfiable && answer.Header.Get("Content-Range") == "bytes */0":
 		return nil // the server sends this status for an empty object
-	case status == http.StatusOK:
+	case code == http.StatusOK:
 		if answer.ContentLength == 0 {
 			return nil // some servers do not send ranges of empty objects
 		}
 		return fmt.Errorf("%s: %w: the server ignores range requests: want one that serves ranges, or download the object first", name, source.ErrUnsupported)
-	case status == http.StatusNotFound, status == http.StatusGone:
+	case code == http.StatusNotFound, code == http.StatusGone:
 		kind = source.ErrNotFound
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return fmt.Errorf("%s: %w: the server answers %s: want an object that anyone may read, because requests have no credentials", name, source.ErrDenied, answer.Status)
-	case status == http.StatusPreconditionFailed, status == http.StatusRequestedRangeNotSatisfiable:
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		return fmt.Errorf("%s: %w: the server answers %s: want an object that anyone may read, because requests have no credentials", name, source.ErrDenied, status(answer))
+	case code == http.StatusPreconditionFailed, code == http.StatusRequestedRangeNotSatisfiable:
 		kind = source.ErrChanged
-	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
+	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code >= 500:
 	default:
-		return fmt.Errorf("%s: the server answers %s", name, answer.Status)
+		return fmt.Errorf("%s: the server answers %s", name, status(answer))
 	}
-	return fmt.Errorf("%s: %w: the server answers %s", name, kind, answer.Status)
+	return fmt.Errorf("%s: %w: the server answers %s", name, kind, status(answer))
+}
+
+// status returns the status of a response without the text of the server.
+func status(answer *http.Response) string {
+	return strings.TrimSpace(strconv.Itoa(answer.StatusCode) + " " + http.StatusText(answer.StatusCode))
 }
 
 // describe returns the object that the headers of a response describe.

@@ -118,12 +118,13 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	for o, err := range web.New(nil).List(t.Context(), "http://127.0.0.1:1/data.csv") {
+	d := web.New(web.NewClient([]string{"127.0.0.1"}))
+	for o, err := range d.List(t.Context(), "http://127.0.0.1:1/data.csv") {
 		if !errors.Is(err, source.ErrUnavailable) {
 			t.Errorf("got %+v, %v, want ErrUnavailable", o, err)
 		}
 	}
-	for o, err := range web.New(nil).List(t.Context(), "https://example.com/*.csv") {
+	for o, err := range d.List(t.Context(), "https://example.com/*.csv") {
 		if !errors.Is(err, source.ErrUnsupported) {
 			t.Errorf("got %+v, %v, want ErrUnsupported", o, err)
 		}
