@@ -85,10 +85,13 @@
 // object, is refused with the positions of both columns. The parameter names gives the columns of CSV
 // and TSV other names.
 //
-// The name of a member of a JSON object in another is the path with dots, such as a.b.
+// The name of a member of a JSON object in another is the path with dots, such as a.b. A record in which two
+// members that the job uses have one name is bad.
 //
 // A job that uses all columns of JSON objects uses the members in the first 64 KiB of the first object
-// that has records, in their order. A record with another member is bad.
+// that has records, in their order, and those in the parameter names. A record with another member is bad. A
+// job that uses some members is refused if no record in the first MiB of this object has one of them, unless
+// the parameter names contains the member.
 //
 // # Outputs
 //
@@ -115,7 +118,8 @@
 //     after compressed data (zero bytes after gzip are padding), a different header, and an error
 //     of Fold. The error contains the name of the object, the offset of the record, and what to do.
 //     If Input.OnError is skip, bad records are skipped and counted in [Totals] instead. Different
-//     headers, damaged compressed data, and odd numbers of quotes in an object always fail the job.
+//     headers, damaged compressed data, an odd number of quotes in an object, line ends that are only
+//     carriage returns, and UTF-16 always fail the job.
 //   - The parameters do not fit the input, for example because a column does not exist: the plan
 //     fails. The process that submits the job plans it too, and refuses the job if it can read the
 //     input.

@@ -64,7 +64,7 @@ func TestNDJSON(t *testing.T) {
  {"b":"tab\tquote\"é","other":{"a":[1,"}"]},"a":-1.5e3}
 {"a":null}
 {}
-{"a":[1, {"b":2}],"b":true , "a" : {"c":"]"} }
+{"other":[1, {"b":2}],"b":true , "a" : {"c":"]"} }
 {"\u0061":"escaped name"}`))
 	j := collect
 	j.Columns = func(Input) []string { return []string{"b", "a"} }

@@ -29,8 +29,8 @@ type Input struct {
 	Header bool `json:"header" help:"the first line of each object names the columns (csv, tsv)"`
 
 	// Names are the names of the columns, separated by commas. Names replaces the names in the
-	// header.
-	Names string `json:"names" help:"names of the columns, separated by commas, in place of those of the header (csv, tsv)"`
+	// header. For ndjson, Names are members that the first records may lack.
+	Names string `json:"names" help:"names of the columns, separated by commas, in place of those of the header (csv, tsv); members that the first records may lack (ndjson)"`
 
 	// Delimiter is the ASCII character that separates fields. The default is a comma, or for tsv a
 	// tab.
@@ -110,6 +110,14 @@ func (in Input) patterns() (list []string) {
 		}
 	}
 	return list
+}
+
+// names returns the names in Names, or nil if there are none.
+func (in Input) names() []string {
+	if in.Names == "" {
+		return nil
+	}
+	return strings.Split(in.Names, ",")
 }
 
 func (in Input) skips() bool { return in.OnError == "skip" }

@@ -12,6 +12,7 @@ func (r *Record) parseJSON() error {
 	for i := range r.fields {
 		r.fields[i].lo = -1
 	}
+	clear(r.seen)
 	if r.layout.wanted == nil {
 		r.fields[0] = bound{0, len(r.text)}
 	}
@@ -52,8 +53,10 @@ func (r *Record) parseMembers(s jsonScanner, prefix string) error {
 		}
 		switch {
 		case i < 0 && r.layout.all:
-			return fmt.Errorf("the member %.80q is not in the first records of the input: give the members to read, for example with the parameter columns", r.text[name.lo:name.hi])
+			return fmt.Errorf("the member %.80q is not in the first records of the input: add it to the parameter names, or give the members to read, for example with the parameter columns", r.text[name.lo:name.hi])
 		case i < 0:
+		case r.seen[i]:
+			return fmt.Errorf("two members of the record are named %.80q: want different names", path)
 		case !quotes && s.text[value.lo] == 'n': // a field is nil for the value null
 			r.fields[i].lo = -1
 		case escaped:
@@ -65,6 +68,9 @@ func (r *Record) parseMembers(s jsonScanner, prefix string) error {
 			r.fields[i] = bound{lo, len(r.buffer)}
 		default:
 			r.fields[i] = value
+		}
+		if i >= 0 {
+			r.seen[i] = true
 		}
 		if s.text[value.lo] == '{' && !quotes && r.wantsBelow(path) {
 			if err := r.parseMembers(jsonScanner{s.text, value.lo}, path+"."); err != nil {
@@ -78,8 +84,7 @@ func (r *Record) parseMembers(s jsonScanner, prefix string) error {
 	return nil
 }
 
-// memberName returns the name of a member. If an object contains a name twice, the last member is used, as
-// in package encoding/json.
+// memberName returns the name of a member.
 func memberName(name []byte, escaped bool) string {
 	text := view(name)
 	if escaped {

@@ -81,11 +81,21 @@ func (l *layout) want() ([]int, error) {
 		case len(all) == 0:
 			return nil, fmt.Errorf("there is no column %q, because all objects are empty: give the parameter names, or other objects", name)
 		case i < 0:
-			return nil, fmt.Errorf("there is no column %q: the columns are %s", name, strings.Join(all, ", "))
+			return nil, noColumn(name, all)
 		}
 		want = append(want, i)
 	}
 	return want, nil
+}
+
+// noColumn is the error for a name that no column has.
+func noColumn(name string, columns []string) error {
+	for _, c := range columns {
+		if strings.TrimSpace(c) == name {
+			return fmt.Errorf("there is no column %q, but the column %q with spaces: give the columns other names with the parameter names", name, c)
+		}
+	}
+	return fmt.Errorf("there is no column %q: the columns are %s", name, strings.Join(columns, ", "))
 }
 
 // checkNames returns an error if a wanted name is the name of two columns.
@@ -122,7 +132,7 @@ func (l *layout) newRecord() (*Record, error) {
 	}
 	r := &Record{layout: l, want: want}
 	if l.format == ndjson {
-		r.fields = make([]bound, max(1, len(l.wanted)))
+		r.fields, r.seen = make([]bound, max(1, len(l.wanted))), make([]bool, len(l.wanted))
 	} else {
 		r.fields = make([]bound, max(1, len(l.columns)))
 	}
@@ -171,6 +181,33 @@ func (r *Record) parse(text []byte) (bool, error) {
 		return false, nil
 	}
 	return true, r.split()
+}
+
+var (
+	errCarriageReturns = errors.New("the lines end in carriage returns alone: convert the object, for example with tr '\\r' '\\n'")
+	errUTF16           = errors.New("the text has zero bytes, as in UTF-16: convert the object, for example with iconv -f UTF-16LE -t UTF-8")
+)
+
+// checkObject returns an error if the first record of an object shows that the object has other line ends
+// or another encoding. The text includes its line end.
+func (l *layout) checkObject(text []byte, offset int64) error {
+	switch {
+	case offset > 0:
+	case isUTF16(text):
+		return errUTF16
+	case (l.format == csv || l.format == tsv) && !l.hasQuotes(text) && bytes.IndexByte(text, '\n') < 0 && bytes.IndexByte(trim(text, 0), '\r') >= 0:
+		return errCarriageReturns
+	}
+	return nil
+}
+
+// isUTF16 reports whether a text begins like UTF-16 without a byte order mark.
+func isUTF16(text []byte) bool { return len(text) > 1 && (text[0] == 0) != (text[1] == 0) }
+
+// ofObject reports whether an error of a record is of the whole object, which fails a job also if it skips
+// bad records.
+func ofObject(err error) bool {
+	return errors.Is(err, errHeader) || errors.Is(err, errCarriageReturns) || errors.Is(err, errUTF16)
 }
 
 // errHeader is the error for a header that differs from the header of the first object.

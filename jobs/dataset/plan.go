@@ -3,11 +3,9 @@ package dataset
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/fxamacker/cbor/v2"
@@ -45,8 +43,8 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 	if data.Columns, err = reader.columns(ctx, in, data.Format, l); err != nil {
 		return jobs.Plan{}, err
 	}
-	if data.Format == ndjson && e.job.Columns != nil && e.columns(p) == nil {
-		if data.Columns, err = reader.members(ctx, l); err != nil {
+	if data.Format == ndjson && e.job.Columns != nil {
+		if data.Columns, err = reader.memberColumns(ctx, l, in.names(), e.columns(p)); err != nil {
 			return jobs.Plan{}, err
 		}
 	}
@@ -115,7 +113,7 @@ const maxHeader = 16 << 20
 
 // columns returns the names of the columns. The names come from the parameter names, or from the
 // header of the first object that is not empty. Without a header, the columns are called c1, c2 and
-// so on. columns returns nil for ndjson, whose names members returns, and if all objects are empty.
+// so on. columns returns nil for ndjson, whose names memberColumns returns, and if all objects are empty.
 func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]string, error) {
 	switch f {
 	case lines:
@@ -127,7 +125,7 @@ func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]s
 		return r.parquetColumns(ctx, l)
 	}
 	if in.Names != "" {
-		return strings.Split(in.Names, ","), nil
+		return in.names(), nil
 	}
 	layout := newLayout(in, f, nil, nil)
 	for _, o := range l {
@@ -142,7 +140,9 @@ func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]s
 			continue
 		}
 		columns, err := headerOf(layout, text)
-		if err == nil && !validUTF8(text) {
+		if isUTF16(text) {
+			err = errUTF16
+		} else if err == nil && !validUTF8(text) {
 			err = errUTF8
 		}
 		if err == nil && in.Header && bytes.IndexByte(text, '\r') >= 0 && bytes.IndexByte(text, '\n') < 0 {
@@ -159,61 +159,6 @@ func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]s
 		return columns, nil
 	}
 	return nil, nil
-}
-
-var errCarriageReturns = errors.New("the lines end in carriage returns alone: convert the object, for example with tr '\\r' '\\n'")
-
-// members returns the names of the members of the first records, in their order.
-func (r reader) members(ctx context.Context, l listing) (names []string, err error) {
-	for _, o := range l {
-		if o.Size == 0 {
-			continue
-		}
-		c, err := r.content(ctx, o, 0, o.Size)
-		if err != nil {
-			return nil, err
-		}
-		text := make([]byte, previewBytes)
-		n, err := c.fill(text)
-		c.Close()
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-		text = bytes.TrimPrefix(text[:n], byteOrderMark)
-		if end := bytes.LastIndexByte(text, '\n'); end >= 0 && err == nil {
-			text = text[:end]
-		} else if err == nil {
-			return nil, jobs.Permanent(&Fault{Object: o.Name, Text: fmt.Sprintf("the first record is longer than %d bytes: give the members to read, for example with the parameter columns", previewBytes)})
-		}
-		for line := range bytes.SplitSeq(text, []byte{'\n'}) {
-			names = appendMembers(names, line)
-		}
-		if len(names) > 0 {
-			break
-		}
-	}
-	return names, nil
-}
-
-// appendMembers appends the names of a record's members that are not in the list. It ignores a record that
-// is not JSON, which the computation reports.
-func appendMembers(names []string, record []byte) []string {
-	d := json.NewDecoder(bytes.NewReader(record))
-	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
-		return names
-	}
-	for d.More() {
-		name, err := d.Token()
-		text, ok := name.(string)
-		var value json.RawMessage
-		if err != nil || !ok || d.Decode(&value) != nil {
-			break
-		}
-		if !slices.Contains(names, text) {
-			names = append(names, text)
-		}
-	}
-	return names
 }
 
 // parquetColumns returns the names of the columns of the first object.

@@ -232,7 +232,7 @@ func (r *Reading[A]) count(counted bool, err error, skip bool, object string, of
 	if counted {
 		r.Records++
 	} else if err != nil {
-		r.refuse(Fault{Object: object, Offset: offset, Text: err.Error()}, skip && !errors.Is(err, errHeader))
+		r.refuse(Fault{Object: object, Offset: offset, Text: err.Error()}, skip && !ofObject(err))
 	}
 }
 

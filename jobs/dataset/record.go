@@ -22,6 +22,7 @@ type Record struct {
 	data   []byte  // text that contains the fields
 	fields []bound // bounds of the field of each column; for ndjson only of the wanted columns
 	buffer []byte  // memory for fields that are not parts of the record's text
+	seen   []bool  // for ndjson, whether the record has the member of each field
 
 	rows *parquet.Rows // rows of a Parquet object; if not nil, text, data and fields are not used
 }

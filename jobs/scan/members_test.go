@@ -10,7 +10,7 @@ func TestAllMembers(t *testing.T) {
 	for content, want := range map[string]string{
 		"{\"b\":1,\"a\":\"x\"}\n\n{\"a\":2,\"c\":{\"d\":3}}\n{}\n": `"rows":[["1","x",""],["","2","{\"d\":3}"],["","",""]]`,
 		"": `"rows":[]`,
-		"{\"a\":1}\n" + strings.Repeat("{}\n", 30_000) + "{\"a\":2,\"late\":3}\n": `the member "late" is not in the first records of the input: give the members to read`,
+		"{\"a\":1}\n" + strings.Repeat("{}\n", 30_000) + "{\"a\":2,\"late\":3}\n": `the member "late" is not in the first records of the input: add it to the parameter names, or give the members to read`,
 	} {
 		name := write(t, "a.ndjson", content)
 		for _, block := range []string{"5", "1000000"} {
@@ -31,11 +31,41 @@ func TestAllMembers(t *testing.T) {
 // TestMembersBelow returns members of objects in other objects.
 func TestMembersBelow(t *testing.T) {
 	name := write(t, "a.ndjson", `{"a":{"b":1,"c":{"d":"x\ty"}},"e":2}
-{"a":{"c":{"d":null},"b":"\u00e9"},"a.b":3}
+{"a":{"c":{"d":null},"b":"\u00e9"}}
 {"a":[{"b":1}],"e":"{"}
 `)
 	got, err := scan(t, "input="+name, "columns=a.b,a.c.d,e,a.c", "where=e != 'q'")
-	if want := `"rows":[["1","x\ty","2","{\"d\":\"x\\ty\"}"],["3","","","{\"d\":null}"],["","","{",""]]`; err != nil || !strings.Contains(got, want) {
+	if want := `"rows":[["1","x\ty","2","{\"d\":\"x\\ty\"}"],["é","","","{\"d\":null}"],["","","{",""]]`; err != nil || !strings.Contains(got, want) {
 		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}
+
+// TestNamesOfMembers refuses records with two members of a name, and members that the first records lack
+// unless the parameter names contains them.
+func TestNamesOfMembers(t *testing.T) {
+	const rest = "{\"a\":1,\"b\":{\"c\":2},\"d\":null}\n"
+	for _, c := range []struct{ content, query, want string }{
+		{"{\"a\":1,\"a\":2}\n", "columns=a", `byte 0: two members of the record are named "a": want different names`},
+		{"{\"a\":1}\n{\"a\":1,\"\\u0061\":2}\n", "", `byte 8: two members of the record are named "a"`},
+		{"{\"a\":1}\n{\"a\":1,\"a\":null}\n", "columns=a;on-error=skip", `"rows":[["1"]],"rows_read":1,`},
+		{"{\"a\":{\"b\":1},\"a.b\":2}\n", "columns=a.b", `two members of the record are named "a.b"`},
+		{"{\"a\":1,\"b\":2,\"b\":3}\n", "columns=a", `"rows":[["1"]]`},
+		{rest, "columns=a,z", `there is no column "z": the columns are a, b, d (if later records have it, add it to the parameter names)`},
+		{rest, "aggregate=count;where=z > 1", `there is no column "z"`},
+		{rest, "columns=b.z", `there is no column "b.z"`},
+		{rest, "columns=b.c,d", `"rows":[["2",""]]`},
+		{rest, "columns=a,z;names=y,z", `"rows":[["1",""]]`},
+		{rest + "{\"z\":7}\n", "names=z", `"rows":[["1","{\"c\":2}","",""],["","","","7"]]`},
+		{strings.Repeat("{}\n", 30_000) + "{\"z\":7}\n", "columns=z;where=z > 1", `"rows":[["7"]]`},
+		{"", "columns=z", `"rows":[]`},
+	} {
+		name := write(t, "a.ndjson", c.content)
+		got, err := scan(t, append(strings.FieldsFunc(c.query, func(r rune) bool { return r == ';' }), "input="+name)...)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%.40q, %s: got %.300s, want %s", c.content, c.query, got, c.want)
+		}
 	}
 }

@@ -1,0 +1,126 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// membersBytes is the number of bytes at the beginning of an object that are searched for the members that
+// a job uses.
+const membersBytes = 1 << 20
+
+// memberColumns returns the names of the columns of JSON objects for a job that uses all members: those of
+// the first records, in their order, and then the declared ones. For a job that wants some members, it returns
+// nil, or an error if none of the first records has a wanted member that is not declared.
+func (r reader) memberColumns(ctx context.Context, l listing, declared, wanted []string) ([]string, error) {
+	limit := previewBytes
+	if wanted != nil {
+		limit = membersBytes
+	}
+	object, text, err := r.firstLines(ctx, l, limit)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for line := range bytes.SplitSeq(text, []byte{'\n'}) {
+		names = appendMembers(names, line)
+	}
+	if wanted == nil {
+		if text == nil && object != "" {
+			return nil, jobs.Permanent(&Fault{Object: object, Text: fmt.Sprintf("the first record is longer than %d bytes: give the members to read, for example with the parameter columns", limit)})
+		}
+		for _, name := range declared {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		return names, nil
+	}
+	for _, name := range absent(text, wanted) {
+		if !slices.Contains(declared, name) {
+			return nil, jobs.Permanent(&Fault{Object: object, Text: fmt.Sprintf("%v (if later records have it, add it to the parameter names)", noColumn(name, names))})
+		}
+	}
+	return nil, nil
+}
+
+// firstLines returns the complete lines at the beginning of the first object that is not empty, up to a
+// limit in bytes. If the first line is longer, the text is nil.
+func (r reader) firstLines(ctx context.Context, l listing, limit int) (object string, text []byte, err error) {
+	for _, o := range l {
+		if o.Size == 0 {
+			continue
+		}
+		c, err := r.content(ctx, o, 0, o.Size)
+		if err != nil {
+			return "", nil, err
+		}
+		text := make([]byte, limit)
+		n, err := c.fill(text)
+		c.Close()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", nil, err
+		}
+		text = bytes.TrimPrefix(text[:n], byteOrderMark)
+		if err == nil {
+			end := bytes.LastIndexByte(text, '\n')
+			if end < 0 {
+				return o.Name, nil, nil
+			}
+			text = text[:end]
+		}
+		if len(bytes.TrimSpace(text)) > 0 {
+			return o.Name, text, nil
+		}
+	}
+	return "", nil, nil
+}
+
+// appendMembers appends the names of a record's members that are not in the list. It ignores a record that
+// is not JSON, which the computation reports.
+func appendMembers(names []string, record []byte) []string {
+	d := json.NewDecoder(bytes.NewReader(record))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
+		return names
+	}
+	for d.More() {
+		name, err := d.Token()
+		text, ok := name.(string)
+		var value json.RawMessage
+		if err != nil || !ok || d.Decode(&value) != nil {
+			break
+		}
+		if !slices.Contains(names, text) {
+			names = append(names, text)
+		}
+	}
+	return names
+}
+
+// absent returns the wanted members that no record has. If no record can be read, it returns nil.
+func absent(text []byte, wanted []string) (names []string) {
+	rec := &Record{layout: &layout{format: ndjson, wanted: wanted}, fields: make([]bound, max(1, len(wanted))), seen: make([]bool, len(wanted))}
+	have, some := make([]bool, len(wanted)), false
+	for line := range bytes.SplitSeq(text, []byte{'\n'}) {
+		if ok, err := rec.parse(line); !ok || err != nil {
+			continue
+		}
+		some = true
+		for i, seen := range rec.seen {
+			have[i] = have[i] || seen
+		}
+	}
+	for i, name := range wanted {
+		if some && !have[i] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
