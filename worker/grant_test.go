@@ -2,17 +2,22 @@ package worker_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/exec"
 	"github.com/bellwether-compute/bellwether/jobs/scan"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
@@ -41,27 +46,67 @@ func (c *testCluster) result(job jobs.Job, pairs ...string) string {
 	return string(o.Result)
 }
 
-// TestZeroGrant checks that a worker whose configuration names nothing lets jobs use nothing, and
-// that the errors say how to allow it.
+// TestZeroGrant checks that a worker whose configuration names nothing lets jobs use nothing of the
+// machine and of its network, and that the errors say how to allow it.
 func TestZeroGrant(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	reads, runs := jobs.MustNew(scan.Definition), jobs.MustNew(exec.Define(nil))
+	c.cfg.Azure.Config = account.Config{ConnectionString: azuritetest.Server(t).ConnectionString()}
 	c.start(func(cfg *worker.Config) { cfg.Jobs, cfg.Allow = []jobs.Job{reads, runs}, []string{exec.Name} })
-	file := filepath.Join(t.TempDir(), "a.csv")
+	folder := t.TempDir()
+	file := filepath.Join(folder, "a.csv")
 	if err := os.WriteFile(file, []byte("a\n1\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.result(reads, "input="+file, "aggregate=count"); !strings.Contains(got, "jobs may not access files of this worker") || !strings.Contains(got, "set Grant.Files of worker.Config") {
-		t.Errorf("scan: got %s, want a refusal that says what to set", got)
+	asked := make(chan string, 99)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.URL.Path }))
+	defer server.Close()
+	const noFiles, noBlobs, noWeb = "jobs may not access files of this worker", "jobs may not use container data", "jobs may read only https:// URLs of servers with public addresses"
+	for _, test := range []struct {
+		job   jobs.Job
+		pairs []string
+		want  []string // texts in the error
+	}{
+		{reads, []string{"input=" + file}, []string{noFiles, "set Grant.Files of worker.Config"}},
+		{reads, []string{"input=/etc/passwd", "format=lines"}, []string{noFiles}},
+		{reads, []string{"input=file:///etc/passwd", "format=lines"}, []string{noFiles}},
+		{reads, []string{"input=azblob://data/"}, []string{noBlobs, "set Grant.Containers of worker.Config"}},
+		{reads, []string{"input=azblob://bellwether-default/result/", "format=lines"}, []string{"belongs to the cluster itself"}},
+		{reads, []string{"input=" + server.URL + "/a.csv"}, []string{noWeb, "set Grant.Web of worker.Config"}},
+		{reads, []string{"input=" + file, "output=" + folder + "/out"}, []string{noFiles}},
+		{runs, []string{`command=["id"]`}, []string{"this worker runs no program of a job", "set Grant.Programs of worker.Config"}},
+		{runs, []string{`command=["sh","-c","id"]`}, []string{"this worker runs no program of a job"}},
+		{runs, []string{`command=["id"]`, "input=" + file}, []string{noFiles}},
+	} {
+		got := c.result(test.job, test.pairs...)
+		for _, want := range test.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s %q: got %s, want %q in it", test.job.Name(), test.pairs, got, want)
+			}
+		}
 	}
-	if got := c.result(runs, `command=["true"]`); !strings.Contains(got, "this worker runs no program of a job") || !strings.Contains(got, "set Grant.Programs of worker.Config") {
-		t.Errorf("exec: got %s, want a refusal that says what to set", got)
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+		t.Errorf("the folder contains %v, %v, want only the input", left, err)
+	}
+	if len(asked) > 0 {
+		t.Errorf("the server was asked for %s", <-asked)
 	}
 
-	err := worker.Run(t.Context(), worker.Config{Cluster: c.cfg, Jobs: []jobs.Job{reads, runs}, Logger: slog.New(slog.DiscardHandler)})
-	if want := "Jobs: exec is restricted, because its parameters can harm the process that runs it: name it in Allow"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("restricted job: got %v, want %q", err, want)
+	for _, test := range []struct {
+		change func(*worker.Config)
+		want   string
+	}{
+		{func(*worker.Config) {}, "Jobs: exec is restricted, because its parameters can harm the process that runs it: name it in Allow"},
+		{func(cfg *worker.Config) { cfg.Allow = []string{"probe"} }, "Jobs: exec is restricted"},
+		{func(cfg *worker.Config) { cfg.Jobs, cfg.Grant.Containers = cfg.Jobs[:1], []string{"https://a"} }, `Grant: Containers "https://a": want CONTAINER or ACCOUNT/CONTAINER`},
+		{func(cfg *worker.Config) { cfg.Jobs, cfg.Grant.Web = cfg.Jobs[:1], []string{"https://a"} }, `Grant: Web "https://a": want HOST or HOST:PORT`},
+	} {
+		cfg := worker.Config{Cluster: c.cfg, Jobs: []jobs.Job{reads, runs}, Logger: slog.New(slog.DiscardHandler)}
+		test.change(&cfg)
+		if err := worker.Run(t.Context(), cfg); !errors.Is(err, worker.ErrConfig) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %v, want %q", err, test.want)
+		}
 	}
 }
 

@@ -88,6 +88,10 @@ Large partial results stay with the workers that made them, which also merge the
 A large partial is written to storage when the work behind it is worth the write:
 that depends on --mtbf, the time for which workers live on average.
 
+Jobs read files and blobs only where --files and --containers allow it, and web servers
+only by https at public addresses, unless --web names them. The cluster's own container
+is never allowed.
+
 A restricted job lets its submitter harm the worker. The worker runs a restricted job
 only if --allow names it; 'catalog' shows which jobs are restricted. --exec-programs
 limits which programs the job exec may start, and --exec-user runs them as another user.`,

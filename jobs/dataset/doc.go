@@ -130,8 +130,10 @@
 //   - A partition within an object was skipped (submit --max-skipped): Merge fails, because the
 //     records at the borders of the partition are incomplete.
 //
-// A client that may submit a job of this package can read all files that the workers let jobs read,
-// and can create files there if the job has an output. These are the files in the folders of
-// jobs.Grant, which a worker gets from its configuration, and jobs.Local from its caller. By default
-// there is no folder. The command "bellwether worker" has the flag --files.
+// A client that may submit a job of this package can read all that the workers let jobs read, and
+// can create objects there if the job has an output: files in the folders, and blobs in the
+// containers, of jobs.Grant, and web servers. A worker gets the grant from its configuration, and
+// jobs.Local from its caller. By default there are no folders and no containers, and of the web
+// servers those with public addresses, by https. The cluster's own container is always refused. The
+// command "bellwether worker" has the flags --files, --containers and --web.
 package dataset

@@ -15,9 +15,9 @@ import (
 // credentials, from the settings in the context: jobs.GrantOf and cluster.Of.
 func Sources() []source.Source {
 	return []source.Source{
-		{Schemes: []string{"", "file://"}, Help: "files, which all workers must see", Open: openFiles},
-		{Schemes: []string{azure.Scheme}, Help: "blobs of the cluster's storage account: azblob://CONTAINER/NAME", Open: openBlobs},
-		{Schemes: []string{"https://", "http://"}, Help: "objects of web servers, and blobs of storage accounts", Open: openURLs},
+		{Schemes: []string{"", "file://"}, Help: "files, which all workers must see (workers need --files)", Open: openFiles},
+		{Schemes: []string{azure.Scheme}, Help: "blobs of the cluster's storage account: azblob://CONTAINER/NAME (workers need --containers)", Open: openBlobs},
+		{Schemes: []string{"https://", "http://"}, Help: "objects of web servers (workers need --web if they are not public), and blobs of storage accounts", Open: openURLs},
 		{Schemes: []string{jobScheme}, Help: "the output of an earlier job: job:ID", Open: openOutputs},
 	}
 }
