@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -65,16 +64,16 @@ var containerForm = regexp.MustCompile(`^([a-z0-9.-]+/)?([*]|[a-z0-9$][a-z0-9-]*
 // Validate returns an error if a field has a value that allows nothing.
 func (g Grant) Validate() error {
 	if slices.Contains(g.Programs, "") {
-		return fmt.Errorf("Programs %q: want names or paths of programs", g.Programs)
+		return &FieldError{"Programs", g.Programs, "names or paths of programs"}
 	}
 	for _, name := range g.Containers {
 		if !containerForm.MatchString(name) {
-			return fmt.Errorf("Containers %q: want CONTAINER or ACCOUNT/CONTAINER", name)
+			return &FieldError{"Containers", name, "CONTAINER or ACCOUNT/CONTAINER"}
 		}
 	}
 	for _, host := range g.Web {
 		if host == "" || strings.ContainsAny(host, "/@ ,") {
-			return fmt.Errorf("Web %q: want HOST or HOST:PORT", host)
+			return &FieldError{"Web", host, "HOST or HOST:PORT"}
 		}
 	}
 	return nil

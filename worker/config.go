@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -140,10 +139,19 @@ type Pod struct {
 	Namespace string // namespace of the pod, which the downward API usually sets as POD_NAMESPACE
 }
 
+// These are the defaults of fields of Config.
+const (
+	DefaultLease        = 15 * time.Second
+	DefaultDrainTimeout = 20 * time.Second
+	DefaultMTBF         = 6 * time.Hour // default of MeanTimeBetweenFailures
+)
+
+// MinMemory is the least value of [Config].Memory.
+const MinMemory = 64 << 20
+
 const (
 	minLease        = 100 * time.Millisecond
 	minDrainTimeout = time.Second // a checkpoint takes less than this time
-	minMemory       = 64 << 20
 	minMTBF         = time.Minute
 )
 
@@ -159,12 +167,12 @@ func (e configError) Unwrap() error        { return e.error }
 func (c Config) withDefaults() Config {
 	c.ID = cmp.Or(c.ID, NewID())
 	c.Slots = cmp.Or(c.Slots, runtime.GOMAXPROCS(0))
-	c.Lease = cmp.Or(c.Lease, 15*time.Second)
-	c.DrainTimeout = cmp.Or(c.DrainTimeout, 20*time.Second)
+	c.Lease = cmp.Or(c.Lease, DefaultLease)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, DefaultDrainTimeout)
 	if c.Memory == 0 {
 		c.Memory = DefaultMemory()
 	}
-	c.MeanTimeBetweenFailures = cmp.Or(c.MeanTimeBetweenFailures, 6*time.Hour)
+	c.MeanTimeBetweenFailures = cmp.Or(c.MeanTimeBetweenFailures, DefaultMTBF)
 	c.Name = cmp.Or(c.Name, "bellwether")
 	c.Version = cmp.Or(c.Version, "(devel)")
 	c.MetadataURL = cmp.Or(c.MetadataURL, imds.URL)
@@ -174,27 +182,38 @@ func (c Config) withDefaults() Config {
 
 // validate checks all fields that can be checked before the process connects.
 func (c Config) validate() error {
+	field := func(name string, value any, want string, args ...any) error {
+		return &jobs.FieldError{Field: name, Value: value, Want: fmt.Sprintf(want, args...)}
+	}
 	switch {
 	case len(c.Jobs) == 0:
-		return errors.New("Jobs []: want at least one job")
+		return field("Jobs", c.Jobs, "at least one job")
 	case c.denied() != "":
 		return fmt.Errorf("Jobs: %s is restricted, because its parameters can harm the process that runs it: name it in Allow (--allow, BELLWETHER_ALLOW), or leave it out of Jobs", c.denied())
 	case c.Grant.Validate() != nil:
 		return fmt.Errorf("Grant: %w", c.Grant.Validate())
 	case !wire.ValidWorker(c.ID):
-		return fmt.Errorf("ID %q: want 1 to 80 lower-case letters, digits and dashes", c.ID)
+		return field("ID", c.ID, "1 to 80 lower-case letters, digits and dashes")
 	case c.Slots < 1 || c.Slots > wire.MaxSlots:
-		return fmt.Errorf("Slots %d: want 1 to %d", c.Slots, wire.MaxSlots)
+		return field("Slots", c.Slots, "1 to %d", wire.MaxSlots)
 	case c.Lease < minLease:
-		return fmt.Errorf("Lease %v: want at least %v", c.Lease, minLease)
+		return field("Lease", c.Lease, "at least %v", minLease)
 	case c.DrainTimeout < minDrainTimeout:
-		return fmt.Errorf("DrainTimeout %v: want at least %v", c.DrainTimeout, minDrainTimeout)
-	case c.Memory < minMemory:
-		return fmt.Errorf("Memory %d: want at least %d bytes", c.Memory, minMemory)
+		return field("DrainTimeout", c.DrainTimeout, "at least %v", minDrainTimeout)
+	case c.Memory < MinMemory:
+		return field("Memory", c.Memory, "at least %d MiB", MinMemory>>20)
+	case !isFolder(c.SpillDir):
+		return field("SpillDir", c.SpillDir, "an existing folder")
 	case c.MeanTimeBetweenFailures < minMTBF:
-		return fmt.Errorf("MeanTimeBetweenFailures %v: want at least %v", c.MeanTimeBetweenFailures, minMTBF)
+		return field("MeanTimeBetweenFailures", c.MeanTimeBetweenFailures, "at least %v", minMTBF)
 	}
 	return nil
+}
+
+// isFolder reports whether a path is that of a folder, or empty.
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return path == "" || err == nil && info.IsDir()
 }
 
 // denied returns the name of a restricted job that Allow does not name, or "".

@@ -17,7 +17,7 @@ const fallbackMemory = 1 << 30
 
 // DefaultMemory returns the default of Config.Memory: three quarters of the memory that this
 // process may use.
-func DefaultMemory() int64 { return max(minMemory, defaultMemory("/")) }
+func DefaultMemory() int64 { return max(MinMemory, defaultMemory("/")) }
 
 // defaultMemory returns three quarters of the memory that the process may use, which is the limit
 // of its cgroup or of a parent of its cgroup, or the machine's memory. The parameter root is the root of

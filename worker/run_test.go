@@ -156,6 +156,8 @@ func TestBadConfig(t *testing.T) {
 		"Slots -1: want 1 to 1000":       func(cfg *worker.Config) { cfg.Slots = -1 },
 		"Lease 1ms: want at least":       func(cfg *worker.Config) { cfg.Lease = time.Millisecond },
 		"DrainTimeout 1ms: want at":      func(cfg *worker.Config) { cfg.DrainTimeout = time.Millisecond },
+		`SpillDir "/none": want an`:      func(cfg *worker.Config) { cfg.SpillDir = "/none" },
+		"Memory 1: want at least 64 MiB": func(cfg *worker.Config) { cfg.Memory = 1 },
 		"address already in use":         func(cfg *worker.Config) { cfg.HTTP = taken.Addr().String() },
 		"lower-case letters":             func(cfg *worker.Config) { cfg.Cluster.Name = "A" },
 		`Storage "tape"`:                 func(cfg *worker.Config) { cfg.Cluster.Storage = "tape" },

@@ -80,7 +80,7 @@ func (p Program) run(ctx context.Context, name string, args []string, streams St
 	if !a.started { // cobra has rejected the command line
 		err = console.Usage(err)
 	}
-	err = a.Explain(err)
+	err = a.Explain(console.NameFlag(cmd, err))
 	a.Note("%v", err)
 	status := console.StatusOf(err)
 	if status == console.StatusUsage {

@@ -120,7 +120,7 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	}
 	defer servers.Close(log)
 	if err := servers.Check(ctx, a.Timeout); err != nil {
-		return a.Explain(err)
+		return err
 	}
 
 	signals, ignore := console.StopSignals()

@@ -73,7 +73,7 @@ same --lease. A holder that dies is replaced when its lease has expired.`,
 	}
 	cmd.Flags().SetInterspersed(false) // flags after COMMAND are arguments of COMMAND
 	cmd.Flags().StringVar(&flags.name, "name", "", "name of the lease: 1 to 40 lower-case letters, digits and dashes")
-	cmd.Flags().DurationVar(&flags.lease, "lease", defaultLease, "how long the lease lasts without a renewal; with storage "+string(cluster.Azure)+", whole seconds from 15s to 1m")
+	cmd.Flags().DurationVar(&flags.lease, "lease", worker.DefaultLease, "how long the lease lasts without a renewal; with storage "+string(cluster.Azure)+", whole seconds from 15s to 1m")
 	cmd.Flags().DurationVar(&flags.grace, "grace", 0, "time from SIGTERM to SIGKILL, at most half of --lease (default a third of --lease)")
 	flags.log.Register(cmd, "warn")
 	return cmd

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"slices"
 	"time"
@@ -16,38 +15,54 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
+// submitFlags are the flags of the command submit. Most of them set options of the submission
+// directly, and [client.SubmitOptions.Check] checks these options.
 type submitFlags struct {
-	params   console.ParamFlags
-	program  programFlags
-	wait     bool
-	dryRun   bool
-	noCheck  bool
-	priority int
-	attempts int
-	skipped  uint64
-	strict   bool
-
-	timeout, partitionTimeout time.Duration
-
-	audit auditFlag
+	options client.SubmitOptions
+	params  console.ParamFlags
+	program programFlags
+	audit   auditFlag
+	wait    bool
+	dryRun  bool
 }
 
-func (f submitFlags) check() error {
-	switch {
-	case f.attempts < 1:
-		return console.Usagef("--max-attempts must be at least 1, got %d", f.attempts)
-	case f.priority < -client.MaxPriority || f.priority > client.MaxPriority:
-		return console.Usagef("--priority must be %d to %d, got %d", -client.MaxPriority, client.MaxPriority, f.priority)
-	case f.skipped > client.MaxSkipped:
-		return console.Usagef("--max-skipped must be at most %s, got %s", human.Count(client.MaxSkipped), human.Count(f.skipped))
-	case f.timeout < 0:
-		return console.Usagef("--timeout must be 0 or more, got %v", f.timeout)
-	case f.partitionTimeout < 0:
-		return console.Usagef("--partition-timeout must be 0 or more, got %v", f.partitionTimeout)
-	case f.wait && f.dryRun:
-		return console.Usagef("--wait and --dry-run exclude each other")
+// read completes the options of the submission of a job.
+func (f *submitFlags) read(a *app, job jobs.Job, program []string) (o client.SubmitOptions, err error) {
+	o = f.options
+	if f.wait && f.dryRun {
+		return o, console.Usagef("--wait and --dry-run exclude each other")
 	}
-	return nil
+	if o.Audit, err = f.audit.share(); err != nil {
+		return o, err
+	}
+	pairs, files, err := f.program.read(job, program)
+	if err != nil {
+		return o, err
+	}
+	params, err := f.params.Read(a.App, job, pairs...)
+	if err != nil {
+		return o, err
+	}
+	o.Params, o.Files = params, files
+	o.Unchecked = func(reason error) { a.Note("the input was not checked: %v", human.FirstLine(reason.Error())) }
+	_, err = o.Check(job)
+	return o, err
+}
+
+func (f *submitFlags) register(a *app, cmd *cobra.Command) {
+	f.params.Register(a.App, cmd)
+	f.program.register(cmd)
+	f.audit.register(cmd)
+	cmd.Flags().BoolVar(&f.wait, "wait", false, "show progress until the job ends, then its result; exit with the status of 'result'")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "check and plan the job in this process, submit nothing")
+	cmd.Flags().BoolVar(&f.options.NoCheck, "no-check", false, "do not look at the input of the job from here, because the workers see other files")
+	cmd.Flags().IntVar(&f.options.Priority, "priority", 0, "jobs of a higher priority run first")
+	cmd.Flags().IntVar(&f.options.MaxAttempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
+	cmd.Flags().Uint64Var(&f.options.MaxSkipped, "max-skipped", 0, "number of partitions that may be left out of the result because they keep failing")
+	cmd.Flags().BoolVar(&f.options.StrictBuilds, "strict-builds", false, "run the job on workers of one build: one architecture, level of it such as GOAMD64, and version of Go")
+	cmd.Flags().DurationVar(&f.options.Timeout, "timeout", 0, "fail the job if it takes longer than this; 0: it may take any time")
+	cmd.Flags().DurationVar(&f.options.PartitionTimeout, "partition-timeout", 0, "a partition that takes longer than this has failed; 0: the limit of the job's definition, by default 24h")
+	console.RefuseZero(cmd, "max-attempts")
 }
 
 func (a *app) submitCommand() *cobra.Command {
@@ -67,49 +82,18 @@ does not have. --dry-run shows the columns, the partitions and the bytes of the 
 			if err != nil {
 				return err
 			}
-			if err := flags.check(); err != nil {
-				return err
-			}
-			audit, err := flags.audit.share()
+			options, err := flags.read(a, job, args[1:])
 			if err != nil {
 				return err
-			}
-			pairs, files, err := flags.program.read(job, args[1:])
-			if err != nil {
-				return err
-			}
-			params, err := flags.params.Read(a.App, job, pairs...)
-			if err != nil {
-				return err
-			}
-			options := client.SubmitOptions{
-				Params: params, Files: files, Priority: flags.priority, MaxAttempts: flags.attempts, MaxSkipped: flags.skipped,
-				StrictBuilds: flags.strict,
-				Timeout:      flags.timeout, PartitionTimeout: flags.partitionTimeout, Audit: audit, NoCheck: flags.noCheck,
-				Unchecked: func(reason error) { a.Note("the input was not checked: %v", human.FirstLine(reason.Error())) },
 			}
 			if flags.dryRun {
-				if _, err := options.Check(job); err != nil {
-					return err
-				}
-				return a.dryRun(cmd.Context(), job, params, &flags)
+				return a.dryRun(cmd.Context(), job, options.Params.(jobs.Params), &options)
 			}
 			return a.submit(cmd.Context(), job, options, flags.wait)
 		},
 		ValidArgsFunction: a.CompleteJob,
 	}
-	flags.params.Register(a.App, cmd)
-	flags.program.register(cmd)
-	flags.audit.register(cmd)
-	cmd.Flags().BoolVar(&flags.wait, "wait", false, "show progress until the job ends, then its result; exit with the status of 'result'")
-	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "check and plan the job in this process, submit nothing")
-	cmd.Flags().BoolVar(&flags.noCheck, "no-check", false, "do not look at the input of the job from here, because the workers see other files")
-	cmd.Flags().IntVar(&flags.priority, "priority", 0, "jobs of a higher priority run first")
-	cmd.Flags().IntVar(&flags.attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
-	cmd.Flags().Uint64Var(&flags.skipped, "max-skipped", 0, "number of partitions that may be left out of the result because they keep failing")
-	cmd.Flags().BoolVar(&flags.strict, "strict-builds", false, "run the job on workers of one build: one architecture, level of it such as GOAMD64, and version of Go")
-	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "fail the job if it takes longer than this; 0: it may take any time")
-	cmd.Flags().DurationVar(&flags.partitionTimeout, "partition-timeout", 0, "a partition that takes longer than this has failed; 0: the limit of the job's definition, by default 24h")
+	flags.register(a, cmd)
 	return cmd
 }
 
@@ -121,9 +105,6 @@ func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, 
 	}
 	defer c.Close()
 	id, err := c.Submit(ctx, job, o)
-	if errors.Is(err, client.ErrInvalid) {
-		return console.Usage(err)
-	}
 	if err != nil {
 		return err
 	}
@@ -175,9 +156,9 @@ func (a *app) warnOfRestriction(ctx context.Context, c *client.Client, job jobs.
 	}
 }
 
-// dryRun plans the job in this process and prints what would be run. The parameter flags contains
-// the flags of the command submit, or is nil.
-func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flags *submitFlags) error {
+// dryRun plans the job in this process and prints what would be run. The parameter o contains
+// the options of a submission, or is nil.
+func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, o *client.SubmitOptions) error {
 	ctx, release := jobs.WithGrant(a.OnTarget(ctx), a.OwnGrant())
 	defer release()
 	plan, err := job.Plan(ctx, params)
@@ -185,8 +166,8 @@ func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flag
 		return err
 	}
 	answer := submission{Job: job.Name(), Version: job.Version(), Params: json.RawMessage(params), Partitions: plan.Partitions}
-	if flags != nil {
-		answer.Priority, answer.MaxAttempts, answer.MaxSkipped, answer.Strict = &flags.priority, &flags.attempts, &flags.skipped, flags.strict
+	if o != nil {
+		answer.Priority, answer.MaxAttempts, answer.MaxSkipped, answer.Strict = &o.Priority, &o.MaxAttempts, &o.MaxSkipped, o.StrictBuilds
 	}
 	if job.Previews() {
 		input, err := job.Preview(ctx, params, plan)
@@ -199,10 +180,10 @@ func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flag
 		console.Row(w, "job", answer.Job+" "+answer.Version)
 		console.Row(w, "params", string(params))
 		console.Row(w, "partitions", human.Count(plan.Partitions))
-		if flags != nil {
-			console.Row(w, "priority", flags.priority)
-			console.Row(w, "max attempts", flags.attempts)
-			console.Row(w, "max skipped", flags.skipped)
+		if o != nil {
+			console.Row(w, "priority", o.Priority)
+			console.Row(w, "max attempts", o.MaxAttempts)
+			console.Row(w, "max skipped", o.MaxSkipped)
 		}
 		if answer.Strict {
 			console.Row(w, "strict builds", "yes")

@@ -8,47 +8,26 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/cmd/internal/machine"
-	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/exec/account"
-	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
-const (
-	defaultLease = 15 * time.Second
-	minLease     = 100 * time.Millisecond
-
-	defaultDrain = 20 * time.Second
-	minDrain     = time.Second // a checkpoint takes less than this time
-
-	defaultMTBF = 6 * time.Hour // mean time between failures of spot machines
-	minMTBF     = time.Minute
-)
-
+// workerFlags are the flags of the command worker. Most of them set fields of the configuration
+// directly, and [worker.Run] checks these fields.
 type workerFlags struct {
-	slots       int
-	http        machine.PageFlags
-	lease       time.Duration
-	drain       time.Duration
-	memory      string
-	spillDir    string
-	mtbf        time.Duration
-	withParent  bool
-	evictions   bool
-	podCost     bool
-	metadataURL string
-	allow       allowFlag
-	grant       console.GrantFlags
-	log         console.LogFlags
+	cfg        worker.Config
+	http       machine.PageFlags
+	memory     string
+	withParent bool
+	allow      allowFlag
+	grant      console.GrantFlags
+	log        console.LogFlags
 }
 
 func (a *app) workerCommand() *cobra.Command {
@@ -97,11 +76,11 @@ only if --allow names it; 'catalog' shows which jobs are restricted. --exec-prog
 limits which programs the job exec may start, and --exec-user runs them as another user.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			memory, err := flags.check()
+			cfg, err := flags.config(a)
 			if err != nil {
 				return err
 			}
-			return a.worker(cmd.Context(), flags, memory)
+			return a.worker(cmd.Context(), cfg, flags.withParent)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -110,18 +89,18 @@ limits which programs the job exec may start, and --exec-user runs them as anoth
 }
 
 func (f *workerFlags) register(a *app, cmd *cobra.Command) {
-	cmd.Flags().IntVar(&f.slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
+	cmd.Flags().IntVar(&f.cfg.Slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
 	cmd.Flags().StringVar(&f.http.Address, "http", "", "address to serve the page, /healthz, /readyz and /metrics on, such as :9464")
 	f.http.Register(cmd)
-	cmd.Flags().DurationVar(&f.lease, "lease", defaultLease, "how long the lease lasts, the same for all workers of a cluster; with storage "+string(cluster.Azure)+", whole seconds from 15s to 1m")
-	cmd.Flags().DurationVar(&f.drain, "drain-timeout", defaultDrain, "how long running partitions may take to end when the worker is told to stop")
+	cmd.Flags().DurationVar(&f.cfg.Lease, "lease", worker.DefaultLease, "how long the lease lasts, the same for all workers of a cluster; with storage "+string(cluster.Azure)+", whole seconds from 15s to 1m")
+	cmd.Flags().DurationVar(&f.cfg.DrainTimeout, "drain-timeout", worker.DefaultDrainTimeout, "how long running partitions may take to end when the worker is told to stop")
 	cmd.Flags().StringVar(&f.memory, "memory", "", "memory for large partials, such as 3GiB (default three quarters of the cgroup's limit, or of the machine's memory)")
-	cmd.Flags().StringVar(&f.spillDir, "spill-dir", "", "folder for large partials that do not fit in memory (default that for temporary files)")
-	cmd.Flags().DurationVar(&f.mtbf, "mtbf", defaultMTBF, "how long workers live on average, which decides when large partials are written to storage")
-	cmd.Flags().BoolVar(&f.evictions, "watch-evictions", false, "stop gracefully when Azure is about to evict the machine")
-	cmd.Flags().BoolVar(&f.podCost, "pod-deletion-cost", false, "annotate this worker's pod with what its death would cost")
+	cmd.Flags().StringVar(&f.cfg.SpillDir, "spill-dir", "", "folder for large partials that do not fit in memory (default that for temporary files)")
+	cmd.Flags().DurationVar(&f.cfg.MeanTimeBetweenFailures, "mtbf", worker.DefaultMTBF, "how long workers live on average, which decides when large partials are written to storage")
+	cmd.Flags().BoolVar(&f.cfg.WatchEvictions, "watch-evictions", false, "stop gracefully when Azure is about to evict the machine")
+	cmd.Flags().BoolVar(&f.cfg.PodDeletionCost, "pod-deletion-cost", false, "annotate this worker's pod with what its death would cost")
 	cmd.Flags().BoolVar(&f.withParent, "with-parent", false, "end at once when standard input closes")
-	cmd.Flags().StringVar(&f.metadataURL, "metadata-url", "", "URL of Azure's metadata service")
+	cmd.Flags().StringVar(&f.cfg.MetadataURL, "metadata-url", "", "URL of Azure's metadata service")
 	for _, hidden := range []string{"with-parent", "metadata-url"} {
 		if err := cmd.Flags().MarkHidden(hidden); err != nil {
 			panic(err) // the flag was registered above, so there is no error
@@ -130,44 +109,38 @@ func (f *workerFlags) register(a *app, cmd *cobra.Command) {
 	f.allow.register(a, cmd)
 	f.grant.Register(cmd)
 	f.log.Register(cmd, "info")
+	console.RefuseZero(cmd, "slots", "lease", "drain-timeout", "mtbf")
 }
 
-// check returns the memory for large partials in bytes, and an error if a flag is out of range.
-func (f *workerFlags) check() (memory int64, err error) {
-	if f.slots < 1 || f.slots > wire.MaxSlots {
-		return 0, console.Usagef("--slots must be 1 to %d, got %d", wire.MaxSlots, f.slots)
+// config returns the configuration of the worker from the flags and the environment.
+func (f *workerFlags) config(a *app) (cfg worker.Config, err error) {
+	cfg = f.cfg
+	if cfg.Memory, err = machine.ParseMemory(f.memory); err != nil {
+		return cfg, err
 	}
-	if f.lease < minLease {
-		return 0, console.Usagef("--lease must be at least %v, got %v", minLease, f.lease)
+	if cfg.Logger, err = f.log.Logger(a.App); err != nil {
+		return cfg, err
 	}
-	if f.drain < minDrain {
-		return 0, console.Usagef("--drain-timeout must be at least %v, got %v", minDrain, f.drain)
+	if cfg.Cluster, err = a.Target.Config(); err != nil {
+		return cfg, err
 	}
-	memory, err = machine.ParseMemory(f.memory)
-	if err != nil {
-		return 0, err
+	if cfg.Jobs, err = f.allow.filter(a.Jobs); err != nil {
+		return cfg, err
 	}
-	if info, err := os.Stat(f.spillDir); f.spillDir != "" && (err != nil || !info.IsDir()) {
-		return 0, console.Usagef("--spill-dir must be an existing folder, got %q", f.spillDir)
+	cfg.Allow = restricted(cfg.Jobs)
+	cfg.Grant = f.grant.Grant(a.App, f.withParent) // the command dev starts the workers of the user's own cluster
+	if err := account.Check(cfg.Grant.User); err != nil {
+		return cfg, console.Usagef("--exec-user, %s: %w", console.EnvUser, err)
 	}
-	if f.mtbf < minMTBF {
-		return 0, console.Usagef("--mtbf must be at least %v, got %v", minMTBF, f.mtbf)
+	if cfg.HTTPToken, err = f.http.Token(); err != nil {
+		return cfg, err
 	}
-	return memory, nil
-}
-
-// checkGrant returns an error if the process cannot apply a grant.
-func checkGrant(g jobs.Grant) error {
-	if slices.Contains(g.Programs, "") {
-		return console.Usagef("--exec-programs, %s %q: want names or paths of programs, separated by commas", console.EnvPrograms, strings.Join(g.Programs, ","))
-	}
-	if err := g.Validate(); err != nil {
-		return console.Usagef("--containers and --web, %s and %s: %w", console.EnvContainers, console.EnvWeb, err)
-	}
-	if err := account.Check(g.User); err != nil {
-		return console.Usagef("--exec-user, %s: %w", console.EnvUser, err)
-	}
-	return nil
+	cfg.HTTP, cfg.HTTPHosts = f.http.Address, f.http.Hosts
+	cfg.SetGOMAXPROCS = os.Getenv("GOMAXPROCS") == ""
+	cfg.LimitMemory = os.Getenv("GOMEMLIMIT") == ""
+	cfg.Name, cfg.Version = a.Name, readBuild(a.Name).Version
+	cfg.Pod = thisPod()
+	return cfg, nil
 }
 
 // thisPod returns the Kubernetes pod in which this process runs.
@@ -182,33 +155,13 @@ func thisPod() worker.Pod {
 // worker runs a worker until ctx ends or a signal stops it gracefully. worker returns at once after
 // a second signal, or when the parent process ends. The process must then exit, because goroutines
 // of the worker may still run.
-func (a *app) worker(ctx context.Context, flags workerFlags, memory int64) error {
-	log, err := flags.log.Logger(a.App)
-	if err != nil {
-		return err
-	}
-	target, err := a.Target.Config()
-	if err != nil {
-		return err
-	}
-	allowed, err := flags.allow.filter(a.Jobs)
-	if err != nil {
-		return err
-	}
-	grant := flags.grant.Grant(a.App, flags.withParent) // the command dev starts the workers of the user's own cluster
-	if err := checkGrant(grant); err != nil {
-		return err
-	}
-	token, err := flags.http.Token()
-	if err != nil {
-		return err
-	}
+func (a *app) worker(ctx context.Context, cfg worker.Config, withParent bool) error {
 	signals, ignore := console.StopSignals()
 	defer ignore()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var orphaned chan struct{}
-	if flags.withParent {
+	if withParent {
 		orphaned = make(chan struct{})
 		go func() {
 			_, _ = io.Copy(io.Discard, a.In)
@@ -216,20 +169,11 @@ func (a *app) worker(ctx context.Context, flags workerFlags, memory int64) error
 		}()
 	}
 	ended := make(chan error, 1)
-	go func() {
-		ended <- worker.Run(ctx, worker.Config{
-			Cluster: target, Jobs: allowed, Allow: restricted(allowed), Grant: grant,
-			Slots: flags.slots, SetGOMAXPROCS: os.Getenv("GOMAXPROCS") == "",
-			Lease: flags.lease, DrainTimeout: flags.drain,
-			Memory: memory, LimitMemory: os.Getenv("GOMEMLIMIT") == "", SpillDir: flags.spillDir, MeanTimeBetweenFailures: flags.mtbf,
-			HTTP: flags.http.Address, HTTPHosts: flags.http.Hosts, HTTPToken: token, Name: a.Name, Version: readBuild(a.Name).Version,
-			WatchEvictions: flags.evictions, PodDeletionCost: flags.podCost, Pod: thisPod(), MetadataURL: flags.metadataURL, Logger: log,
-		})
-	}()
+	go func() { ended <- worker.Run(ctx, cfg) }()
 	for stopping := false; ; stopping = true {
 		select {
 		case err := <-ended:
-			return a.Explain(err)
+			return err
 		case <-orphaned:
 			return errors.New("the process that started this worker has ended")
 		case s := <-signals:

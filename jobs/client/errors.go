@@ -53,15 +53,12 @@ func (e *JobError) Error() string {
 
 func (e *JobError) Unwrap() error { return e.Err }
 
-// textError is an error that wraps a sentinel error and replaces its text.
-type textError struct {
-	text     string
-	sentinel error
-}
+// markedError is an error that wraps a sentinel error without its text.
+type markedError struct{ err, sentinel error }
 
-func (e *textError) Error() string { return e.text }
-func (e *textError) Unwrap() error { return e.sentinel }
+func (e *markedError) Error() string   { return e.err.Error() }
+func (e *markedError) Unwrap() []error { return []error{e.err, e.sentinel} }
 
 func errorf(sentinel error, format string, args ...any) error {
-	return &textError{fmt.Sprintf(format, args...), sentinel}
+	return &markedError{fmt.Errorf(format, args...), sentinel}
 }

@@ -78,19 +78,22 @@ func (o SubmitOptions) withDefaults() SubmitOptions {
 }
 
 func (o SubmitOptions) validate() error {
+	field := func(name string, value any, want string, args ...any) error {
+		return &jobs.FieldError{Field: name, Value: value, Want: fmt.Sprintf(want, args...)}
+	}
 	switch {
 	case o.Priority < -MaxPriority || o.Priority > MaxPriority:
-		return errorf(ErrInvalid, "Priority %d: want %d to %d", o.Priority, -MaxPriority, MaxPriority)
+		return field("Priority", o.Priority, "%d to %d", -MaxPriority, MaxPriority)
 	case o.MaxAttempts < 1:
-		return errorf(ErrInvalid, "MaxAttempts %d: want at least 1", o.MaxAttempts)
+		return field("MaxAttempts", o.MaxAttempts, "at least 1")
 	case o.Timeout < 0:
-		return errorf(ErrInvalid, "Timeout %v: want 0 or more", o.Timeout)
+		return field("Timeout", o.Timeout, "0 or more")
 	case o.PartitionTimeout < 0:
-		return errorf(ErrInvalid, "PartitionTimeout %v: want 0 or more", o.PartitionTimeout)
+		return field("PartitionTimeout", o.PartitionTimeout, "0 or more")
 	case o.Audit > jobs.MaxAudit:
-		return errorf(ErrInvalid, "Audit %d: want at most %d", o.Audit, jobs.MaxAudit)
+		return field("Audit", o.Audit, "at most %d", jobs.MaxAudit)
 	case o.MaxSkipped > MaxSkipped:
-		return errorf(ErrInvalid, "MaxSkipped %d: want at most %d", o.MaxSkipped, MaxSkipped)
+		return field("MaxSkipped", o.MaxSkipped, "at most %d", MaxSkipped)
 	}
 	return nil
 }
@@ -113,7 +116,7 @@ func (o SubmitOptions) params(job jobs.Job) (base jobs.Params, err error) {
 func (o SubmitOptions) Check(job jobs.Job) (jobs.Params, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
-		return nil, fmt.Errorf("submit job %s: %w", job.Name(), err)
+		return nil, errorf(ErrInvalid, "submit job %s: %w", job.Name(), err)
 	}
 	params, err := o.params(job)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -114,11 +115,11 @@ func (c Config) validate() error {
 	}
 	switch {
 	case c.Storage != JetStream && c.Storage != Azure:
-		return fmt.Errorf("Storage %q: want %q or %q", c.Storage, JetStream, Azure)
+		return &jobs.FieldError{"Storage", string(c.Storage), fmt.Sprintf("%q or %q", JetStream, Azure)}
 	case c.Replicas < 1 || c.Replicas > maxReplicas:
-		return fmt.Errorf("Replicas %d: want 1 to %d", c.Replicas, maxReplicas)
+		return &jobs.FieldError{"Replicas", c.Replicas, fmt.Sprintf("1 to %d", maxReplicas)}
 	case c.CallTimeout < 0:
-		return fmt.Errorf("CallTimeout %v: want 0 or more", c.CallTimeout)
+		return &jobs.FieldError{"CallTimeout", c.CallTimeout, "0 or more"}
 	}
 	return nil
 }
