@@ -115,11 +115,11 @@ func (c Config) validate() error {
 	}
 	switch {
 	case c.Storage != JetStream && c.Storage != Azure:
-		return &jobs.FieldError{"Storage", string(c.Storage), fmt.Sprintf("%q or %q", JetStream, Azure)}
+		return &jobs.FieldError{Field: "Storage", Value: string(c.Storage), Want: fmt.Sprintf("%q or %q", JetStream, Azure)}
 	case c.Replicas < 1 || c.Replicas > maxReplicas:
-		return &jobs.FieldError{"Replicas", c.Replicas, fmt.Sprintf("1 to %d", maxReplicas)}
+		return &jobs.FieldError{Field: "Replicas", Value: c.Replicas, Want: fmt.Sprintf("1 to %d", maxReplicas)}
 	case c.CallTimeout < 0:
-		return &jobs.FieldError{"CallTimeout", c.CallTimeout, "0 or more"}
+		return &jobs.FieldError{Field: "CallTimeout", Value: c.CallTimeout, Want: "0 or more"}
 	}
 	return nil
 }
