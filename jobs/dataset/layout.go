@@ -201,8 +201,17 @@ func (l *layout) checkObject(text []byte, offset int64) error {
 	return nil
 }
 
-// isUTF16 reports whether a text begins like UTF-16 without a byte order mark.
-func isUTF16(text []byte) bool { return len(text) > 1 && (text[0] == 0) != (text[1] == 0) }
+// isUTF16 reports whether a text begins like ASCII text in UTF-16 without a byte order mark: every second of
+// its first bytes is 0.
+func isUTF16(text []byte) bool {
+	text = text[:min(len(text), 16)&^1]
+	for i := 0; i < len(text); i += 2 {
+		if (text[i] == 0) == (text[i+1] == 0) || (text[i] == 0) != (text[0] == 0) {
+			return false
+		}
+	}
+	return len(text) > 0
+}
 
 // ofObject reports whether an error of a record is of the whole object, which fails a job also if it skips
 // bad records.

@@ -79,9 +79,9 @@ func (r *Record) splitQuoted() error {
 }
 
 var (
-	errBareQuote = errors.New("a quote in a field that does not begin with one: enclose the field in quotes and double the quote, or give the parameter quote")
+	errBareQuote = errors.New("a quote in a field that does not begin with one: check the parameters delimiter and quote, or enclose the field in quotes and double the quote")
 	errAfter     = errors.New("text after the quote that ends a field: double a quote that is part of the field, or give the parameter quote")
-	errOpen      = errors.New("a quoted field does not end: a quote is missing")
+	errOpen      = errors.New("a quoted field does not end: a quote is missing, or give the parameter quote")
 )
 
 // field appends the content of the first field of rest to out. It returns the text after the field

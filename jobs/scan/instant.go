@@ -9,7 +9,7 @@ import (
 // moment is a time in the form in which times are compared.
 type moment struct {
 	clock bool   // true for a time of day, which has no date
-	key   []byte // text without Z and without zeros at the end of the fraction: moments have the order of their keys
+	key   []byte // text without Z, without zeros at the end of the fraction, and without midnight: moments have the order of their keys
 }
 
 const (
@@ -17,6 +17,8 @@ const (
 	instantShape = dateShape + "Tdd:dd:dd"
 	clockShape   = "dd:dd:dd"
 )
+
+var midnight = []byte("T00:00:00")
 
 // instant returns a timestamp in the form of Parquet objects, such as 2026-11-22T21:04:00.5Z, or a time of
 // day, such as 21:04:00.5. For another text, ok is false.
@@ -31,7 +33,7 @@ func instant(text []byte) (m moment, ok bool) {
 	if len(text) > len(shape) {
 		text = bytes.TrimRight(bytes.TrimRight(text, "0"), ".")
 	}
-	return moment{len(shape) == len(clockShape), text}, true
+	return moment{len(shape) == len(clockShape), bytes.TrimSuffix(text, midnight)}, true
 }
 
 // hasShape reports whether a text has a shape, in which d is a digit, and perhaps a fraction after it.
@@ -109,7 +111,7 @@ func textOrder(column int, constant string) func(v *values) (int, error) {
 // fieldMoment returns the time of a field that is an instant, or of the beginning of a date.
 func fieldMoment(field []byte) (m moment, ok bool) {
 	if len(field) == len(dateShape) && hasShape(field, dateShape) {
-		return moment{key: append(bytes.Clone(field), "T00:00:00"...)}, true
+		return moment{key: field}, true
 	}
 	return instant(field)
 }
