@@ -81,9 +81,11 @@ model: ## the model of the takeover, with and without defects (needs spin and a 
 SEEDS = 10000
 
 .PHONY: sim
-sim: ## simulate SEEDS clusters (10000), then find each of a list of planted defects
-	$(GO) run ./bench/internal/sim/run -seeds $(SEEDS)
+sim: ## simulate SEEDS clusters (10000), then find planted defects (SEED=4711 only traces one)
+	$(GO) test -count=1 -v -timeout 0 -run '^TestSeedsKeepThePromises$$' ./bench/internal/sim -args -sim.seeds=$(SEEDS) $(if $(SEED),-sim.seed=$(SEED))
+ifndef SEED
 	DEFECTS=1 $(GO) test -count=1 -timeout 30m -run '^TestDefectsAreCaught$$' ./bench/internal/sim
+endif
 
 .PHONY: chaos
 chaos: ## real processes under faults drawn from a seed (MINUTES=10 SEED=7 STORAGE=azure)

@@ -1,4 +1,4 @@
-package sim_test
+package sim
 
 // defects lists defects that a test plants in the code, each with the number of seeds within which
 // the simulator must find the defect.
@@ -12,7 +12,7 @@ var defects = []defect{
 	},
 	{
 		name:   "storage reads from a replica that lags behind",
-		file:   "bench/internal/sim/blobs.go",
+		file:   "bench/internal/sim/blobs_test.go",
 		old:    "		data, version, err = st.blobs.Get(context.Background(), key)\n",
 		new:    "		if data, version, err = st.blobs.Get(context.Background(), key); b.process.sim.rng.chance(0.01) {\n			data, version, err = nil, \"\", store.ErrNotFound\n		}\n",
 		within: "100",
@@ -341,7 +341,7 @@ var defects = []defect{
 	},
 	{
 		name:   "a worker does not compare the checksum of fetched bytes",
-		file:   "bench/internal/sim/held.go",
+		file:   "bench/internal/sim/held_test.go",
 		old:    "(uint64(len(data)) != o.Size || wire.Checksum(data) != o.Sum)",
 		new:    "uint64(len(data)) != o.Size",
 		within: "1000",

@@ -1,4 +1,4 @@
-package sim_test
+package sim
 
 import (
 	"encoding/json"
@@ -32,7 +32,7 @@ func TestDefectsAreCaught(t *testing.T) {
 	for _, d := range defects {
 		t.Run(strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {
 			command := d.build(t, top)
-			out, err := exec.Command(command, "-seeds", d.within, "-failures", "1").CombinedOutput()
+			out, err := exec.Command(command, "-test.run=^TestSeedsKeepThePromises$", "-sim.seeds="+d.within, "-sim.failures=1").CombinedOutput()
 			if _, failed := err.(*exec.ExitError); err != nil && !failed {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func (d defect) build(t *testing.T, top string) (command string) {
 		t.Fatal(err)
 	}
 	command = filepath.Join(dir, "sim")
-	build := exec.Command("go", "build", "-overlay", overlay, "-o", command, "./bench/internal/sim/run")
+	build := exec.Command("go", "test", "-c", "-overlay", overlay, "-o", command, "./bench/internal/sim")
 	build.Dir = top
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build with the defect: %v\n%s", err, out)

@@ -19,7 +19,7 @@
 // and code that waits runs in coroutines, so two runs with the same seed are equal. A broken
 // promise can therefore be reproduced with its seed:
 //
-//	go run ./bench/internal/sim/run -seed 4711
+//	make sim SEED=4711
 //
 // # Faults
 //
@@ -75,9 +75,9 @@
 // # Tests of the checks
 //
 // TestDefectsAreCaught plants defects in the real code, one at a time, and requires that the
-// simulator finds each defect within a given number of seeds. [Report.Missing] lists the expected
-// events that did not happen in some thousands of seeds. A simulation tests nothing about faults
-// that never happen.
+// simulator finds each defect within a given number of seeds. TestSeedsKeepThePromises fails if an
+// expected event does not happen in some thousands of seeds. A simulation tests nothing about
+// faults that never happen.
 //
 // # Limits
 //

@@ -26,9 +26,6 @@ func (c Coverage) Names() []string { return slices.Sorted(maps.Keys(c)) }
 // enoughSeeds is the number of seeds within which every expected event must happen.
 const enoughSeeds = 5000
 
-// OK reports whether every promise was kept and every expected event happened.
-func (r Report) OK() bool { return len(r.Failures) == 0 && len(r.Missing()) == 0 }
-
 // Missing returns the expected events that never happened. If fewer than enoughSeeds seeds were
 // run, Missing returns no events.
 func (r Report) Missing() []string {
