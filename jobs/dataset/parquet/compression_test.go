@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,12 +71,12 @@ func TestCodecs(t *testing.T) {
 	}
 }
 
-// TestOtherWriter reads objects that DuckDB 1.5.6 has written with each of its codecs and both versions of
+// TestDuckDB reads objects that DuckDB 1.5.6 has written with each of its codecs and both versions of
 // pages: optional columns of integers, texts, floats, booleans, decimals and times, beside lists. A page of
 // hash is hardly compressed. The version V2 uses the encodings DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY,
 // BYTE_STREAM_SPLIT and RLE_DICTIONARY.
-func TestOtherWriter(t *testing.T) {
-	names, err := filepath.Glob("testdata/*.parquet")
+func TestDuckDB(t *testing.T) {
+	names, err := filepath.Glob("testdata/duckdb-*.parquet")
 	if err != nil || len(names) != 12 {
 		t.Fatalf("got %d files, %v, want 12", len(names), err)
 	}
@@ -98,6 +99,40 @@ func TestOtherWriter(t *testing.T) {
 				strconv.FormatFloat(float64(k)/4, 'f', -1, 64), k%2 == 0, k, k, start.Add(time.Duration(k)*time.Millisecond).Format(time.RFC3339Nano))
 			if len(got) != 100 || got[k] != want {
 				t.Errorf("%s: got %d rows, row %d %q, want %q", name, len(got), k, got[min(k, len(got)):min(k+1, len(got))], want)
+				break
+			}
+		}
+	}
+}
+
+// TestArrow reads objects that Apache Arrow for Go 18.8.0 has written with each of its codecs and both
+// versions of pages: required and optional columns of each encoding, beside repeated columns.
+func TestArrow(t *testing.T) {
+	names, err := filepath.Glob("testdata/arrow-*.parquet")
+	if err != nil || len(names) != 12 {
+		t.Fatalf("got %d files, %v, want 12", len(names), err)
+	}
+	const rows = 40
+	var want []string
+	for k := range rows {
+		text, integer, quarter, third := fmt.Sprintf("%x", md5.Sum(fmt.Append(nil, k)))[:k%32], k*1000000007, strconv.FormatFloat(float64(k)/4, 'f', -1, 64), k%3 == 0
+		row := fmt.Sprintf("%d|%[1]d|%[1]d|%d|%d|%s|%[4]s|%[4]s|code %[5]d|%s|%[6]s|%t|%[7]t|", integer, k%3*1000000007, -k*k, text, k%3, quarter, third)
+		if optional := row; k%4 == 0 {
+			row += strings.Repeat("-|", 13)
+		} else {
+			row += optional
+		}
+		want = append(want, row)
+	}
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := readAll(t, content)
+		for k := range rows {
+			if len(got) != rows || got[k] != want[k] {
+				t.Errorf("%s: got %d rows, row %d\n%q, want\n%q", name, len(got), k, got[min(k, len(got)):min(k+1, len(got))], want[k])
 				break
 			}
 		}
