@@ -15,10 +15,11 @@ type assignment struct {
 	job    *job
 	share  *jobShare // the worker's data about the assignment's job
 
-	span  engine.Span // the partitions of the assignment that are not reported yet; empty for a call
-	call  *call       // the assigned call, or nil if a span is assigned
-	state assignmentState
-	ran   uint64 // number of partitions from span.Lo on that the worker has run but not reported
+	span   engine.Span // the partitions of the assignment that are not reported yet; empty for a call
+	call   *call       // the assigned call, or nil if a span is assigned
+	state  assignmentState
+	beside bool   // a hung worker makes the call beside its call slots
+	ran    uint64 // number of partitions from span.Lo on that the worker has run but not reported
 
 	slot int // number of the worker's slot, for display: see wire.HeldSpan.Slot
 

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxCalls is the maximum number of calls that are assigned to a worker. A worker with maxCalls
-	// calls and maxPerWorker spans holds at most session.MaxHeld assignments.
+	// maxCalls is the maximum number of calls that are assigned to a worker that is not hung. A worker
+	// with maxCalls calls and maxPerWorker spans holds less than session.MaxHeld assignments.
 	maxCalls = 48
 	// maxAhead is the maximum number of calls of Plan and Finish per call slot, while these calls take at
 	// most shortCall each.
@@ -43,6 +43,7 @@ type call struct {
 	assignment *assignment // the assignment of the call; nil while the call is queued
 	givenUp    bool        // the leader has given up the merge; the merge's code may still run in the leader and kill it
 	done       bool        // the call has returned and was removed from the callList
+	slow       bool        // the call did not return within besideFor beside the call slots of a hung worker
 	queuedAt   time.Duration
 
 	fromStorage bool // the operands must be read from storage, because fetching an operand from its holder has failed
@@ -127,6 +128,9 @@ func (j *job) mergesDone(span engine.Span) {
 
 // assignCalls assigns queued calls to a worker.
 func (l *Ledger) assignCalls(w *worker) {
+	if l.hung(w) {
+		withdrawQueued(w)
+	}
 	for _, j := range l.jobs {
 		for _, c := range j.calls.list {
 			if !l.canCall(w, j, c) {
@@ -135,7 +139,7 @@ func (l *Ledger) assignCalls(w *worker) {
 			if w.calls >= w.callSlots && len(j.heldOperands(c)) == 0 && l.anotherCanBegin(w, j, c) {
 				break
 			}
-			l.assign(w, j, assignment{call: c})
+			l.assign(w, j, assignment{call: c, beside: l.hung(w)})
 		}
 	}
 }
@@ -153,14 +157,17 @@ func (l *Ledger) anotherCanBegin(w *worker, j *job, c *call) bool {
 // own worker gets a call only if other workers cannot make it, or have not begun it for some time,
 // because a call may kill its process.
 func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
-	if !l.mayAssign(c) || !l.takesCalls(w, j) || w.calls >= maxCalls {
+	if !l.mayAssign(c) || !l.takesCalls(w, j) {
 		return false
 	}
+	hung := l.hung(w)
 	free := w.callSlots - w.longCalls // merges must not wait for slow calls of Plan or Finish
 	switch {
-	case c.function == wire.Merge && (free <= 0 || w.calls >= min(free*maxPerSlot, maxMerges)):
+	case hung && !w.makesBeside(c) || !hung && w.calls >= maxCalls:
 		return false
-	case c.function != wire.Merge && free <= 0 && !l.takesAhead(w):
+	case c.function == wire.Merge && !hung && (free <= 0 || w.calls >= min(free*maxPerSlot, maxMerges)):
+		return false
+	case c.function != wire.Merge && !hung && free <= 0 && !l.takesAhead(w):
 		return false
 	case c.avoidWorker == w.id && l.now < c.due+l.cfg.RetryAtMost && l.anotherTakesCalls(w, j, c):
 		return false
@@ -195,7 +202,7 @@ func (w *worker) countCall(c *call, n int) {
 
 // takesCalls reports whether a worker can make calls of a job.
 func (l *Ledger) takesCalls(w *worker, j *job) bool {
-	return !w.draining && !w.reserved && !j.ending() && w.callSlots > 0 && w.knows(j)
+	return !w.draining && !w.reserved && !j.ending() && (w.callSlots > 0 || l.hung(w)) && w.knows(j)
 }
 
 // anotherTakesCalls reports whether a worker other than w can make a call.
@@ -390,6 +397,11 @@ func (l *Ledger) onCallFailed(j *job, w *worker, f *wire.Failure) {
 	}
 	if f.Holder != "" {
 		l.onFetchFailed(j, c, w, f)
+		return
+	}
+	if f.Slow {
+		c.slow = true
+		l.log(j.spec.ID, w.id, "%v takes long and waits, calls that take longer occupy all slots", c)
 		return
 	}
 	c.failed++

@@ -143,6 +143,9 @@
 //     permanent.
 //   - A call whose worker died is quarantined at once. A quarantined call is blamed after at most
 //     three more deaths, and the job fails.
+//   - A worker whose call slots have all run calls for 10 s is hung: it makes one more call at a time
+//     beside them. Such a call must return within 10 s. If it does not, it has not failed, and waits
+//     for a call slot. The calls that a hung worker has not begun are withdrawn.
 //   - A call that has not begun is withdrawn if another worker can begin it earlier, or if the
 //     call's node was finished in another way.
 //   - A merge that the leader has given up becomes a call. The code of an abandoned merge may still

@@ -11,7 +11,7 @@ import (
 
 // onFailure handles a failed attempt that a worker reports.
 func (l *Ledger) onFailure(j *job, w *worker, f *wire.Failure) {
-	if f.Holder == "" { // f.Holder is set for a failed fetch of an operand, which is a temporary failure
+	if f.Holder == "" && !f.Slow { // f.Holder is set for a failed fetch of an operand, which is a temporary failure
 		j.lastError = f.Error
 	}
 	if f.Function == wire.Map {

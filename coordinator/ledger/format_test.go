@@ -63,6 +63,9 @@ func formatReceipt(r wire.Receipt) string {
 			if a.Call.Failed > 0 {
 				text += fmt.Sprintf(" failed=%d", a.Call.Failed)
 			}
+			if a.Call.Within > 0 {
+				text += fmt.Sprintf(" within=%v", a.Call.Within)
+			}
 		} else {
 			text += fmt.Sprintf(" %v=%s%v", a.ID, a.Job, a.Span)
 		}

@@ -55,8 +55,12 @@ func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bo
 // reserve reports whether a worker is reserved for quarantined partitions and calls. It first
 // reserves the worker if a quarantined partition or call is queued and mayReserve returns true. The
 // leader's own worker is reserved only if no other worker can run the quarantined partition or
-// call.
+// call. A worker with a call that does not return is not reserved.
 func (l *Ledger) reserve(w *worker) bool {
+	if l.hanging(w) > 0 { // all other work would wait for the end of the call
+		l.setReserved(w, false)
+		return false
+	}
 	if w.reserved {
 		return true
 	}

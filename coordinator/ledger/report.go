@@ -248,6 +248,9 @@ func (l *Ledger) sendAssignments(w *worker) {
 // that workers hold.
 func (l *Ledger) wireCall(w *worker, a *assignment, operands []*treeNode) *wire.Call {
 	made := &wire.Call{Function: a.call.function, Node: a.call.node, Operands: make([]wire.Partial, len(operands)), Failed: a.call.failed}
+	if a.beside {
+		made.Within = besideFor
+	}
 	switch a.call.function {
 	case wire.Merge:
 		made.Lacking = a.job.lacking(a.job.tree.Span(a.call.node))

@@ -28,6 +28,7 @@ import (
 //	    JOB FIRST: 2/0 !5 !!6       items: a node, a failure, a permanent failure
 //	    JOB FIRST: 2/0@1 plan=N@1 result@1 Open! Plan!! Merge-2/0!
 //	                                items: a node, a plan and a result of calls of epoch 1, failures of calls
+//	    JOB FIRST: Plan!slow        a call that did not return within its time beside the call slots
 //	    JOB FIRST: held:2/0 2/0+stored
 //	                                a node computed and held, a held node that is in storage
 //	    holds JOB 2/0 [LACKING] [size=N]
@@ -351,6 +352,7 @@ func (s *script) parseReport(d *datadriven.TestData, r wire.Report) wire.Report 
 				jr.Items = append(jr.Items, wire.Item{Failure: &wire.Failure{Error: "gone", Function: function, Node: node, Holder: text[i+2:]}})
 				continue
 			}
+			text, slow := strings.CutSuffix(text, "slow")
 			text, stored := strings.CutSuffix(text, "+stored")
 			text, after, hasEpoch := strings.Cut(text, "@")
 			epoch, lacking := uint64(0), uint64(0)
@@ -370,7 +372,7 @@ func (s *script) parseReport(d *datadriven.TestData, r wire.Report) wire.Report 
 				item.Output = &output
 			case strings.HasSuffix(text, "!"):
 				function, node := s.Call(strings.TrimRight(text, "!"))
-				item.Failure = &wire.Failure{Error: "no database", Function: function, Node: node, Permanent: strings.HasSuffix(text, "!!")}
+				item.Failure = &wire.Failure{Error: "no database", Function: function, Node: node, Permanent: strings.HasSuffix(text, "!!"), Slow: slow}
 			case strings.HasPrefix(text, "!!"):
 				item.Failure = &wire.Failure{Partition: s.Number(text[2:]), Error: "bad input", Permanent: true}
 			case strings.HasPrefix(text, "!"):

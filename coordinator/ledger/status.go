@@ -201,6 +201,9 @@ func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 	if above := l.heldBackBy(j); above != nil {
 		p.State, p.Trouble = string(store.Queued), fmt.Sprintf("no slot is left by jobs of a higher priority, such as job %s of priority %d", above.spec.ID, above.spec.Priority)
 	}
+	if waits := l.waits(j); waits != "" {
+		p.Trouble = waits
+	}
 	if len(l.workers) > 0 && !slices.ContainsFunc(l.workers, func(w *worker) bool { return w.knowsKind(j) }) {
 		p.Trouble = fmt.Sprintf("no worker knows %s version %s: start workers of a program that does", j.spec.Job, j.spec.Version)
 	} else if len(l.workers) > 0 {

@@ -63,6 +63,7 @@ var (
 			{Failure: &Failure{Partition: 5, Error: "bad", Permanent: true, Function: Open}},
 			{Failure: &Failure{Error: "bad", Function: Merge, Node: engine.Node{Level: 1, Index: 4}}},
 			{Failure: &Failure{Error: "bad", Function: Merge, Node: engine.Node{Level: 1, Index: 4}, Holder: "w-2"}},
+			{Failure: &Failure{Error: "late", Function: Plan, Slow: true}},
 			{Held: &engine.Node{Level: 1, Index: 2}},
 			{Partial: &Partial{Node: engine.Leaf(9), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 30, Stored: true, Lacking: 6}},
 			{Partial: &Partial{Node: engine.Node{Level: 1, Index: 4}, MergedFor: 7, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
@@ -79,7 +80,7 @@ var (
 		Assigned: []Assignment{
 			{ID: SpanID{7, 2}, Job: "j", Span: engine.Span{Lo: 9, Hi: 20}, Alone: true},
 			{ID: SpanID{7, 3}, Job: "j", Call: &Call{Function: Merge, Node: engine.Node{Level: 1}, Operands: []Partial{NewPartial(engine.Leaf(0), []byte("l")), NewPartial(engine.Leaf(1), nil)}}},
-			{ID: SpanID{7, 4}, Job: "j", Call: &Call{Function: Merge, Node: engine.Node{Level: 1, Index: 1}, Lacking: 6, Failed: 1, Operands: []Partial{
+			{ID: SpanID{7, 4}, Job: "j", Call: &Call{Function: Merge, Node: engine.Node{Level: 1, Index: 1}, Lacking: 6, Failed: 1, Within: 10 * time.Second, Operands: []Partial{
 				{Node: engine.Leaf(2), Size: 1 << 30, Sum: 5, Holder: "w-2"}, {Node: engine.Leaf(3), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 20},
 			}}},
 		},
@@ -121,7 +122,7 @@ var (
 		}}),
 		kindOf(Cancel{Job: "j"}),
 		kindOf(AuditRequest{Opening: fullReceipt.Opens[0], Partitions: []uint64{3, 99}}),
-		kindOf(AuditAnswer{Working: true, Sums: [][]byte{make([]byte, 32), make([]byte, 32)}, Failure: &Failure{Partition: 5, Error: "bad"}}),
+		kindOf(AuditAnswer{Working: true, Sums: [][]byte{make([]byte, 32), make([]byte, 32)}, Failure: &Failure{Partition: 5, Error: "bad", Slow: true}}),
 		kindOf(Done{Error: "e", Storage: "s"}),
 	}
 )

@@ -212,6 +212,9 @@ type Failure struct {
 	// If an operand of a call could not be fetched, Holder is the worker that holds the operand.
 	// The call has not begun if Holder is set.
 	Holder string `cbor:"7,keyasint,omitempty"`
+
+	// Slow is true if a call did not return within the time [Call.Within].
+	Slow bool `cbor:"8,keyasint,omitempty"`
 }
 
 // Receipt is the answer to a report. A repeated report gets the same receipt, so that
@@ -280,6 +283,11 @@ type Call struct {
 	// 0, the worker merges copies of the partials that it holds, so that the partials are not lost
 	// if Merge fails again.
 	Failed int `cbor:"5,keyasint,omitempty"`
+
+	// If Within is not 0, the worker makes the call beside its slots for calls, because calls that
+	// take long occupy all of them. A call that does not return within this time is cancelled, and
+	// does not count as failed. A merge works on copies, as if Failed were not 0.
+	Within time.Duration `cbor:"6,keyasint,omitempty"`
 }
 
 // Cut shortens a span that the worker holds. The new end of the span is Hi, or the first partition

@@ -12,7 +12,7 @@ import (
 
 // HeldCall is a call of a job's Plan, Merge or Finish that was assigned to the worker and has not
 // ended. Calls do not need slots, so calls do not wait for long partitions. The number of calls
-// that run at the same time is at most the number of slots.
+// that run at the same time is at most the number of slots, and one call with a [wire.Call.Within].
 type HeldCall struct {
 	id      wire.SpanID
 	job     *job
@@ -36,12 +36,14 @@ func (h *HeldCall) Epoch() uint64 { return h.id.Epoch }
 // maximum number of calls is running. It prefers calls of the highest priority, and then the call
 // that was assigned first.
 func (s *Session) TakeCall() *HeldCall {
-	if s.drain.begun || s.work.calling == s.cfg.Hello.Slots {
+	if s.drain.begun {
 		return nil
 	}
+	free := s.work.calling < s.cfg.Hello.Slots
+	beside := s.work.calling-s.work.lostCalls <= s.cfg.Hello.Slots
 	var next *HeldCall
 	for _, j := range s.work.jobs {
-		i := slices.IndexFunc(j.calls, func(h *HeldCall) bool { return !h.running })
+		i := slices.IndexFunc(j.calls, func(h *HeldCall) bool { return !h.running && (free || beside && h.call.Within > 0) })
 		if i >= 0 && (next == nil || compareCalls(j.calls[i], next) < 0) {
 			next = j.calls[i]
 		}

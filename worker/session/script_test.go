@@ -24,7 +24,7 @@ import (
 //	leader EPOCH, nudge EPOCH [storage=S]  a beacon, or an answer to who leads; a nudge
 //	record EPOCH [followed=EPOCH]      the record in storage has EPOCH; the session asked while it followed the last asked epoch
 //	receipt [exchange=N] [epoch=N] [sequence=N] [every=D] [refused=TEXT] [storage=S]
-//	    [assign=(JOB,LO,HI)] [alone=(JOB,LO,HI)] [call=(JOB,FUNCTION)] [cut=(NUMBER,HI)] [received=(JOB,N)] [durable=(JOB,N)] [ended=JOB]
+//	    [assign=(JOB,LO,HI)] [alone=(JOB,LO,HI)] [call=(JOB,FUNCTION)] [beside=(JOB,FUNCTION)] [cut=(NUMBER,HI)] [received=(JOB,N)] [durable=(JOB,N)] [ended=JOB]
 //	    [holds] [release=(JOB,NODE)] [store=(JOB,NODE)] [auditors=(JOB,WORKER...)]
 //	                                   by default of the last report; keys may be repeated; the opening
 //	                                   of a call of Plan has no plan; a merge is of node 1/0, and with a
@@ -307,8 +307,11 @@ func (s *script) receipt() ReceiptHeard {
 			r.Refused = name
 		case "assign", "alone":
 			s.assign(&r, name, 1000, wire.Assignment{Span: engine.Span{Lo: s.Number(a.Vals[1]), Hi: s.Number(a.Vals[2])}, Alone: a.Key == "alone"})
-		case "call":
+		case "call", "beside":
 			s.assignCall(&r, a.Vals)
+			if a.Key == "beside" {
+				r.Assigned[len(r.Assigned)-1].Call.Within = 10 * time.Second
+			}
 		case "cut":
 			r.Cuts = append(r.Cuts, wire.Cut{ID: wire.SpanID{Epoch: r.Epoch, Number: s.Number(name)}, Hi: s.Number(a.Vals[1])})
 		case "received":

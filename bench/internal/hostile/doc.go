@@ -22,6 +22,9 @@
 //   - Other jobs can be cancelled at any time, and the median cancellation takes at most 2 s.
 //   - All workers end on SIGTERM even while code of a job hangs in them.
 //
+// In a last case Plan hangs in all slots of all workers. The status of another job says so, and the
+// job completes.
+//
 // After all cases the other job must complete with the same result as without a hostile job.
 //
 // # Running it

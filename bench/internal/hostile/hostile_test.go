@@ -136,6 +136,12 @@ func TestHostile(t *testing.T) {
 						c.check(tc, baseline)
 					})
 				}
+				if !kills {
+					t.Run("plan hang everywhere", func(t *testing.T) {
+						c.t = t
+						c.checkHungEverywhere()
+					})
+				}
 				c.t = t
 				c.awaitWorkers()
 				c.checkSteady()
@@ -236,6 +242,42 @@ func (c *cluster) check(tc testCase, baseline float64) {
 	if t.Failed() {
 		t.Logf("logs of the workers during this case:\n%s", c.log.String()[logged:])
 	}
+}
+
+// checkHungEverywhere lets Plan hang in all slots of all workers, for the default limit of 10 min. The
+// status of another job says what it waits for, and the job completes long before the limit.
+func (c *cluster) checkHungEverywhere() {
+	t := c.t
+	t.Helper()
+	var hung []string
+	for range workers*slots + 1 {
+		hung = append(hung, c.submit(patient, orders{Function: plan, Misdeed: hang}, 0))
+	}
+	waits := regexp.MustCompile(fmt.Sprintf(`^waits: %[1]d of %[1]d slots run Plan of jobs .* for [0-9ms]+$`, workers*slots))
+	trouble := ""
+	c.until("a job waits for hung calls", func() bool {
+		return slices.ContainsFunc(hung, func(id string) bool {
+			s, err := c.client.Status(t.Context(), id)
+			if err == nil && s.Live != nil {
+				trouble = s.Live.Trouble
+			}
+			return waits.MatchString(trouble)
+		})
+	})
+	id := c.submit(patient, orders{}, 0)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	began := time.Now()
+	if s, err := c.client.Wait(ctx, id); err != nil || s.State != store.Completed {
+		t.Errorf("the other job is %s: %s, %v", s.State, s.Error, err)
+	}
+	t.Logf("another job %q, and completed after %v", trouble, time.Since(began).Round(time.Millisecond))
+	for _, id := range hung {
+		if err := c.client.Cancel(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+	}
+	c.terminate(t, 4)
 }
 
 // checkEnd checks the final status of a hostile job.

@@ -79,8 +79,19 @@ func (c *call) make() (item wire.Item, err error) {
 func (c *call) hang() {
 	w := c.worker
 	p := w.process
-	p.pause(c.ctx, callLimit)
 	failure := c.failure(errHung)
+	switch within := c.call.Call().Within; {
+	case within > 0:
+		p.sim.cover("seen: call beside the call slots of a worker")
+		p.pause(c.ctx, within)
+		failure.Slow = true
+	case c.job.rogue.stalls:
+		for c.ctx.Err() == nil {
+			p.pause(c.ctx, time.Second)
+		}
+	default:
+		p.pause(c.ctx, callLimit)
+	}
 	before, _ := w.session.Kept()
 	w.session.LoseCall(c.call, failure)
 	if after, _ := w.session.Kept(); after > before {

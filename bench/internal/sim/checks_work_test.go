@@ -131,3 +131,33 @@ func (c *checks) died(p *process) {
 		}
 	}
 }
+
+// starved checks that the only job whose call does not return has held up no job whose own code
+// returns. Work whose worker has died runs alone, and is not checked.
+func (c *checks) starved(by *job) {
+	another := func(j *job) bool { return j != by && j.rogue.how == hangs }
+	if c.suspected(by) || slices.ContainsFunc(c.sim.list, another) {
+		return
+	}
+	for _, j := range c.sim.list {
+		well := j.rogue.how == behaves && j.hangs == noPartition && !c.suspected(j)
+		if state := c.manifests[j.spec.ID].State; well && !state.Final() {
+			c.sim.fail("job %s is %q, while %v of job %s does not return", j.spec.ID, state, by.rogue.function, by.spec.ID)
+		}
+	}
+}
+
+// suspected reports whether a process died while a partition or call of the job was assigned to it.
+func (c *checks) suspected(j *job) bool {
+	for p := range c.deaths {
+		if p.job == j.spec.ID {
+			return true
+		}
+	}
+	for call := range c.callsDied {
+		if call.job == j.spec.ID {
+			return true
+		}
+	}
+	return false
+}

@@ -396,6 +396,20 @@ var defects = []defect{
 		within: "4000",
 	},
 	{
+		name:   "a call that does not return holds up the calls of other jobs",
+		file:   "coordinator/ledger/hung.go",
+		old:    "	return hanging > 0 && hanging >= min(w.callSlots, maxCalls)\n",
+		new:    "	return false\n",
+		within: "500",
+	},
+	{
+		name:   "quarantined work of one job waits on a worker for a call of another that does not return",
+		file:   "coordinator/ledger/quarantine.go",
+		old:    "	if l.hanging(w) > 0 {",
+		new:    "	if false {",
+		within: "10000",
+	},
+	{
 		name:   "a worker begins partitions although its memory is short",
 		file:   "worker/session/session.go",
 		old:    "return s.work.paused || s.keepsTooMuch()",

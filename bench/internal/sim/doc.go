@@ -68,6 +68,8 @@
 //     more than twice Young's interval, also by a new leader, and a leader merges no large
 //     partials if a worker can merge them. Manifests contain the time that a partition takes, once
 //     a job's first leader has measured it.
+//   - A call that does not return until its job is cancelled, 100 s after the last fault, holds up no
+//     other job, even if it occupies the only slot.
 //   - Within three minutes after the last fault every job has ended as expected, all workers have
 //     closed the job, the queue is empty, and the job's index entry and partials are removed from
 //     storage. Nothing is left of a removed job, and the job does not start again.

@@ -10,8 +10,9 @@ import (
 type rogue struct {
 	function wire.Function // the misbehaving function: Plan, Merge or Finish; Map if all functions work
 	how      misdeed
-	left     int // number of times that the function will still misbehave
-	kills    int // number of processes that the function has killed
+	left     int  // number of times that the function will still misbehave
+	kills    int  // number of processes that the function has killed
+	stalls   bool // a hanging call ends only when its job is cancelled, stallsFor after the last fault
 }
 
 type misdeed int
@@ -24,9 +25,10 @@ const (
 )
 
 const (
-	always    = 1000            // value of left for a function that always misbehaves, so that its job must fail
-	callLimit = 2 * time.Second // time after which a worker reports that a call hangs
-	mostKills = 5               // maximum number of processes that one function may kill in one term
+	always    = 1000              // value of left for a function that always misbehaves, so that its job must fail
+	callLimit = 2 * time.Second   // time after which a worker reports that a call hangs
+	stallsFor = 100 * time.Second // time after the last fault within which other jobs must end
+	mostKills = 5                 // maximum number of processes that one function may kill in one term
 )
 
 func (s *Sim) drawRogue() rogue {
@@ -45,6 +47,7 @@ func (s *Sim) drawRogue() rogue {
 	if r.function == wire.Merge && r.how == lies {
 		r.how = kills // a wrong result of a merge is excluded, because the simulation could not detect it
 	}
+	r.stalls = r.how == hangs && c.chance(0.5)
 	return r
 }
 

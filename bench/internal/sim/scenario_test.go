@@ -82,7 +82,14 @@ func (s *Sim) draw() (scenario, faultRates) {
 		sc.oldShare = 0.6
 	}
 	for range c.intBetween(1, 3) {
-		sc.jobs = append(sc.jobs, s.drawJob(sc))
+		b := s.drawJob(sc)
+		if b.rogue.stalls {
+			sc.maxActive = 4 // otherwise the other jobs would wait for the end of this job
+			if c.chance(0.5) {
+				sc.processes, sc.maxSlots = 1, 1
+			}
+		}
+		sc.jobs = append(sc.jobs, b)
 	}
 	return sc, f
 }
@@ -132,6 +139,10 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 		b.planFails = c.intBetween(1, 2)
 	}
 	b.rogue = s.drawRogue()
+	if b.rogue.stalls {
+		b.cancelAt = sc.faultsUntil + stallsFor
+		return b
+	}
 	if c.chance(0.15) {
 		b.cancelAt = b.submitAt + c.between(0, 6*time.Second)
 	}

@@ -92,7 +92,12 @@ func (s *Sim) populate() {
 		s.trace.printf(nil, "job %s: %+v", id, b)
 		s.after(b.submitAt, func() { s.submit(client, j) })
 		if b.cancelAt >= 0 {
-			s.after(b.cancelAt, func() { s.cancel(client, j) })
+			s.after(b.cancelAt, func() {
+				if j.rogue.stalls {
+					s.checks.starved(j)
+				}
+				s.cancel(client, j)
+			})
 		}
 		if b.removeIn >= 0 {
 			j.onEnd = func() { s.after(b.removeIn, func() { s.remove(client, j) }) }

@@ -116,8 +116,11 @@ func (c *call) end(item wire.Item, err error) (jobEnded bool) {
 }
 
 func (c *call) failure(err error) wire.Failure {
-	f := failure(0, err)
-	f.Function, f.Node = c.held.Call().Function, c.held.Call().Node
+	f, made := failure(0, err), c.held.Call()
+	f.Function, f.Node = made.Function, made.Node
+	if late, ok := errors.AsType[*limitError](err); ok {
+		f.Slow = made.Within > 0 && late.limit == made.Within
+	}
 	if fetching, ok := errors.AsType[*fetchError](err); ok {
 		f.Holder = fetching.holder
 	}
@@ -152,7 +155,7 @@ func (c *call) make() (wire.Item, error) {
 		runtime.GC() // frees the operands of the last merge before Finish allocates memory for a large root
 	}
 	var item wire.Item
-	gone, err := guard{core: c.core, limit: limit(job.Limits(), made.Function)}.run(c.ctx, func(ctx context.Context) (err error) {
+	gone, err := guard{core: c.core, limit: limit(job.Limits(), made)}.run(c.ctx, func(ctx context.Context) (err error) {
 		item, c.attachment, err = session.MakeCall(ctx, job, params, made, operands, c.held.Epoch())
 		return err
 	})
@@ -172,15 +175,19 @@ func (c *call) make() (wire.Item, error) {
 	return c.moveLarge(item)
 }
 
-// limit returns the time limit of a call of a function.
-func limit(l jobs.Limits, function wire.Function) time.Duration {
-	switch function {
+// limit returns the time limit of a call; 0 means no limit.
+func limit(l jobs.Limits, made wire.Call) time.Duration {
+	limit := l.Merge
+	switch made.Function {
 	case wire.Plan:
-		return l.Plan
+		limit = l.Plan
 	case wire.Finish:
-		return l.Finish
+		limit = l.Finish
 	}
-	return l.Merge
+	if made.Within > 0 && (limit == 0 || made.Within < limit) {
+		return made.Within
+	}
+	return limit
 }
 
 // lose tells the session that the call's code does not return.

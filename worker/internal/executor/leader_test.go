@@ -238,8 +238,8 @@ func (l *leader) item(job string, item wire.Item) {
 		l.failedJobs = append(l.failedJobs, job)
 		return
 	}
-	if item.Held != nil {
-		return // the report lists the node too
+	if item.Held != nil || item.Output != nil {
+		return // the report lists a held node too; the leader keeps no outputs
 	}
 	if err := item.Partial.Check(); err != nil {
 		l.t.Errorf("job %s: %v", job, err)

@@ -97,10 +97,11 @@ func (c *call) fetch(p wire.Partial, o *operand) error {
 
 // mayTake reports whether the call may take over the memory of operands that this worker holds. The
 // call may take over the memory if the session drops the operands when the call returns. A merge
-// that has failed before works on copies, so that its failures lose operands at most once.
+// that has failed before works on copies, so that its failures lose operands at most once. So does a
+// merge that may soon be cancelled.
 func (c *call) mayTake() bool {
 	made := c.held.Call()
-	return made.Function == wire.Merge && made.Lacking == 0 && made.Failed == 0
+	return made.Function == wire.Merge && made.Lacking == 0 && made.Failed == 0 && made.Within == 0
 }
 
 // checkTaken determines, after a failed call, which of the operands that the call has taken over

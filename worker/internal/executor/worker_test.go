@@ -872,3 +872,40 @@ func TestBeaconOfAnEpochThatNoLeaderHas(t *testing.T) {
 		}
 	}
 }
+
+// TestCallBesideSlots makes calls while a call that does not return occupies the only slot for calls. A call
+// that returns counts, and a call that does not return in its time is reported as slow.
+func TestCallBesideSlots(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	d := definition("hangs", nil, nil)
+	d.Plan = func(ctx context.Context, _ struct{}) (jobs.Plan, error) {
+		<-ctx.Done()
+		return jobs.Plan{}, ctx.Err()
+	}
+	hangs, short := jobs.MustNew(d), sum("short", nil)
+	startWorker(t, nc, noStore{t}, 1, []jobs.Job{hangs, short}, nil)
+	l := startLeader(t, nc, 1)
+	call := func(id string, job jobs.Job, within time.Duration) {
+		l.order(func(r *wire.Receipt) {
+			l.number++
+			r.Opens = append(r.Opens, wire.Opening{Job: id, Kind: wire.JobKind{Name: job.Name(), Version: job.Version()}, Params: jobs.Params("{}")})
+			r.Assigned = append(r.Assigned, wire.Assignment{
+				ID: wire.SpanID{Epoch: 1, Number: l.number}, Job: id, Call: &wire.Call{Function: wire.Plan, Within: within},
+			})
+		})
+	}
+	call("a", hangs, 0)
+	l.wait("the call runs", func() bool { spans := l.last().Spans; return len(spans) == 1 && spans[0].Running })
+	call("b", short, time.Hour)
+	l.wait("the call beside it has returned", func() bool {
+		return slices.ContainsFunc(l.reports, func(r wire.Report) bool {
+			return slices.ContainsFunc(r.Jobs, func(j wire.JobReport) bool { return j.Job == "b" && j.Items[0].Output != nil })
+		})
+	})
+	call("c", hangs, time.Millisecond)
+	l.wait("the failure of a slow call", func() bool { return len(l.failures) == 1 })
+	if !l.failures[0].Slow {
+		t.Errorf("got %+v, want a slow call", l.failures[0])
+	}
+	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "a", Ended: true}} })
+}
