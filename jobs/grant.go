@@ -27,7 +27,8 @@ type Grant struct {
 	Containers []string
 
 	// Web are the web servers that jobs may read from, in addition to https servers with public
-	// addresses: HOST or HOST:PORT, by http or https, at whatever address. AnyHost allows all.
+	// addresses, by http or https, at whatever address: HOST, for the ports 80 and 443, or
+	// HOST:PORT. AnyHost allows all.
 	Web []string
 
 	// Sources are the places where jobs read and write objects. Nil means the sources of package

@@ -40,7 +40,9 @@ write to disk before it acknowledges it, and worker processes of this program. A
 worker process that dies is restarted, after a pause that grows if it keeps dying.
 The server listens on 127.0.0.1 only and needs no password, so each user of this
 machine can submit jobs. Unless --allow says otherwise, the workers run the restricted
-job exec, whose programs run as you: give --allow= on a machine that you share. With
+job exec, whose programs run as you, and jobs may use all files, containers and web
+servers that you may use. On a machine that you share give --allow=, and set
+BELLWETHER_FILES, BELLWETHER_CONTAINERS and BELLWETHER_WEB, which may be empty. With
 --storage azure, the cluster keeps its state in the storage account that the environment
 or --azure-url names, or, if neither names one, in Azurite, an emulator that needs
 Node.js.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/netip"
+	"net/url"
 	"testing"
 )
 
@@ -25,5 +26,37 @@ func TestPublicAddresses(t *testing.T) {
 	}
 	if g := NewClient(nil).Transport.(*guard); g.public.Proxy != nil { // a proxy would resolve names after the check
 		t.Error("requests to servers that are not given use a proxy")
+	}
+}
+
+func TestGivenHosts(t *testing.T) {
+	for _, test := range []struct {
+		given, url string
+		want       bool
+	}{
+		{"files.example", "https://files.example/a", true},
+		{"files.example", "http://FILES.example./a", true},
+		{"Files.Example", "https://files.example:443/a", true},
+		{"files.example", "https://files.example:22/a", false},
+		{"files.example", "https://x.files.example/a", false},
+		{"files.example", "https://files.example.org/a", false},
+		{"files.example", "https://other@files.example.org/a", false},
+		{"files.example:8443", "https://files.example:8443/a", true},
+		{"files.example:8443", "https://files.example/a", false},
+		{"files.example:80", "http://files.example/a", true},
+		{"files.example:80", "https://files.example/a", false},
+		{"::1", "http://[::1]/a", true},
+		{"[::1]", "http://[::1]/a", true},
+		{"[::1]:8080", "http://[::1]:8080/a", true},
+		{"[::1]:8080", "http://[::1]/a", false},
+		{AnyHost, "http://files.example:22/a", true},
+	} {
+		u, err := url.Parse(test.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (&guard{hosts: []string{test.given}}).allows(u); got != test.want {
+			t.Errorf("%s with %s: got %v, want %v", test.url, test.given, got, test.want)
+		}
 	}
 }

@@ -23,7 +23,7 @@ const AnyHost = "*"
 
 // NewClient returns a client that sends requests only to servers that jobs may read from: by https
 // to public addresses, and by http or https to the given hosts at whatever address. A host has the
-// form HOST, for all of its ports, or HOST:PORT. The client checks each redirect too, and checks
+// form HOST, for the ports 80 and 443, or HOST:PORT. The client checks each redirect too, and checks
 // addresses when it dials, so that a name cannot be resolved to another address after the check.
 //
 // Requests to the given hosts use the proxy of the environment (HTTPS_PROXY). Other requests use no
@@ -85,13 +85,16 @@ func (g *guard) CloseIdleConnections() {
 
 // allows reports whether the server of a URL is one of the given hosts.
 func (g *guard) allows(u *url.URL) bool {
-	port := u.Port()
+	host, port := strings.TrimSuffix(u.Hostname(), "."), u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	host := strings.TrimSuffix(u.Hostname(), ".")
+	names := []string{net.JoinHostPort(host, port)}
+	if port == "80" || port == "443" {
+		names = append(names, host, "["+host+"]")
+	}
 	return slices.ContainsFunc(g.hosts, func(given string) bool {
-		return given == AnyHost || strings.EqualFold(strings.Trim(given, "[]"), host) || strings.EqualFold(given, net.JoinHostPort(host, port))
+		return given == AnyHost || slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(given, name) })
 	})
 }
 

@@ -118,7 +118,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	d := web.New(web.NewClient([]string{"127.0.0.1"}))
+	d := web.New(web.NewClient([]string{"127.0.0.1:1"}))
 	for o, err := range d.List(t.Context(), "http://127.0.0.1:1/data.csv") {
 		if !errors.Is(err, source.ErrUnavailable) {
 			t.Errorf("got %+v, %v, want ErrUnavailable", o, err)
