@@ -185,7 +185,7 @@ func (r *Record) parse(text []byte) (bool, error) {
 
 var (
 	errCarriageReturns = errors.New("the lines end in carriage returns alone: convert the object, for example with tr '\\r' '\\n'")
-	errUTF16           = errors.New("the text has zero bytes, as in UTF-16: convert the object, for example with iconv -f UTF-16LE -t UTF-8")
+	errUTF16           = errors.New("the text has zero bytes, as in UTF-16: convert the object, for example with iconv -f UTF-16LE -t UTF-8, or -f UTF-16BE")
 )
 
 // checkObject returns an error if the first record of an object shows that the object has other line ends
