@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
@@ -53,44 +54,9 @@ func (c ScanConfig) scanBlobs(ctx context.Context) (*ScanBlobsReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := client.Create(ctx, nil); err != nil {
+	content, err := c.uploadBlobs(ctx, client)
+	if err != nil {
 		return nil, err
-	}
-	var content []byte
-	for line := range c.lines {
-		if content = append(content, line...); len(content)+len(line) > c.Blobs.Size {
-			break
-		}
-	}
-	r := &ScanBlobsReport{Count: c.Blobs.Count, Bytes: int64(c.Blobs.Count) * int64(len(content))}
-	name := func(i int) string { return fmt.Sprintf("%04d.csv", i) }
-	for i := range c.Blobs.Count {
-		c.Progress("uploading blobs", uint64(i), uint64(c.Blobs.Count))
-		if _, err := client.NewBlockBlobClient(name(i)).Upload(ctx, account.NewBody(content), nil); err != nil {
-			return nil, err
-		}
-	}
-	download := func() error {
-		var next atomic.Int64
-		var group errgroup.Group
-		for range c.Slots {
-			group.Go(func() error {
-				buffer := make([]byte, 1<<20)
-				for i := int(next.Add(1)) - 1; i < c.Blobs.Count; i = int(next.Add(1)) - 1 {
-					answer, err := client.NewBlobClient(name(i)).DownloadStream(ctx, nil)
-					if err != nil {
-						return err
-					}
-					n, err := io.CopyBuffer(writerOnly{io.Discard}, answer.Body, buffer)
-					answer.Body.Close()
-					if err != nil || n != int64(len(content)) {
-						return fmt.Errorf("got %d of %d bytes: %w", n, len(content), err)
-					}
-				}
-				return nil
-			})
-		}
-		return group.Wait()
 	}
 	want := scanTextByHand(content, c.Between) // the result does not depend on the number of blobs with this content
 	scan := func() error {
@@ -104,7 +70,7 @@ func (c ScanConfig) scanBlobs(ctx context.Context) (*ScanBlobsReport, error) {
 	var downloads, scans blobTimes
 	for round := range c.Rounds {
 		c.Progress("download and scan of blobs", uint64(round), uint64(c.Rounds))
-		plain, err := downloads.measure(c.Blobs.Server, download)
+		plain, err := downloads.measure(c.Blobs.Server, func() error { return c.downloadBlobs(ctx, client, len(content)) })
 		if err != nil {
 			return nil, err
 		}
@@ -114,9 +80,57 @@ func (c ScanConfig) scanBlobs(ctx context.Context) (*ScanBlobsReport, error) {
 		}
 		ratios = append(ratios, plain/took)
 	}
-	r.Download, r.Scan, r.Ratio = downloads.medians(), scans.medians(), Median(ratios)
+	r := &ScanBlobsReport{
+		Count: c.Blobs.Count, Bytes: int64(c.Blobs.Count) * int64(len(content)),
+		Download: downloads.medians(), Scan: scans.medians(), Ratio: Median(ratios),
+	}
 	r.Bound = r.Download.Wall / ((r.Scan.CPU + r.Scan.Server) / float64(runtime.GOMAXPROCS(0)))
 	return r, nil
+}
+
+func blobName(i int) string { return fmt.Sprintf("%04d.csv", i) }
+
+// uploadBlobs creates the container, uploads blobs with the same content, and returns the content.
+func (c ScanConfig) uploadBlobs(ctx context.Context, client *container.Client) (content []byte, err error) {
+	if _, err := client.Create(ctx, nil); err != nil {
+		return nil, err
+	}
+	for line := range c.lines {
+		if content = append(content, line...); len(content)+len(line) > c.Blobs.Size {
+			break
+		}
+	}
+	for i := range c.Blobs.Count {
+		c.Progress("uploading blobs", uint64(i), uint64(c.Blobs.Count))
+		if _, err := client.NewBlockBlobClient(blobName(i)).Upload(ctx, account.NewBody(content), nil); err != nil {
+			return nil, err
+		}
+	}
+	return content, nil
+}
+
+// downloadBlobs reads all blobs, which have the given size, with one goroutine for each slot.
+func (c ScanConfig) downloadBlobs(ctx context.Context, client *container.Client, size int) error {
+	var next atomic.Int64
+	var group errgroup.Group
+	for range c.Slots {
+		group.Go(func() error {
+			buffer := make([]byte, 1<<20)
+			for i := int(next.Add(1)) - 1; i < c.Blobs.Count; i = int(next.Add(1)) - 1 {
+				answer, err := client.NewBlobClient(blobName(i)).DownloadStream(ctx, nil)
+				if err != nil {
+					return err
+				}
+				n, err := io.CopyBuffer(writerOnly{io.Discard}, answer.Body, buffer)
+				answer.Body.Close()
+				if err != nil || n != int64(size) {
+					return fmt.Errorf("got %d of %d bytes: %w", n, size, err)
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
 // writerOnly hides the other methods of a writer, so that io.CopyBuffer uses its buffer.

@@ -75,16 +75,9 @@ func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, er
 	if err := job.CheckAudit(params); err != nil {
 		return CheckResult{}, err
 	}
-	plan, err := job.Plan(ctx, params)
+	plan, err := planTwice(ctx, job, params)
 	if err != nil {
 		return CheckResult{}, err
-	}
-	again, err := job.Plan(ctx, params)
-	if err != nil {
-		return CheckResult{}, err
-	}
-	if plan.Partitions != again.Partitions || !bytes.Equal(plan.Data, again.Data) {
-		return CheckResult{}, &DifferenceError{"plan", "two calls of Plan", causePlan}
 	}
 	tree, err := engine.NewTree(plan.Partitions)
 	if err != nil {
@@ -129,6 +122,19 @@ func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, er
 		return CheckResult{}, &DifferenceError{"result", "two calls of Finish", causeFinish}
 	}
 	return result, nil
+}
+
+// planTwice plans the job twice, and returns an error if the plans differ.
+func planTwice(ctx context.Context, job Job, params Params) (Plan, error) {
+	plan, err := job.Plan(ctx, params)
+	if err != nil {
+		return plan, err
+	}
+	again, err := job.Plan(ctx, params)
+	if err == nil && (plan.Partitions != again.Partitions || !bytes.Equal(plan.Data, again.Data)) {
+		err = &DifferenceError{"plan", "two calls of Plan", causePlan}
+	}
+	return plan, err
 }
 
 // randomCuts returns the first partitions of spans, in a random order. Each check gets the same

@@ -49,9 +49,6 @@ func parse(args []string, errs io.Writer) (o *options, err error) {
 		flags   = flag.NewFlagSet("peers", flag.ContinueOnError)
 		program string
 		systems []string
-		rounds  int
-		t, f    = &o.throughput, &o.failover
-		a       = &o.aggregate
 	)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&program, "bellwether", "bellwether", "the bellwether program")
@@ -63,7 +60,34 @@ func parse(args []string, errs io.Writer) (o *options, err error) {
 		systems = append(systems, s)
 		return nil
 	})
-	flags.IntVar(&rounds, "rounds", 5, "number of measurements of each system")
+	flags.IntVar(&o.setup.Rounds, "rounds", 5, "number of measurements of each system")
+	o.register(flags)
+	err = flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(errs, usage)
+		flags.SetOutput(errs)
+		flags.PrintDefaults()
+		return o, errHelp
+	}
+	if err != nil {
+		return o, err
+	}
+	if flags.NArg() != 1 {
+		return o, fmt.Errorf("want one of throughput, failover, aggregate, scan, programs and all, got %q", flags.Args())
+	}
+	if err := o.check(); err != nil {
+		return o, err
+	}
+	if err := o.choose(flags.Arg(0), systems); err != nil {
+		return o, err
+	}
+	o.setup.Program, err = find(program)
+	return o, err
+}
+
+// register defines the flags of the benchmarks.
+func (o *options) register(flags *flag.FlagSet) {
+	t, f, a := &o.throughput, &o.failover, &o.aggregate
 	flags.IntVar(&t.Processes, "processes", 2, "throughput: worker processes")
 	flags.IntVar(&t.Slots, "slots", 1, "throughput: slots per worker process")
 	flags.DurationVar(&t.For, "for", 3*time.Second, "throughput: measure as many empty tasks as each system does in about this time; 0: do not")
@@ -81,28 +105,6 @@ func parse(args []string, errs io.Writer) (o *options, err error) {
 	flags.Uint64Var(&a.Least, "least", 64, "aggregate: the least number of vectors of one size")
 	flags.Uint64Var(&o.scan.Rows, "rows", 100_000_000, "scan: rows of the file, about 17 bytes each")
 	flags.Int64Var(&o.programs.Text, "text", 1_000_000_000, "programs: bytes of the text whose words are counted")
-	err = flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(errs, usage)
-		flags.SetOutput(errs)
-		flags.PrintDefaults()
-		return o, errHelp
-	}
-	if err != nil {
-		return o, err
-	}
-	if flags.NArg() != 1 {
-		return o, fmt.Errorf("want one of throughput, failover, aggregate, scan, programs and all, got %q", flags.Args())
-	}
-	o.setup.Rounds = rounds
-	if err := o.check(); err != nil {
-		return o, err
-	}
-	if err := o.choose(flags.Arg(0), systems); err != nil {
-		return o, err
-	}
-	o.setup.Program, err = find(program)
-	return o, err
 }
 
 // numbers defines a flag that takes numbers separated by commas, and drops zeros.

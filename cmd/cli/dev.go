@@ -13,6 +13,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/cmd/internal/machine"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
@@ -153,7 +154,12 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	if err := a.greet(servers, data, url, flags.workers, slots); err != nil {
 		return err
 	}
+	return a.awaitEnd(ctx, servers, workers, kill, signals)
+}
 
+// awaitEnd waits until ctx is done or a signal arrives, and stops the workers gracefully. After a
+// second signal, awaitEnd closes kill and does not wait for running partitions.
+func (a *app) awaitEnd(ctx context.Context, servers *machine.Servers, workers *procs.Supervisor, kill chan struct{}, signals <-chan os.Signal) error {
 	select {
 	case <-ctx.Done():
 	case <-servers.Failed():

@@ -118,6 +118,22 @@ func statusTable(w io.Writer, s client.Status) {
 	if len(s.Skipped) > 0 {
 		console.Row(w, "skipped", answer.Numbers(s.Skipped))
 	}
+	failureRows(w, s)
+	for _, t := range []struct {
+		name string
+		at   time.Time
+	}{{"submitted", s.Submitted}, {"started", s.Started}, {"finished", s.Finished}} {
+		if !t.at.IsZero() {
+			console.Row(w, t.name, human.Time(t.at))
+		}
+	}
+	if s.SHA256 != "" {
+		console.Row(w, "sha256", s.SHA256)
+	}
+}
+
+// failureRows writes what is wrong with a job, and the errors of its partitions.
+func failureRows(w io.Writer, s client.Status) {
 	if s.Live != nil && s.Live.Trouble != "" {
 		console.Row(w, "trouble", human.FirstLine(s.Live.Trouble))
 	}
@@ -129,16 +145,5 @@ func statusTable(w io.Writer, s client.Status) {
 	}
 	if s.OtherErrors > 0 {
 		console.Row(w, "failures", human.Count(s.OtherErrors)+" with other errors")
-	}
-	for _, t := range []struct {
-		name string
-		at   time.Time
-	}{{"submitted", s.Submitted}, {"started", s.Started}, {"finished", s.Finished}} {
-		if !t.at.IsZero() {
-			console.Row(w, t.name, human.Time(t.at))
-		}
-	}
-	if s.SHA256 != "" {
-		console.Row(w, "sha256", s.SHA256)
 	}
 }

@@ -104,26 +104,8 @@ func (s *stream) look(ctx context.Context, every func(turns int64) bool) error {
 	if err != nil {
 		return s.end(s.send("problem", errorAnswer{textOf(err)}))
 	}
-	limit := 0
-	if every(2) {
-		limit = maxPage
-	}
-	now := p.clusterOf(ctx, c, limit)
-	changed := now.epoch() != s.epoch
-	if changed && limit == 0 {
-		limit = maxPage
-		now = p.clusterOf(ctx, c, limit)
-	}
-	s.epoch = now.epoch()
-	if limit > 0 {
-		if err := s.send("cluster", now.cluster); err != nil {
-			return err
-		}
-		if err := s.sendWorkers(ctx, c, now); err != nil {
-			return err
-		}
-	}
-	if err := s.end(nil); err != nil { // flush now, because answers from storage take longer
+	changed, err := s.lookAtCluster(ctx, c, every(2))
+	if err := s.end(err); err != nil { // flush now, because answers from storage take longer
 		return err
 	}
 	if s.job != "" && every(2) {
@@ -158,6 +140,28 @@ func (s *stream) look(ctx context.Context, every func(turns int64) bool) error {
 		}
 	}
 	return s.end(nil)
+}
+
+// lookAtCluster queries the leader, and sends its answer if the answer is due or the leader has
+// changed. lookAtCluster reports whether the leader has changed.
+func (s *stream) lookAtCluster(ctx context.Context, c *client.Client, due bool) (changed bool, err error) {
+	limit := 0
+	if due {
+		limit = maxPage
+	}
+	now := s.page.clusterOf(ctx, c, limit)
+	changed = now.epoch() != s.epoch
+	if changed && !due {
+		now = s.page.clusterOf(ctx, c, maxPage)
+	}
+	s.epoch = now.epoch()
+	if !changed && !due {
+		return false, nil
+	}
+	if err := s.send("cluster", now.cluster); err != nil {
+		return changed, err
+	}
+	return changed, s.sendWorkers(ctx, c, now)
 }
 
 // sendWorkers sends the page of the list of workers that the viewer has opened, if a leader

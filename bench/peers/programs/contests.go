@@ -42,27 +42,9 @@ const (
 )
 
 func contests(ctx context.Context, program, dir string, text int64) ([]contest, error) {
-	if err := os.CopyFS(dir, source); err != nil {
-		return nil, err
-	}
 	at := func(name string) string { return filepath.Join(dir, "source", name) }
-	if err := os.WriteFile(at("kernel/go.mod"), []byte("module kernel\n\ngo 1.24\n"), 0o600); err != nil {
+	if err := build(ctx, dir, at); err != nil {
 		return nil, err
-	}
-	for _, build := range []struct {
-		env  []string
-		args []string
-	}{
-		{args: []string{"g++", "-O2", "-o", at("empty"), at("empty.cpp")}},
-		{args: []string{"go", "build", "-o", at("native"), "."}},
-		{args: []string{"go", "build", "-o", at("go.wasm"), "."}, env: []string{"GOOS=wasip1", "GOARCH=wasm"}},
-		{args: []string{"clang", "--target=wasm32-wasi", "-O2", "-o", at("c.wasm"), at("kernel.c"), "-lm"}},
-	} {
-		cmd := exec.CommandContext(ctx, build.args[0], build.args[1:]...)
-		cmd.Dir, cmd.Env = at("kernel"), append(os.Environ(), build.env...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("run %q: %w: %s", build.args, err, out)
-		}
 	}
 	if err := writeText(at("text"), text); err != nil {
 		return nil, err
@@ -101,6 +83,33 @@ func contests(ctx context.Context, program, dir string, text int64) ([]contest, 
 		}, "a module takes at most 3 × the program's time"})
 	}
 	return list, nil
+}
+
+// build copies the programs to a folder and compiles them. The function at returns the path of a
+// program.
+func build(ctx context.Context, dir string, at func(name string) string) error {
+	if err := os.CopyFS(dir, source); err != nil {
+		return err
+	}
+	if err := os.WriteFile(at("kernel/go.mod"), []byte("module kernel\n\ngo 1.24\n"), 0o600); err != nil {
+		return err
+	}
+	for _, build := range []struct {
+		env  []string
+		args []string
+	}{
+		{args: []string{"g++", "-O2", "-o", at("empty"), at("empty.cpp")}},
+		{args: []string{"go", "build", "-o", at("native"), "."}},
+		{args: []string{"go", "build", "-o", at("go.wasm"), "."}, env: []string{"GOOS=wasip1", "GOARCH=wasm"}},
+		{args: []string{"clang", "--target=wasm32-wasi", "-O2", "-o", at("c.wasm"), at("kernel.c"), "-lm"}},
+	} {
+		cmd := exec.CommandContext(ctx, build.args[0], build.args[1:]...)
+		cmd.Dir, cmd.Env = at("kernel"), append(os.Environ(), build.env...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("run %q: %w: %s", build.args, err, out)
+		}
+	}
+	return nil
 }
 
 func writeText(path string, size int64) (err error) {

@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,18 +16,23 @@ const (
 	mostVector  = 2_000_000_000
 )
 
+// aggregateFlags are the flags of the command aggregate.
+type aggregateFlags struct {
+	benchmark
+	workers int
+	sizes   numberList
+	total   numberList
+	least   int
+	rounds  int
+	kill    string
+	memory  string
+}
+
 func aggregateCommand(a *console.App) *cobra.Command {
-	var (
-		b       benchmark
-		workers int
-		sizes   = numberList{list: []uint64{8e3, 8e4, 8e5, 8e6, 8e7, 16e7}, least: leastVector, most: mostVector}
-		total   = numberList{list: []uint64{8e9}, least: leastVector, most: 1e13}
-		least   int
-		rounds  int
-		kill    string
-		memory  string
-	)
-	victims := []string{string(bench.KillNobody), string(bench.KillLeader), string(bench.KillWorker)}
+	f := aggregateFlags{
+		sizes: numberList{list: []uint64{8e3, 8e4, 8e5, 8e6, 8e7, 16e7}, least: leastVector, most: mostVector},
+		total: numberList{list: []uint64{8e9}, least: leastVector, most: 1e13},
+	}
 	cmd := &cobra.Command{
 		Use:   "aggregate",
 		Short: "Compare sums of large vectors with a plain loop",
@@ -53,63 +57,76 @@ answered 99 % of pings while the job ran, and LEADERS how many leaders the job h
 		Example: "  " + a.Name + " bench aggregate --sizes 8e6 --total 1e9 --kill leader",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !slices.Contains(victims, kill) {
-				return console.Usagef("--kill: want leader or worker, got %q", kill)
-			}
-			if len(total.list) != 1 {
-				return console.Usagef("--total: want one number")
-			}
-			var flags []string
-			if memory != "" {
-				if _, err := machine.ParseMemory(memory); err != nil {
-					return err
-				}
-				flags = []string{"--memory", memory}
-			}
-			var shapes []bench.AggregateShape
-			for _, size := range sizes.list {
-				if size%8 != 0 {
-					return console.Usagef("--sizes: want multiples of 8, got %d", size)
-				}
-				shapes = append(shapes, bench.AggregateShape{Bytes: size, Partitions: max(uint64(least), total.list[0]/size)})
-			}
-			fewest := 1
-			if kill != "" {
-				fewest = 2
-			}
-			err := cmp.Or(
-				between("workers", workers, fewest, mostProcesses),
-				between("least", least, 1, mostJobPartitions),
-				between("rounds", rounds, 1, mostRounds),
-				b.check(),
-			)
+			shapes, err := f.check()
 			if err != nil {
 				return err
 			}
-			_, err = measure(cmd.Context(), a, &b, func(ctx context.Context, tell tell) (r bench.AggregateReport, err error) {
-				tell("starting the workers", 0, 0)
-				g, err := startFlock(ctx, a, &b, workers, 1, flags...)
-				if err != nil {
-					return r, err
-				}
-				defer g.close()
-				return bench.Aggregate(ctx, bench.AggregateConfig{
-					Cluster: g.client, Flock: g.workers, Workers: workers,
-					Shapes: shapes, Rounds: rounds, Kill: bench.Victim(kill), Progress: tell,
-				})
+			_, err = measure(cmd.Context(), a, &f.benchmark, func(ctx context.Context, tell tell) (r bench.AggregateReport, err error) {
+				return f.run(ctx, a, shapes, tell)
 			})
 			return err
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	b.register(cmd)
-	cmd.Flags().IntVar(&workers, "workers", 4, "number of worker processes")
-	cmd.Flags().Var(&sizes, "sizes", "sizes of a vector in bytes")
-	cmd.Flags().Var(&total, "total", "bytes of all vectors of one size")
-	cmd.Flags().IntVar(&least, "least", 64, "the least number of vectors of one size, even if they exceed the total")
-	cmd.Flags().IntVar(&rounds, "rounds", 3, "number of measurements of each")
-	cmd.Flags().StringVar(&kill, "kill", "", "also measure with this process killed: leader or worker")
-	cmd.Flags().StringVar(&memory, "memory", "", "memory of each worker for large partials, such as 3GiB (default that of worker)")
-	console.CompleteWords(cmd, "kill", "leader", "worker")
+	f.register(cmd)
 	return cmd
+}
+
+func (f *aggregateFlags) register(cmd *cobra.Command) {
+	f.benchmark.register(cmd)
+	cmd.Flags().IntVar(&f.workers, "workers", 4, "number of worker processes")
+	cmd.Flags().Var(&f.sizes, "sizes", "sizes of a vector in bytes")
+	cmd.Flags().Var(&f.total, "total", "bytes of all vectors of one size")
+	cmd.Flags().IntVar(&f.least, "least", 64, "the least number of vectors of one size, even if they exceed the total")
+	cmd.Flags().IntVar(&f.rounds, "rounds", 3, "number of measurements of each")
+	cmd.Flags().StringVar(&f.kill, "kill", "", "also measure with this process killed: leader or worker")
+	cmd.Flags().StringVar(&f.memory, "memory", "", "memory of each worker for large partials, such as 3GiB (default that of worker)")
+	console.CompleteWords(cmd, "kill", "leader", "worker")
+}
+
+// check returns the shapes of the vectors to add up, and an error if a flag is out of range.
+func (f *aggregateFlags) check() (shapes []bench.AggregateShape, err error) {
+	if f.kill != "" && f.kill != string(bench.KillLeader) && f.kill != string(bench.KillWorker) {
+		return nil, console.Usagef("--kill: want leader or worker, got %q", f.kill)
+	}
+	if len(f.total.list) != 1 {
+		return nil, console.Usagef("--total: want one number")
+	}
+	if _, err := machine.ParseMemory(f.memory); err != nil {
+		return nil, err
+	}
+	for _, size := range f.sizes.list {
+		if size%8 != 0 {
+			return nil, console.Usagef("--sizes: want multiples of 8, got %d", size)
+		}
+		shapes = append(shapes, bench.AggregateShape{Bytes: size, Partitions: max(uint64(f.least), f.total.list[0]/size)})
+	}
+	fewest := 1
+	if f.kill != "" {
+		fewest = 2
+	}
+	return shapes, cmp.Or(
+		between("workers", f.workers, fewest, mostProcesses),
+		between("least", f.least, 1, mostJobPartitions),
+		between("rounds", f.rounds, 1, mostRounds),
+		f.benchmark.check(),
+	)
+}
+
+// run starts the workers and measures.
+func (f *aggregateFlags) run(ctx context.Context, a *console.App, shapes []bench.AggregateShape, tell tell) (r bench.AggregateReport, err error) {
+	var flags []string
+	if f.memory != "" {
+		flags = []string{"--memory", f.memory}
+	}
+	tell("starting the workers", 0, 0)
+	g, err := startFlock(ctx, a, &f.benchmark, f.workers, 1, flags...)
+	if err != nil {
+		return r, err
+	}
+	defer g.close()
+	return bench.Aggregate(ctx, bench.AggregateConfig{
+		Cluster: g.client, Flock: g.workers, Workers: f.workers,
+		Shapes: shapes, Rounds: f.rounds, Kill: bench.Victim(f.kill), Progress: tell,
+	})
 }

@@ -14,15 +14,21 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
+// scaleFlags are the flags of the command scale.
+type scaleFlags struct {
+	benchmark
+	cfg                     bench.ScaleConfig
+	workers, partitions     numberList
+	atWorkers, atPartitions numberList
+}
+
 func scaleCommand(a *console.App) *cobra.Command {
-	var (
-		b            benchmark
-		workers      = numberList{list: []uint64{1, 10, 100, 1000, 2000}, least: 1, most: 10_000}
-		partitions   = numberList{list: []uint64{1e3, 1e5, 1e7, 1e9}, least: 1, most: jobs.MaxPartitions}
-		atWorkers    = numberList{list: []uint64{1000}, least: 1, most: 10_000}
-		atPartitions = numberList{list: []uint64{1e6}, least: 1, most: jobs.MaxPartitions}
-		cfg          bench.ScaleConfig
-	)
+	f := scaleFlags{
+		workers:      numberList{list: []uint64{1, 10, 100, 1000, 2000}, least: 1, most: 10_000},
+		partitions:   numberList{list: []uint64{1e3, 1e5, 1e7, 1e9}, least: 1, most: jobs.MaxPartitions},
+		atWorkers:    numberList{list: []uint64{1000}, least: 1, most: 10_000},
+		atPartitions: numberList{list: []uint64{1e6}, least: 1, most: jobs.MaxPartitions},
+	}
 	cmd := &cobra.Command{
 		Use:   "scale",
 		Short: "Measure the cost of leading, by workers and by partitions",
@@ -35,29 +41,12 @@ instead of computing. All workers together report at most 500 times a second. Se
 		Example: "  " + a.Name + " bench scale --workers 1,1000 --partitions 1e3,1e9",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case len(atWorkers.list) != 1 || len(atPartitions.list) != 1:
-				return console.Usagef("--at-workers and --at-partitions: want one number each")
-			case a.Target.Storage != "" && a.Target.Storage != string(cluster.JetStream):
-				return console.Usagef("--storage must be %s here, got %q: the cost of storage is given as a number of calls, which does not depend on the storage", cluster.JetStream, a.Target.Storage)
-			}
-			a.Target.Storage = string(cluster.JetStream) // a benchmark ignores the storage in environment variables
-			err := cmp.Or(
-				between("viewers", cfg.Viewers, 0, 32),
-				between("slots", cfg.Slots, 1, wire.MaxSlots),
-				between("lasts", cfg.Lasts, time.Second, longest),
-				b.check(),
-			)
+			cfg, err := f.config(a)
 			if err != nil {
 				return err
 			}
-			for _, n := range workers.list {
-				cfg.Workers = append(cfg.Workers, int(n))
-			}
-			cfg.Partitions = partitions.list
-			cfg.FixedWorkers, cfg.FixedPartitions = int(atWorkers.list[0]), atPartitions.list[0]
-			_, err = measure(cmd.Context(), a, &b, func(ctx context.Context, tell tell) (r bench.ScaleReport, err error) {
-				g, err := startGround(ctx, a, &b)
+			_, err = measure(cmd.Context(), a, &f.benchmark, func(ctx context.Context, tell tell) (r bench.ScaleReport, err error) {
+				g, err := startGround(ctx, a, &f.benchmark)
 				if err != nil {
 					return r, err
 				}
@@ -69,13 +58,41 @@ instead of computing. All workers together report at most 500 times a second. Se
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	b.register(cmd)
-	cmd.Flags().Var(&workers, "workers", "numbers of workers, each with a job of --at-partitions")
-	cmd.Flags().Var(&partitions, "partitions", "numbers of partitions, each with --at-workers")
-	cmd.Flags().Var(&atWorkers, "at-workers", "number of workers for all --partitions (one NUMBER)")
-	cmd.Flags().Var(&atPartitions, "at-partitions", "number of partitions for all --workers (one NUMBER)")
-	cmd.Flags().IntVar(&cfg.Slots, "slots", 8, "slots of each worker")
-	cmd.Flags().IntVar(&cfg.Viewers, "viewers", 0, "browsers that look at each job; measures what they add to the cost of leading")
-	cmd.Flags().DurationVar(&cfg.Lasts, "lasts", 10*time.Second, "approximate time of each job, 1s to 1h")
+	f.register(cmd)
 	return cmd
+}
+
+func (f *scaleFlags) register(cmd *cobra.Command) {
+	f.benchmark.register(cmd)
+	cmd.Flags().Var(&f.workers, "workers", "numbers of workers, each with a job of --at-partitions")
+	cmd.Flags().Var(&f.partitions, "partitions", "numbers of partitions, each with --at-workers")
+	cmd.Flags().Var(&f.atWorkers, "at-workers", "number of workers for all --partitions (one NUMBER)")
+	cmd.Flags().Var(&f.atPartitions, "at-partitions", "number of partitions for all --workers (one NUMBER)")
+	cmd.Flags().IntVar(&f.cfg.Slots, "slots", 8, "slots of each worker")
+	cmd.Flags().IntVar(&f.cfg.Viewers, "viewers", 0, "browsers that look at each job; measures what they add to the cost of leading")
+	cmd.Flags().DurationVar(&f.cfg.Lasts, "lasts", 10*time.Second, "approximate time of each job, 1s to 1h")
+}
+
+// config returns the configuration of the benchmark, and an error if a flag is out of range. It
+// selects the storage JetStream, whatever the environment says.
+func (f *scaleFlags) config(a *console.App) (cfg bench.ScaleConfig, err error) {
+	switch {
+	case len(f.atWorkers.list) != 1 || len(f.atPartitions.list) != 1:
+		return cfg, console.Usagef("--at-workers and --at-partitions: want one number each")
+	case a.Target.Storage != "" && a.Target.Storage != string(cluster.JetStream):
+		return cfg, console.Usagef("--storage must be %s here, got %q: the cost of storage is given as a number of calls, which does not depend on the storage", cluster.JetStream, a.Target.Storage)
+	}
+	a.Target.Storage = string(cluster.JetStream)
+	cfg = f.cfg
+	for _, n := range f.workers.list {
+		cfg.Workers = append(cfg.Workers, int(n))
+	}
+	cfg.Partitions = f.partitions.list
+	cfg.FixedWorkers, cfg.FixedPartitions = int(f.atWorkers.list[0]), f.atPartitions.list[0]
+	return cfg, cmp.Or(
+		between("viewers", cfg.Viewers, 0, 32),
+		between("slots", cfg.Slots, 1, wire.MaxSlots),
+		between("lasts", cfg.Lasts, time.Second, longest),
+		f.benchmark.check(),
+	)
 }

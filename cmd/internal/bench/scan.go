@@ -17,16 +17,18 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
-func scanCommand(a *console.App) *cobra.Command {
-	var (
-		b   benchmark
-		dir string
-		cfg bench.ScanConfig
+// scanFlags are the flags of the command scan.
+type scanFlags struct {
+	benchmark
+	cfg     bench.ScanConfig
+	dir     string
+	blobs   int
+	kill    bool
+	workers int
+}
 
-		blobs   int
-		kill    bool
-		workers int
-	)
+func scanCommand(a *console.App) *cobra.Command {
+	var f scanFlags
 	cmd := &cobra.Command{
 		Use:   "scan",
 		Short: "Measure the job scan beside a loop written by hand",
@@ -50,61 +52,76 @@ half of the partitions are done. Both results must have the same bytes.`,
 			"  " + a.Name + " bench scan --kill-leader",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := cmp.Or(
-				between("rows", cfg.Rows, 1, 10_000_000_000),
-				between("columns", cfg.Between, 0, 1000),
-				between("slots", cfg.Slots, 1, mostProcesses),
-				between("rounds", cfg.Rounds, 1, mostRounds),
-				between("blobs", blobs, 0, mostBlobs),
-				between("workers", workers, 2, mostProcesses),
-				b.checkAlone(),
-				b.check(),
-			)
-			if err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
-			folder, err := os.MkdirTemp(dir, "bellwether-scan-*")
+			folder, err := os.MkdirTemp(f.dir, "bellwether-scan-*")
 			if err != nil {
 				return err
 			}
 			defer os.RemoveAll(folder)
-			_, err = measure(cmd.Context(), a, &b, func(ctx context.Context, tell tell) (bench.ScanReport, error) {
-				cfg.File, cfg.Progress = filepath.Join(folder, "measurements.csv"), tell
-				if blobs > 0 {
-					tell("starting Azurite", 0, 0)
-					server, err := startBlobs(ctx, a, &b, folder)
-					if err != nil {
-						return bench.ScanReport{}, err
-					}
-					defer server.close()
-					cfg.Blobs = &bench.ScanBlobs{Cluster: server.cluster, Server: server.azurite.PID(), Count: blobs, Size: blobSize}
-				}
-				if kill {
-					tell("starting the workers", 0, 0)
-					g, err := startFlock(ctx, a, &b, workers, 1, "--files", folder)
-					if err != nil {
-						return bench.ScanReport{}, err
-					}
-					defer g.close()
-					cfg.Failover = &bench.ScanFailover{Cluster: g.client, Flock: g.workers, Workers: workers}
-				}
-				return bench.Scan(ctx, cfg)
+			_, err = measure(cmd.Context(), a, &f.benchmark, func(ctx context.Context, tell tell) (bench.ScanReport, error) {
+				return f.run(ctx, a, folder, tell)
 			})
 			return err
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	b.register(cmd)
-	cmd.Flags().Uint64Var(&cfg.Rows, "rows", 10_000_000, "rows of the file, about 16 bytes each")
-	cmd.Flags().IntVar(&cfg.Between, "columns", 0, "other columns between the key and the number, 10 bytes each")
-	cmd.Flags().IntVar(&cfg.Slots, "slots", runtime.GOMAXPROCS(0), "slots of the scan, and goroutines of the loop")
-	cmd.Flags().IntVar(&cfg.Rounds, "rounds", 3, "number of measurements, of which the median is printed")
-	cmd.Flags().IntVar(&blobs, "blobs", 0, "also measure a scan of this number of blobs of 32 MB")
-	cmd.Flags().BoolVar(&kill, "kill-leader", false, "also measure a scan in a cluster whose leader is killed")
-	cmd.Flags().IntVar(&workers, "workers", 3, "number of worker processes, with --kill-leader")
-	cmd.Flags().StringVar(&dir, "dir", "", "folder for the file (default that for temporary files)")
-	console.CompleteFolders(cmd, "dir")
+	f.register(cmd)
 	return cmd
+}
+
+func (f *scanFlags) register(cmd *cobra.Command) {
+	f.benchmark.register(cmd)
+	cmd.Flags().Uint64Var(&f.cfg.Rows, "rows", 10_000_000, "rows of the file, about 16 bytes each")
+	cmd.Flags().IntVar(&f.cfg.Between, "columns", 0, "other columns between the key and the number, 10 bytes each")
+	cmd.Flags().IntVar(&f.cfg.Slots, "slots", runtime.GOMAXPROCS(0), "slots of the scan, and goroutines of the loop")
+	cmd.Flags().IntVar(&f.cfg.Rounds, "rounds", 3, "number of measurements, of which the median is printed")
+	cmd.Flags().IntVar(&f.blobs, "blobs", 0, "also measure a scan of this number of blobs of 32 MB")
+	cmd.Flags().BoolVar(&f.kill, "kill-leader", false, "also measure a scan in a cluster whose leader is killed")
+	cmd.Flags().IntVar(&f.workers, "workers", 3, "number of worker processes, with --kill-leader")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "folder for the file (default that for temporary files)")
+	console.CompleteFolders(cmd, "dir")
+}
+
+// check returns an error if a flag is out of range.
+func (f *scanFlags) check() error {
+	return cmp.Or(
+		between("rows", f.cfg.Rows, 1, 10_000_000_000),
+		between("columns", f.cfg.Between, 0, 1000),
+		between("slots", f.cfg.Slots, 1, mostProcesses),
+		between("rounds", f.cfg.Rounds, 1, mostRounds),
+		between("blobs", f.blobs, 0, mostBlobs),
+		between("workers", f.workers, 2, mostProcesses),
+		f.checkAlone(),
+		f.benchmark.check(),
+	)
+}
+
+// run starts the servers and workers that the flags select, which keep their files in a folder, and
+// measures.
+func (f *scanFlags) run(ctx context.Context, a *console.App, folder string, tell tell) (r bench.ScanReport, err error) {
+	cfg := f.cfg
+	cfg.File, cfg.Progress = filepath.Join(folder, "measurements.csv"), tell
+	if f.blobs > 0 {
+		tell("starting Azurite", 0, 0)
+		server, err := startBlobs(ctx, a, &f.benchmark, folder)
+		if err != nil {
+			return r, err
+		}
+		defer server.close()
+		cfg.Blobs = &bench.ScanBlobs{Cluster: server.cluster, Server: server.azurite.PID(), Count: f.blobs, Size: blobSize}
+	}
+	if f.kill {
+		tell("starting the workers", 0, 0)
+		g, err := startFlock(ctx, a, &f.benchmark, f.workers, 1, "--files", folder)
+		if err != nil {
+			return r, err
+		}
+		defer g.close()
+		cfg.Failover = &bench.ScanFailover{Cluster: g.client, Flock: g.workers, Workers: f.workers}
+	}
+	return bench.Scan(ctx, cfg)
 }
 
 const (

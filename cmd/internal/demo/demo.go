@@ -206,34 +206,12 @@ func runJob(ctx context.Context, a *console.App, n *narrator, c *client.Client, 
 	if s.State.Final() {
 		return errTooShort
 	}
-	if leader, err = c.Leader(ctx); err != nil {
+	if report.Killed, err = killLeader(ctx, c, workers); err != nil {
 		return err
 	}
-	victim := workers.Find(leader.PID)
-	if victim == nil {
-		return fmt.Errorf("process %d leads, but this program did not start it", leader.PID)
-	}
-	victim.Kill()
-	report.Killed = leader
 	p.Clear()
-	n.say("half-way: SIGKILL to process %d, the leader", leader.PID)
-
-	// When the new leader has assigned work, the history contains every step of the change of
-	// leader.
-	takenOver := func(s client.Status) bool {
-		if s.Epoch <= leader.Epoch {
-			return false
-		}
-		change, err := changeAfter(ctx, c, leader.Epoch)
-		return err == nil && change.FirstAssignment != nil
-	}
-	if s, err = progress.WatchUntil(ctx, c, id, p, takenOver); err != nil {
-		return err
-	}
-	if report.Failover, err = changeAfter(ctx, c, leader.Epoch); err != nil {
-		if s.State.Final() {
-			return errTooShort
-		}
+	n.say("half-way: SIGKILL to process %d, the leader", report.Killed.PID)
+	if report.Failover, err = awaitTakeover(ctx, c, id, p, report.Killed.Epoch); err != nil {
 		return err
 	}
 	p.Clear()
@@ -275,6 +253,41 @@ func awaitWorkers(ctx context.Context, c *client.Client) (client.Leader, error) 
 		case <-time.After(console.PollInterval):
 		}
 	}
+}
+
+// killLeader kills the process that leads and returns it.
+func killLeader(ctx context.Context, c *client.Client, workers *procs.Supervisor) (client.Leader, error) {
+	leader, err := c.Leader(ctx)
+	if err != nil {
+		return leader, err
+	}
+	victim := workers.Find(leader.PID)
+	if victim == nil {
+		return leader, fmt.Errorf("process %d leads, but this program did not start it", leader.PID)
+	}
+	victim.Kill()
+	return leader, nil
+}
+
+// awaitTakeover waits until a leader after the given epoch has assigned work of the job, and returns
+// the change of leader. The history then contains every step of the change.
+func awaitTakeover(ctx context.Context, c *client.Client, id string, p *progress.Progress, epoch uint64) (answer.Change, error) {
+	takenOver := func(s client.Status) bool {
+		if s.Epoch <= epoch {
+			return false
+		}
+		change, err := changeAfter(ctx, c, epoch)
+		return err == nil && change.FirstAssignment != nil
+	}
+	s, err := progress.WatchUntil(ctx, c, id, p, takenOver)
+	if err != nil {
+		return answer.Change{}, err
+	}
+	change, err := changeAfter(ctx, c, epoch)
+	if err != nil && s.State.Final() {
+		return change, errTooShort
+	}
+	return change, err
 }
 
 // changeAfter returns the first change of leader after the given epoch.
