@@ -95,6 +95,9 @@ func noColumn(name string, columns []string) error {
 			return fmt.Errorf("there is no column %q, but the column %q with spaces: give the columns other names with the parameter names", name, c)
 		}
 	}
+	if len(columns) == 0 {
+		return fmt.Errorf("there is no column %q", name)
+	}
 	return fmt.Errorf("there is no column %q: the columns are %s", name, strings.Join(columns, ", "))
 }
 

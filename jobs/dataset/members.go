@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
 // membersBytes is the number of bytes at the beginning of an object that are searched for the members that
@@ -24,13 +25,24 @@ func (r reader) memberColumns(ctx context.Context, l listing, declared, wanted [
 	if wanted != nil {
 		limit = membersBytes
 	}
-	object, text, err := r.firstLines(ctx, l, limit)
-	if err != nil {
-		return nil, err
-	}
+	var object string
+	var text []byte
 	var names []string
-	for line := range bytes.SplitSeq(text, []byte{'\n'}) {
-		names = appendMembers(names, line)
+	for _, o := range l {
+		if o.Size == 0 {
+			continue
+		}
+		var err error
+		if text, err = r.firstLines(ctx, o, limit); err != nil {
+			return nil, err
+		}
+		object = o.Name
+		for line := range bytes.SplitSeq(text, []byte{'\n'}) {
+			names = appendMembers(names, line)
+		}
+		if text == nil || len(names) > 0 {
+			break
+		}
 	}
 	if wanted == nil {
 		if text == nil && object != "" {
@@ -51,36 +63,27 @@ func (r reader) memberColumns(ctx context.Context, l listing, declared, wanted [
 	return nil, nil
 }
 
-// firstLines returns the complete lines at the beginning of the first object that is not empty, up to a
-// limit in bytes. If the first line is longer, the text is nil.
-func (r reader) firstLines(ctx context.Context, l listing, limit int) (object string, text []byte, err error) {
-	for _, o := range l {
-		if o.Size == 0 {
-			continue
-		}
-		c, err := r.content(ctx, o, 0, o.Size)
-		if err != nil {
-			return "", nil, err
-		}
-		text := make([]byte, limit)
-		n, err := c.fill(text)
-		c.Close()
-		if err != nil && !errors.Is(err, io.EOF) {
-			return "", nil, err
-		}
-		text = bytes.TrimPrefix(text[:n], byteOrderMark)
-		if err == nil {
-			end := bytes.LastIndexByte(text, '\n')
-			if end < 0 {
-				return o.Name, nil, nil
-			}
-			text = text[:end]
-		}
-		if len(bytes.TrimSpace(text)) > 0 {
-			return o.Name, text, nil
-		}
+// firstLines returns the complete lines at the beginning of an object, up to a limit in bytes, or nil if the
+// first line is longer.
+func (r reader) firstLines(ctx context.Context, o source.Object, limit int) ([]byte, error) {
+	c, err := r.content(ctx, o, 0, o.Size)
+	if err != nil {
+		return nil, err
 	}
-	return "", nil, nil
+	defer c.Close()
+	text := make([]byte, limit)
+	n, err := c.fill(text)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	end := n
+	if err == nil {
+		end = bytes.LastIndexByte(text, '\n')
+	}
+	if end < 0 {
+		return nil, nil
+	}
+	return bytes.TrimPrefix(text[:end], byteOrderMark), nil
 }
 
 // appendMembers appends the names of a record's members that are not in the list. It ignores a record that

@@ -58,6 +58,7 @@ func TestNamesOfMembers(t *testing.T) {
 		{rest + "{\"z\":7}\n", "names=z", `"rows":[["1","{\"c\":2}","",""],["","","","7"]]`},
 		{strings.Repeat("{}\n", 30_000) + "{\"z\":7}\n", "columns=z;where=z > 1", `"rows":[["7"]]`},
 		{"", "columns=z", `"rows":[]`},
+		{"{}\n", "columns=z", `there is no column "z" (if later`},
 	} {
 		name := write(t, "a.ndjson", c.content)
 		got, err := scan(t, append(strings.FieldsFunc(c.query, func(r rune) bool { return r == ';' }), "input="+name)...)

@@ -18,7 +18,8 @@
 // larger than its header says, or whose CRC is wrong, is damaged. The package also reads objects that
 // the library refuses and other readers accept: the codec LZ4 of old writers, a footer with keys without
 // values or with a type of a group, bytes after the last value of a page, and column chunks whose size does
-// not include the header of their dictionary.
+// not include the header of their dictionary. The program bench/internal/refused lists the objects of public
+// test suites that are refused.
 //
 // # What can fail
 //
