@@ -8,11 +8,13 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/cmd/internal/machine"
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/exec/account"
 	"github.com/bellwether-compute/bellwether/worker"
@@ -129,6 +131,9 @@ func (f *workerFlags) config(a *app) (cfg worker.Config, err error) {
 	}
 	cfg.Allow = restricted(cfg.Jobs)
 	cfg.Grant = f.grant.Grant(a.App, f.withParent) // the command dev starts the workers of the user's own cluster
+	if !f.withParent && slices.Contains(cfg.Grant.Containers, jobs.AnyAccount) {
+		return cfg, console.Usagef("--containers, %s %s: name the accounts, because workers send tokens of their identity to them", console.EnvContainers, jobs.AnyAccount)
+	}
 	if err := account.Check(cfg.Grant.User); err != nil {
 		return cfg, console.Usagef("--exec-user, %s: %w", console.EnvUser, err)
 	}
