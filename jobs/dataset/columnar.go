@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+	"github.com/bellwether-compute/bellwether/jobs/internal/names"
 )
 
 // loaded reads ranges of an object for package parquet. Ranges that were loaded in advance are in
@@ -202,7 +201,7 @@ func (s *scanner[A]) foldRow(rows *parquet.Rows, n int) (folded int, err error) 
 	if err = s.fold(&s.acc, s.rec); err != nil {
 		err = fmt.Errorf("row %d of the row group: %w", n+1, err)
 	}
-	if s.out.count(err == nil, err, s.skip, s.rec.object, s.rec.offset); s.out.Fault != nil {
+	if s.count(err == nil, err, s.rec.object, s.rec.offset); s.out.Fault != nil {
 		return 0, s.out.Fault
 	}
 	return 1, nil
@@ -217,10 +216,11 @@ func (l *layout) leaves(f *parquet.File, o source.Object) (columns []int, err er
 	if err := checkNames(have, wanted); err != nil {
 		return nil, &Fault{Object: o.Name, Text: err.Error()}
 	}
+	positions := names.Positions(have)
 	for _, name := range wanted {
-		i := slices.Index(have, name)
-		if i < 0 {
-			return nil, &Fault{Object: o.Name, Text: fmt.Sprintf("there is no column %q: the columns are %s", name, strings.Join(have, ", "))}
+		i, ok := positions[name]
+		if !ok {
+			return nil, &Fault{Object: o.Name, Text: fmt.Sprintf("there is no column %q: the columns are %s", name, names.List(have))}
 		}
 		columns = append(columns, i)
 	}

@@ -75,6 +75,10 @@
 // an incomplete record of more than 256 KiB at one of its ends is kept only as an offset and a
 // length. If the reading is right, Finish reads the bytes of the record again.
 //
+// A record has at most 64 MiB, and an object has at most 100,000 columns, so that a small compressed object
+// cannot take all memory of a worker. A larger record, or more columns, fails the job with an error that
+// names the limit.
+//
 // Rows are divided into fields like in package encoding/csv, but line ends within quotes do not
 // change. An empty line is not a record, except in an object of one column, in which it is an empty field,
 // also as the last line.
@@ -118,8 +122,8 @@
 //     after compressed data (zero bytes after gzip are padding), a different header, and an error
 //     of Fold. The error contains the name of the object, the offset of the record, and what to do.
 //     If Input.OnError is skip, bad records are skipped and counted in [Totals] instead. Different
-//     headers, damaged compressed data, an odd number of quotes in an object, line ends that are only
-//     carriage returns, and UTF-16 always fail the job.
+//     headers, damaged compressed data, records of more than 64 MiB, an odd number of quotes in an
+//     object, line ends that are only carriage returns, and UTF-16 always fail the job.
 //   - The parameters do not fit the input, for example because a column does not exist: the plan
 //     fails. The process that submits the job plans it too, and refuses the job if it can read the
 //     input.

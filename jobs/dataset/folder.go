@@ -29,6 +29,9 @@ type folder[A any] struct {
 // If check is false, the caller knows that the text is UTF-8.
 func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, check bool) (bool, error) {
 	r := f.rec
+	if len(text) > maxRecord {
+		return false, errLong
+	}
 	if err := f.layout.checkObject(text, offset); err != nil {
 		return false, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -246,6 +247,11 @@ func (m *mapper[P, A, R]) compute(ctx context.Context, read *ahead, list [2]*fol
 	if both {
 		scanners = append(scanners, newScanner(list[1], p.objects[0], p.from, true, false))
 	}
+	var stopped atomic.Bool
+	defer context.AfterFunc(ctx, func() { stopped.Store(true) })()
+	for _, s := range scanners {
+		s.stopped = &stopped
+	}
 	for i, o := range p.objects {
 		from, to := int64(0), o.Size
 		if len(p.objects) == 1 {
@@ -256,36 +262,12 @@ func (m *mapper[P, A, R]) compute(ctx context.Context, read *ahead, list [2]*fol
 				s.begin(o, 0)
 			}
 		}
-		if list[0].layout.format == parquetFormat {
-			err := m.groups(ctx, scanners[0], o, from, to, func() error { return m.store(ctx, scanners, partition, false) })
-			if err != nil {
-				return out, permanent(err)
-			}
-			scanners[0].out.Cut = true
-			out.Bytes += to - from
-			continue
-		}
-		err := read.each(ctx, o, from, to, m.later(read, partition, p.objects[i+1:]), func(data []byte) error {
-			alive, quotes := 0, list[0].layout.hasQuotes(data)
-			for _, s := range scanners {
-				if feed(s, data, quotes); s.out.Fault == nil {
-					alive++
-				}
-			}
-			if alive == 0 {
-				return errDead
-			}
-			return m.store(ctx, scanners, partition, false)
-		})
-		if err != nil && !errors.Is(err, errDead) {
+		later := m.later(read, partition, p.objects[i+1:])
+		store := func() error { return m.store(ctx, scanners, partition, false) }
+		if err := m.scan(ctx, read, scanners, segment{o, from, to}, later, store); err != nil {
 			return out, permanent(err)
 		}
 		out.Bytes += to - from
-		if to == o.Size {
-			for _, s := range scanners {
-				s.endObject()
-			}
-		}
 	}
 	if err := m.store(ctx, scanners, partition, true); err != nil {
 		return out, err
@@ -294,6 +276,40 @@ func (m *mapper[P, A, R]) compute(ctx context.Context, read *ahead, list [2]*fol
 		out.Readings = append(out.Readings, s.end(out.Ends))
 	}
 	return out, certain(out.Readings)
+}
+
+// scan folds the records of a range of an object. It calls store again and again while it reads.
+func (m *mapper[P, A, R]) scan(ctx context.Context, read *ahead, scanners []*scanner[A], s segment, later []segment, store func() error) (err error) {
+	first := scanners[0]
+	if first.layout.format == parquetFormat {
+		err = m.groups(ctx, first, s.object, s.from, s.to, store)
+		first.out.Cut = true
+	} else {
+		err = read.each(ctx, s.object, s.from, s.to, later, func(data []byte) error {
+			alive, quotes := 0, first.layout.hasQuotes(data)
+			for _, s := range scanners {
+				if feed(s, data, quotes); s.out.Fault == nil {
+					alive++
+				}
+			}
+			if alive == 0 {
+				return errDead
+			}
+			return store()
+		})
+	}
+	if stopped := context.Cause(ctx); stopped != nil {
+		return stopped
+	}
+	if err != nil && !errors.Is(err, errDead) {
+		return err
+	}
+	if first.layout.format != parquetFormat && s.to == s.object.Size {
+		for _, s := range scanners {
+			s.endObject()
+		}
+	}
+	return nil
 }
 
 // later returns the first segments that a slot needs after an object of a partition: the partition's

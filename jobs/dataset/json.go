@@ -4,8 +4,50 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 )
+
+// member is a member of an object that is wanted, or below which members are wanted.
+type member struct {
+	field int // index of the member in Record.fields, or -1 if it is not wanted
+	below map[string]*member
+}
+
+// newMembers returns the object of the wanted members, which are given by their paths.
+func newMembers(paths []string) *member {
+	root := &member{field: -1}
+	for i, path := range paths {
+		m := root
+		for name := range strings.SplitSeq(path, ".") {
+			next := m.below[name]
+			if next == nil {
+				next = &member{field: -1}
+				if m.below == nil {
+					m.below = map[string]*member{}
+				}
+				m.below[name] = next
+			}
+			m = next
+		}
+		if m.field < 0 {
+			m.field = i
+		}
+	}
+	return root
+}
+
+// find returns the member with a name, or nil if neither it nor a member below it is wanted. A name that
+// contains dots is the same as a path.
+func (m *member) find(name string) *member {
+	for m != nil {
+		part, rest, more := strings.Cut(name, ".")
+		if m = m.below[part]; !more {
+			return m
+		}
+		name = rest
+	}
+	return nil
+}
 
 // parseJSON sets the record's fields to the wanted members of the record's JSON object.
 func (r *Record) parseJSON() error {
@@ -24,12 +66,18 @@ func (r *Record) parseJSON() error {
 	if s.space(); s.text[s.at] != '{' {
 		return fmt.Errorf("%s: want a JSON object on each line", quoted(r.text))
 	}
-	return r.parseMembers(s, "")
+	if err := r.parseMembers(&s, r.layout.members); err != nil {
+		return err
+	}
+	if len(r.buffer) > 0 {
+		r.data = r.buffer
+	}
+	return nil
 }
 
 // parseMembers sets the fields that are members of the object at which the scanner is, and of the objects
-// below it. The prefix is the path of the object, such as "a." for the member a.
-func (r *Record) parseMembers(s jsonScanner, prefix string) error {
+// below it. It moves to the end of the object, so that it reads each byte of the record once.
+func (r *Record) parseMembers(s *jsonScanner, of *member) error {
 	s.at++
 	for s.space(); s.text[s.at] != '}'; s.space() {
 		if s.text[s.at] == ',' {
@@ -40,15 +88,21 @@ func (r *Record) parseMembers(s jsonScanner, prefix string) error {
 		s.space()
 		s.at++ // skips the colon
 		s.space()
-		path := memberName(r.text[name.lo:name.hi], escaped)
-		if prefix != "" {
-			path = prefix + path
+		m, i := of.find(memberName(r.text[name.lo:name.hi], escaped)), -1
+		if m != nil {
+			i = m.field
 		}
-		i := slices.Index(r.layout.wanted, path)
 		value, quotes := bound{}, s.text[s.at] == '"'
-		if quotes {
+		switch {
+		case quotes:
 			value, escaped = s.string()
-		} else {
+		case s.text[s.at] == '{' && m != nil && m.below != nil && !r.layout.all:
+			value.lo, escaped = s.at, false
+			if err := r.parseMembers(s, m); err != nil {
+				return err
+			}
+			value.hi = s.at
+		default:
 			value, escaped = s.value(), false
 		}
 		switch {
@@ -56,7 +110,7 @@ func (r *Record) parseMembers(s jsonScanner, prefix string) error {
 			return fmt.Errorf("the member %.80q is not in the first records of the input: add it to the parameter names, or give the members to read, for example with the parameter columns", r.text[name.lo:name.hi])
 		case i < 0:
 		case r.seen[i]:
-			return fmt.Errorf("two members of the record are named %.80q: want different names", path)
+			return fmt.Errorf("two members of the record are named %.80q: want different names", r.layout.wanted[i])
 		case !quotes && s.text[value.lo] == 'n': // a field is nil for the value null
 			r.fields[i].lo = -1
 		case escaped:
@@ -72,15 +126,8 @@ func (r *Record) parseMembers(s jsonScanner, prefix string) error {
 		if i >= 0 {
 			r.seen[i] = true
 		}
-		if s.text[value.lo] == '{' && !quotes && r.wantsBelow(path) {
-			if err := r.parseMembers(jsonScanner{s.text, value.lo}, path+"."); err != nil {
-				return err
-			}
-		}
 	}
-	if len(r.buffer) > 0 {
-		r.data = r.buffer
-	}
+	s.at++
 	return nil
 }
 
@@ -91,13 +138,6 @@ func memberName(name []byte, escaped bool) string {
 		text = unescape([]byte(`"` + text + `"`))
 	}
 	return text
-}
-
-// wantsBelow reports whether a member below the member with a path is wanted.
-func (r *Record) wantsBelow(path string) bool {
-	return !r.layout.all && slices.ContainsFunc(r.layout.wanted, func(name string) bool {
-		return len(name) > len(path) && name[len(path)] == '.' && name[:len(path)] == path
-	})
 }
 
 // unescape returns the content of a valid JSON string.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs/internal/names"
 )
 
 // layout describes how the objects of a job are divided into records and fields. It is made from
@@ -19,12 +21,16 @@ type layout struct {
 	columns   []string // names of the columns for csv and tsv; "line" for lines
 	wanted    []string // names of the wanted columns; nil means all columns
 	all       bool     // true if wanted contains all members of the first records of ndjson
+	members   *member  // wanted members of ndjson
 }
 
 func newLayout(in Input, f format, columns, wanted []string) *layout {
 	l := &layout{format: f, columns: columns, wanted: wanted}
 	if f == ndjson && wanted == nil && columns != nil {
 		l.wanted, l.all = columns, true
+	}
+	if f == ndjson {
+		l.members = newMembers(l.wanted)
 	}
 	if f != csv && f != tsv {
 		return l
@@ -75,12 +81,13 @@ func (l *layout) want() ([]int, error) {
 		}
 	}
 	var want []int
+	positions := names.Positions(all)
 	for _, name := range l.wanted {
-		i := slices.Index(all, name)
+		i, ok := positions[name]
 		switch {
 		case len(all) == 0:
 			return nil, fmt.Errorf("there is no column %q, because all objects are empty: give the parameter names, or other objects", name)
-		case i < 0:
+		case !ok:
 			return nil, noColumn(name, all)
 		}
 		want = append(want, i)
@@ -98,7 +105,7 @@ func noColumn(name string, columns []string) error {
 	if len(columns) == 0 {
 		return fmt.Errorf("there is no column %q", name)
 	}
-	return fmt.Errorf("there is no column %q: the columns are %s", name, strings.Join(columns, ", "))
+	return fmt.Errorf("there is no column %q: the columns are %s", name, names.List(columns))
 }
 
 // checkNames returns an error if a wanted name is the name of two columns.
@@ -219,7 +226,7 @@ func isUTF16(text []byte) bool {
 // ofObject reports whether an error of a record is of the whole object, which fails a job also if it skips
 // bad records.
 func ofObject(err error) bool {
-	return errors.Is(err, errHeader) || errors.Is(err, errCarriageReturns) || errors.Is(err, errUTF16)
+	return errors.Is(err, errHeader) || errors.Is(err, errCarriageReturns) || errors.Is(err, errUTF16) || errors.Is(err, errLong)
 }
 
 // errHeader is the error for a header that differs from the header of the first object.
@@ -235,10 +242,16 @@ func (r *Record) checkHeader(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errHeader, err)
 	}
-	if !slices.Equal(columns, l.columns) {
-		return fmt.Errorf("%w: got %s, want %s", errHeader, strings.Join(columns, ", "), strings.Join(l.columns, ", "))
+	if slices.Equal(columns, l.columns) {
+		return nil
 	}
-	return nil
+	err = fmt.Errorf("%w: got %s, want %s", errHeader, names.List(columns), names.List(l.columns))
+	for i := range min(len(columns), len(l.columns)) {
+		if columns[i] != l.columns[i] {
+			return fmt.Errorf("%w; the first difference is in column %d: got %.80q, want %.80q", err, i+1, columns[i], l.columns[i])
+		}
+	}
+	return err
 }
 
 // headerOf returns the fields of a header. It is for the first header of a dataset, which

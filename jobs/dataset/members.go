@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+	"github.com/bellwether-compute/bellwether/jobs/internal/names"
 )
 
 // membersBytes is the number of bytes at the beginning of an object that are searched for the members that
@@ -27,7 +27,8 @@ func (r reader) memberColumns(ctx context.Context, l listing, declared, wanted [
 	}
 	var object string
 	var text []byte
-	var names []string
+	var found []string
+	known, isDeclared := map[string]bool{}, names.Positions(declared)
 	for _, o := range l {
 		if o.Size == 0 {
 			continue
@@ -38,9 +39,9 @@ func (r reader) memberColumns(ctx context.Context, l listing, declared, wanted [
 		}
 		object = o.Name
 		for line := range bytes.SplitSeq(text, []byte{'\n'}) {
-			names = appendMembers(names, line)
+			found = appendMembers(found, known, line)
 		}
-		if text == nil || len(names) > 0 {
+		if text == nil || len(found) > 0 {
 			break
 		}
 	}
@@ -49,15 +50,16 @@ func (r reader) memberColumns(ctx context.Context, l listing, declared, wanted [
 			return nil, jobs.Permanent(&Fault{Object: object, Text: fmt.Sprintf("the first record is longer than %d bytes: give the members to read, for example with the parameter columns", limit)})
 		}
 		for _, name := range declared {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
+			if !known[name] {
+				known[name] = true
+				found = append(found, name)
 			}
 		}
-		return names, nil
+		return found, nil
 	}
 	for _, name := range absent(text, wanted) {
-		if !slices.Contains(declared, name) {
-			return nil, jobs.Permanent(&Fault{Object: object, Text: fmt.Sprintf("%v (if later records have it, add it to the parameter names)", noColumn(name, names))})
+		if _, ok := isDeclared[name]; !ok {
+			return nil, jobs.Permanent(&Fault{Object: object, Text: fmt.Sprintf("%v (if later records have it, add it to the parameter names)", noColumn(name, found))})
 		}
 	}
 	return nil, nil
@@ -86,12 +88,12 @@ func (r reader) firstLines(ctx context.Context, o source.Object, limit int) ([]b
 	return bytes.TrimPrefix(text[:end], byteOrderMark), nil
 }
 
-// appendMembers appends the names of a record's members that are not in the list. It ignores a record that
+// appendMembers appends the names of a record's members that are not known. It ignores a record that
 // is not JSON, which the computation reports.
-func appendMembers(names []string, record []byte) []string {
+func appendMembers(list []string, known map[string]bool, record []byte) []string {
 	d := json.NewDecoder(bytes.NewReader(record))
 	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
-		return names
+		return list
 	}
 	for d.More() {
 		name, err := d.Token()
@@ -100,16 +102,17 @@ func appendMembers(names []string, record []byte) []string {
 		if err != nil || !ok || d.Decode(&value) != nil {
 			break
 		}
-		if !slices.Contains(names, text) {
-			names = append(names, text)
+		if !known[text] {
+			known[text] = true
+			list = append(list, text)
 		}
 	}
-	return names
+	return list
 }
 
 // absent returns the wanted members that no record has. If no record can be read, it returns nil.
 func absent(text []byte, wanted []string) (names []string) {
-	rec := &Record{layout: &layout{format: ndjson, wanted: wanted}, fields: make([]bound, max(1, len(wanted))), seen: make([]bool, len(wanted))}
+	rec := &Record{layout: &layout{format: ndjson, wanted: wanted, members: newMembers(wanted)}, fields: make([]bound, max(1, len(wanted))), seen: make([]bool, len(wanted))}
 	have, some := make([]bool, len(wanted)), false
 	for line := range bytes.SplitSeq(text, []byte{'\n'}) {
 		if ok, err := rec.parse(line); !ok || err != nil {

@@ -91,6 +91,13 @@ func (m merger[A]) join(l, r Reading[A], record func(into *Reading[A], at rope, 
 	if r.Fault != nil {
 		return Reading[A]{Fault: r.Fault}, nil
 	}
+	begin := l.Tail // text of the record at the border that is in the left range
+	if !l.Cut {
+		begin = l.Head
+	}
+	if begin.length()+r.Head.length() > maxRecord {
+		return Reading[A]{Fault: &Fault{Object: begin.Object.Name, Offset: begin.Offset, Text: errLong.Error()}}, nil
+	}
 	out := l
 	out.Quoted = r.Quoted
 	switch {

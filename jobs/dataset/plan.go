@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+	"github.com/bellwether-compute/bellwether/jobs/internal/names"
 )
 
 // planData is the data of a job's plan.
@@ -48,9 +48,12 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 			return jobs.Plan{}, err
 		}
 	}
+	if err := checkColumns(data.Columns); err != nil {
+		return jobs.Plan{}, jobs.Permanent(&Fault{Object: l[0].Name, Text: err.Error()})
+	}
 	if _, _, err := e.prepare(p, data); err != nil {
 		if omitted := reader.omitted(ctx, data.Format, l); len(omitted) > 0 {
-			err = fmt.Errorf("%w; these columns cannot be read, because of their types: %s", err, strings.Join(omitted, ", "))
+			err = fmt.Errorf("%w; these columns cannot be read, because of their types: %s", err, names.List(omitted))
 		}
 		return jobs.Plan{}, jobs.Permanent(err)
 	}
@@ -194,31 +197,32 @@ func (r reader) firstRecord(ctx context.Context, o source.Object, l *layout) ([]
 	}
 	defer c.Close()
 	var all []byte
-	buffer := make([]byte, 64<<10)
+	at := 0 // beginning of the first record that has not been read
 	for err == nil && len(all) < maxHeader {
-		var n int
-		n, err = c.fill(buffer)
-		all = append(all, buffer[:n]...)
+		begin, n := len(all), 0
+		all = append(all, make([]byte, min(max(64<<10, begin), maxHeader-begin))...)
+		n, err = c.fill(all[begin:])
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		for rest, offset := all, int64(0); ; {
+		all = all[:begin+n]
+		for quotes := l.hasQuotes(all[at:]); ; {
 			s := scanner[int]{folder: &folder[int]{layout: l}}
-			end := s.recordEnd(rest, l.hasQuotes(rest))
+			end := s.recordEnd(all[at:], quotes)
 			if end < 0 && err == nil {
 				break // more bytes are needed to complete the record
 			}
 			if end < 0 {
-				end = len(rest)
+				end = len(all) - at
 			}
-			text := trim(rest[:end], offset)
+			text := trim(all[at:at+end], int64(at))
 			if len(text) > 0 || l.header && end > 0 {
 				return text, nil
 			}
 			if end == 0 {
 				return nil, nil
 			}
-			rest, offset = rest[end:], offset+int64(end)
+			at += end
 		}
 	}
 	if len(all) >= maxHeader {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
@@ -55,6 +56,8 @@ type scanner[A any] struct {
 	kept bool   // true if the whole text of the head is in memory
 	tail []byte // beginning of the current record's text
 	from int64  // offset of the current record
+
+	stopped *atomic.Bool // true if the reading must end; nil if it never must
 }
 
 // newScanner returns a scanner for a range that begins at an offset of an object.
@@ -85,7 +88,9 @@ func (s *scanner[A]) feed(text []byte, quotes bool) {
 		if !s.out.Cut {
 			s.extendHead(begin, text[:max(0, end)], text, end < 0)
 		} else if end < 0 {
-			s.tail = append(s.tail, text...)
+			if s.tail = append(s.tail, text...); len(s.tail) > maxRecord {
+				s.out.refuse(Fault{Object: s.object.Name, Offset: s.from, Text: errLong.Error()}, false)
+			}
 		} else {
 			s.tail = append(s.tail, text[:end]...)
 			s.record(s.tail, s.from, true)
@@ -111,6 +116,10 @@ func (s *scanner[A]) extendHead(begin int64, head, all []byte, open bool) {
 	}
 	h := &s.out.Head
 	length := begin + int64(len(head)) - h.Offset
+	if length > maxRecord {
+		s.out.refuse(Fault{Object: h.Object.Name, Offset: h.Offset, Text: errLong.Error()}, false)
+		return
+	}
 	if s.kept && (s.certain || s.layout.quote == 0 || length <= maxKept) {
 		h.append(head)
 		return
@@ -224,7 +233,15 @@ func (s *scanner[A]) recordEnd(text []byte, quotes bool) int {
 // record folds one record. If check is false, the caller knows that the text is UTF-8.
 func (s *scanner[A]) record(text []byte, offset int64, check bool) {
 	counted, err := s.folder.record(&s.acc, s.object.Name, text, offset, check)
-	s.out.count(counted, err, s.skip, s.object.Name, offset)
+	s.count(counted, err, s.object.Name, offset)
+}
+
+// count counts a record, or handles its error. It ends the reading if the computation was stopped.
+func (s *scanner[A]) count(counted bool, err error, object string, offset int64) {
+	s.out.count(counted, err, s.skip, object, offset)
+	if s.stopped != nil && s.stopped.Load() {
+		s.out.refuse(Fault{Object: object, Offset: offset, Text: errStopped.Error()}, false)
+	}
 }
 
 // count counts a record, or handles its error.

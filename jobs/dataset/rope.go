@@ -34,6 +34,14 @@ const maxStrand = 64 << 10
 
 func (r rope) empty() bool { return len(r.Parts) == 0 }
 
+// length returns the number of bytes of the text.
+func (r rope) length() (n int64) {
+	for _, s := range r.Parts {
+		n += s.Length
+	}
+	return n
+}
+
 // append appends a copy of bytes.
 func (r *rope) append(text []byte) {
 	if len(text) == 0 {

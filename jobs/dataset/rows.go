@@ -54,7 +54,7 @@ func (s *scanner[A]) rows(text []byte, begin int64) (used int) {
 			default:
 				r.text, r.data, r.offset = text[row:end], text[row:end], offset
 				err := s.fold(&s.acc, r)
-				s.out.count(err == nil, err, s.skip, r.object, offset)
+				s.count(err == nil, err, r.object, offset)
 			}
 			if row, n = i+1, 0; s.out.Fault != nil {
 				return row

@@ -26,6 +26,7 @@ import (
 // faster code of this package.
 type condition struct {
 	columns []string        // columns that the expression reads
+	known   map[string]bool // set of columns
 	texts   map[string]bool // columns that the expression uses as text
 	tree    ast.Node
 	source  string
@@ -47,7 +48,7 @@ func parseCondition(source string) (*condition, error) {
 		return nil, fmt.Errorf("%w (text is in quotes, as in host == 'a')", err)
 	}
 	config.Strict = false
-	c := &condition{texts: map[string]bool{}, tree: tree.Node, source: source, config: config}
+	c := &condition{known: map[string]bool{}, texts: map[string]bool{}, tree: tree.Node, source: source, config: config}
 	ast.Walk(&tree.Node, c)
 	if c.invalid != nil {
 		return nil, c.invalid
@@ -76,7 +77,8 @@ func (c *condition) Visit(node *ast.Node) {
 	}
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
-		if !slices.Contains(c.columns, n.Value) {
+		if !c.known[n.Value] {
+			c.known[n.Value] = true
 			c.columns = append(c.columns, n.Value)
 		}
 	case *ast.BinaryNode:
@@ -146,7 +148,7 @@ func (c *condition) compile(index func(name string) int) (t test, err error) {
 
 // compileSlow returns the test for an expression that package expr evaluates.
 func (c *condition) compileSlow(node ast.Node, index func(name string) int) (test, error) {
-	operand := &condition{texts: map[string]bool{}}
+	operand := &condition{known: map[string]bool{}, texts: map[string]bool{}}
 	ast.Walk(&node, operand)
 	tree := &parser.Tree{Node: node, Source: file.NewSource(c.source)}
 	if _, err := checker.Check(tree, c.config); err != nil {

@@ -4,10 +4,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+	"github.com/bellwether-compute/bellwether/jobs/internal/names"
 )
 
 // open returns a Fold function, which must be called from only one goroutine.
@@ -16,31 +16,31 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 	if err != nil {
 		return nil, err
 	}
-	names := q.inputColumns()
-	if names == nil {
-		names = columns
+	if inputs := q.inputColumns(); inputs != nil {
+		columns = inputs
 	}
-	where, err := q.openWhere(names)
+	where, err := q.openWhere(columns)
 	if err != nil {
 		return nil, err
 	}
 	if len(q.aggregates) == 0 {
-		return q.openRows(names, newValues(names), where, p.streams(q))
+		return q.openRows(columns, newValues(columns), where, p.streams(q))
 	}
-	return q.newGrouper(names, where).fold, nil
+	return q.newGrouper(columns, where).fold, nil
 }
 
 // openWhere returns the test of the parameter where, or nil if it selects all rows.
-func (q query) openWhere(names []string) (test, error) {
+func (q query) openWhere(columns []string) (test, error) {
 	if q.where == nil {
 		return nil, nil
 	}
+	positions := names.Positions(columns)
 	for _, name := range q.where.columns {
-		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("parameter where: there is no column %q: the columns are %s", name, strings.Join(names, ", "))
+		if _, ok := positions[name]; !ok {
+			return nil, fmt.Errorf("parameter where: there is no column %q: the columns are %s", name, names.List(columns))
 		}
 	}
-	where, err := q.where.compile(func(name string) int { return slices.Index(names, name) })
+	where, err := q.where.compile(func(name string) int { return positions[name] })
 	if err != nil {
 		return nil, fmt.Errorf("parameter where: %w", err)
 	}
@@ -152,22 +152,18 @@ func (t *table) add(group int, v *values) {
 }
 
 // openRows returns a Fold function for a query without aggregates.
-func (q query) openRows(names []string, v *values, where test, streams bool) (func(acc **table, r *dataset.Record) error, error) {
+func (q query) openRows(inputs []string, v *values, where test, streams bool) (func(acc **table, r *dataset.Record) error, error) {
 	columns := q.columns
 	if len(columns) == 0 {
-		columns = names
+		columns = inputs
 	}
-	of := make([]int, len(columns))
+	positions, of := names.Positions(inputs), make([]int, len(columns))
 	for i, name := range columns {
-		of[i] = slices.Index(names, name)
+		of[i] = positions[name]
 	}
-	var order []rowOrder
-	for _, o := range q.order {
-		at := slices.Index(columns, o.name)
-		if at < 0 {
-			return nil, fmt.Errorf("parameter order: there is no column %q in the result: the columns are %s", o.name, strings.Join(columns, ", "))
-		}
-		order = append(order, rowOrder{at, o.descending})
+	order, err := q.rowOrder(columns)
+	if err != nil {
+		return nil, err
 	}
 	return func(acc **table, r *dataset.Record) error {
 		t := *acc

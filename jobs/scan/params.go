@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
+	"github.com/bellwether-compute/bellwether/jobs/internal/names"
 )
 
 // Params contains the parameters of the job scan.
@@ -56,16 +57,28 @@ func (p *Params) Validate() error {
 	if len(q.columns) > 0 {
 		return errors.New("parameters aggregate and columns exclude each other: the result has the columns of by and aggregate")
 	}
-	var names []string
+	var columns []string
 	for _, c := range q.resultColumns() {
-		names = append(names, c.Name)
+		columns = append(columns, c.Name)
 	}
+	_, err = q.rowOrder(columns)
+	return err
+}
+
+// rowOrder returns the order of rows with the given columns.
+func (q query) rowOrder(columns []string) (order []rowOrder, err error) {
+	if len(q.order) == 0 {
+		return nil, nil
+	}
+	positions := names.Positions(columns)
 	for _, o := range q.order {
-		if !slices.Contains(names, o.name) {
-			return fmt.Errorf("parameter order: there is no column %q in the result: the columns are %s", o.name, strings.Join(names, ", "))
+		at, ok := positions[o.name]
+		if !ok {
+			return nil, fmt.Errorf("parameter order: there is no column %q in the result: the columns are %s", o.name, names.List(columns))
 		}
+		order = append(order, rowOrder{at, o.descending})
 	}
-	return nil
+	return order, nil
 }
 
 // query is the parsed form of the parameters.
@@ -98,7 +111,23 @@ func newQuery(p Params) (q query, err error) {
 		bare, descending := strings.CutPrefix(name, "-")
 		q.order = append(q.order, ordering{strings.TrimSpace(bare), descending})
 	}
-	return q, nil
+	return q, q.checkLengths()
+}
+
+// maxListed is the maximum number of names in each of the parameters by, aggregate and order. Each group
+// has a state of each aggregate, and the groups are sorted once for each name in order.
+const maxListed = 1000
+
+func (q query) checkLengths() error {
+	for _, list := range []struct {
+		parameter string
+		length    int
+	}{{"by", len(q.by)}, {"aggregate", len(q.aggregates)}, {"order", len(q.order)}} {
+		if list.length > maxListed {
+			return fmt.Errorf("parameter %s: there are %d names: want at most %d", list.parameter, list.length, maxListed)
+		}
+	}
+	return nil
 }
 
 // list splits a text at its commas into names.
@@ -135,23 +164,24 @@ func (q query) inputColumns() []string {
 	if len(q.aggregates) == 0 && len(q.columns) == 0 {
 		return nil
 	}
-	names := slices.Concat(q.by, q.columns)
+	columns := slices.Concat(q.by, q.columns)
 	for _, a := range q.aggregates {
 		if a.column != "" {
-			names = append(names, a.column)
+			columns = append(columns, a.column)
 		}
 	}
 	if q.where != nil {
-		names = append(names, q.where.columns...)
+		columns = append(columns, q.where.columns...)
 	}
 	if len(q.aggregates) == 0 {
 		for _, o := range q.order {
-			names = append(names, o.name)
+			columns = append(columns, o.name)
 		}
 	}
-	unique := []string{}
-	for _, name := range names {
-		if !slices.Contains(unique, name) {
+	unique, known := []string{}, map[string]bool{}
+	for _, name := range columns {
+		if !known[name] {
+			known[name] = true
 			unique = append(unique, name)
 		}
 	}

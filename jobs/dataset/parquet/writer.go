@@ -44,10 +44,11 @@ func NewWriter(names, types []string) (w *Writer, err error) {
 		}
 		group[name] = library.Optional(node)
 	}
-	fields := group.Fields()
-	slices.SortFunc(fields, func(a, b library.Field) int {
-		return slices.Index(names, a.Name()) - slices.Index(names, b.Name())
-	})
+	positions, fields := make(map[string]int, len(names)), group.Fields()
+	for i, name := range names {
+		positions[name] = i
+	}
+	slices.SortFunc(fields, func(a, b library.Field) int { return positions[a.Name()] - positions[b.Name()] })
 	w = &Writer{types: types, row: make(library.Row, len(names))}
 	w.w = library.NewGenericWriter[any](&w.out, library.NewSchema("rows", &ordered{group, fields}), library.Compression(&library.Zstd))
 	return w, nil

@@ -1,0 +1,121 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
+)
+
+// TestRecordLimit checks that a record that is too large fails the job, in one partition and across the
+// borders of partitions.
+func TestRecordLimit(t *testing.T) {
+	long := strings.Repeat("x", maxRecord+1)
+	for name, test := range map[string]struct{ object, content string }{
+		"compressed line": {"a.txt.gz", gzipped(long)},
+		"JSON":            {"a.ndjson.gz", gzipped(`{"a":"` + long + "\"}\n")},
+		"quoted field":    {"a.csv.gz", gzipped("a,b\n1,\"" + strings.Repeat(long[:1000]+"\n", maxRecord/1000) + "\"\n")},
+		"partitions":      {"a.txt", long},
+	} {
+		for _, onError := range []string{"fail", "skip"} {
+			_, err := rows(t, func(in *Input) { in.Block, in.OnError = 24<<20, onError }, test.object, test.content)
+			if err == nil || !strings.Contains(err.Error(), "more than 67108864 bytes") {
+				t.Errorf("%s, on-error=%s: got %.300v, want the limit of records", name, onError, err)
+			}
+		}
+	}
+}
+
+func TestColumnLimit(t *testing.T) {
+	for _, test := range []struct {
+		columns int
+		want    string
+	}{{maxColumns, ""}, {maxColumns + 1, "mem://a.csv: byte 0: there are 100001 columns: want at most 100000"}} {
+		var header strings.Builder
+		for i := range test.columns {
+			fmt.Fprintf(&header, "c%d,", i)
+		}
+		text := strings.TrimSuffix(header.String(), ",") + "\n" + strings.Repeat("1,", test.columns-1) + "1\n"
+		got, err := rows(t, nil, "a.csv", text)
+		if test.want == "" && (err != nil || len(got) != 1) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%d columns: got %d rows, %v, want %q", test.columns, len(got), err, test.want)
+		}
+	}
+}
+
+// TestLongLists checks that an error does not contain all names of a long list.
+func TestLongLists(t *testing.T) {
+	header := strings.TrimSuffix(strings.Repeat("column,", 50_000), ",")
+	_, err := rows(t, nil, "a.csv", "a,b\n1,2\n", "b.csv", header+"\n")
+	if err == nil || len(err.Error()) > 1000 || !strings.Contains(err.Error(), "49980 more") {
+		t.Errorf("got %.2000v, want an error with the first names", err)
+	}
+}
+
+// TestManyEmptyLines reads an object whose first record is after a million empty lines, at each of which the
+// time must not depend on the rest.
+func TestManyEmptyLines(t *testing.T) {
+	got, err := rows(t, func(in *Input) { in.Header = false }, "a.csv", strings.Repeat("\n", 1<<20)+"1,2\n")
+	if err != nil || len(got) != 1 || got[0] != "1|2" {
+		t.Errorf("got %q, %v, want one row", got, err)
+	}
+}
+
+// TestDeepMembers checks that the memory for a nested member grows with its depth only.
+func TestDeepMembers(t *testing.T) {
+	const depth = 5000
+	path := strings.TrimSuffix(strings.Repeat("a.", depth), ".")
+	r, err := newLayout(Input{}, ndjson, nil, []string{path, "a"}).newRecord()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := []byte(strings.Repeat(`{"a":`, depth) + "7" + strings.Repeat("}", depth))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if ok, err := r.parse(text); !ok || err != nil || string(r.Field(0)) != "7" || len(r.Field(1)) != len(text)-6 {
+		t.Errorf("got %v, %v, %q and %d bytes, want the value", ok, err, r.Field(0), len(r.Field(1)))
+	}
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 2<<20 {
+		t.Errorf("got %d bytes of memory for a record of %d bytes", used, len(text))
+	}
+}
+
+// TestStop checks that a partition ends when its context ends, although the rest of its text is in memory.
+func TestStop(t *testing.T) {
+	const records = 100_000
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	folded := 0
+	job := collect
+	job.Open = func(Input, []string) (func(*[]string, *Record) error, error) {
+		return func(*[]string, *Record) error {
+			folded++
+			cancel()
+			time.Sleep(time.Millisecond) // lets the goroutine that stops the reading run
+			return nil
+		}, nil
+	}
+	from := new(memory.Driver)
+	from.Put("mem://a.txt", []byte(strings.Repeat("\n", records)))
+	in := Defaults()
+	in.Source = "mem://a.txt"
+	d := defineOn(job, from)
+	plan, err := d.Plan(ctx, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := d.Open(ctx, in, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.(interface{ Close() error }).Close()
+	if _, err = m.Map(ctx, 0); !errors.Is(err, context.Canceled) || folded >= records {
+		t.Errorf("got %v after %d records, want an early end", err, folded)
+	}
+}
