@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,34 +42,32 @@ The causes:
 			if err != nil {
 				return err
 			}
-			changes := []answer.Change{}
-			for _, t := range terms {
-				changes = append(changes, answer.NewChange(t))
-			}
-			return a.Show(changes, func(w io.Writer) { showChanges(w, changes) })
+			terms = answer.Listed(terms)
+			return a.Show(terms, func(w io.Writer) { showTerms(w, terms) })
 		}),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 }
 
-func showChanges(w io.Writer, changes []answer.Change) {
+func showTerms(w io.Writer, terms []client.Term) {
 	console.Row(w, "EPOCH", "AT", "CAUSE", "DETECT", "ELECT", "FENCE", "RESUME", "FIRST WORK", "FIRST RESULT", "WORKER")
-	for _, c := range changes {
-		console.Row(w, c.Epoch, human.Time(c.At), c.Cause, step(c.Detect), step(c.Elect), step(c.Fence), step(c.Resume), optionalStep(c.FirstAssignment), optionalStep(c.FirstResult), c.Worker)
+	for _, t := range terms {
+		console.Row(w, t.Epoch, human.Time(t.At), t.Cause, step(known(t.Detect)), step(known(t.Elect)), step(known(t.Fence)), step(known(t.Resume)), step(t.FirstAssignment), step(t.FirstResult), t.Worker)
 	}
 }
 
-// step formats the duration of a step, in milliseconds.
-func step(ms float64) string {
-	if ms == 0 {
-		return "-"
+// known returns nil if d is 0, which stands for an unknown duration.
+func known(d time.Duration) *time.Duration {
+	if d == 0 {
+		return nil
 	}
-	return fmt.Sprintf("%.1f", ms)
+	return &d
 }
 
-func optionalStep(ms *float64) string {
-	if ms == nil {
+// step formats the duration of a step in milliseconds.
+func step(d *time.Duration) string {
+	if d == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.1f", *ms)
+	return fmt.Sprintf("%.1f", d.Seconds()*1000)
 }

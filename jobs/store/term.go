@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"regexp"
@@ -15,17 +16,44 @@ import (
 // Resume is 0 until the leader has read the jobs. FirstAssignment and FirstResult are nil until
 // their step is over. FirstAssignment and FirstResult are pointers because a step may take no time.
 type TermRecord struct {
-	Epoch  uint64    `cbor:"1,keyasint" json:"epoch"`
-	Worker string    `cbor:"2,keyasint" json:"worker"`
-	Cause  string    `cbor:"3,keyasint" json:"cause"`
-	At     time.Time `cbor:"4,keyasint" json:"at"`
+	Epoch  uint64    `cbor:"1,keyasint"`
+	Worker string    `cbor:"2,keyasint"`
+	Cause  string    `cbor:"3,keyasint"`
+	At     time.Time `cbor:"4,keyasint"` // time at which the lease was acquired
 
-	Detect          time.Duration  `cbor:"5,keyasint,omitempty" json:"detect"`           // time until the predecessor was considered dead
-	Elect           time.Duration  `cbor:"6,keyasint,omitempty" json:"elect"`            // time until the leader had the lease
-	Fence           time.Duration  `cbor:"7,keyasint,omitempty" json:"fence"`            // time until every manifest contained the epoch
-	Resume          time.Duration  `cbor:"8,keyasint,omitempty" json:"resume"`           // time until the leader had read the jobs
-	FirstAssignment *time.Duration `cbor:"9,keyasint,omitempty" json:"first_assignment"` // time until a span was assigned to a worker
-	FirstResult     *time.Duration `cbor:"10,keyasint,omitempty" json:"first_result"`    // time until a worker reported a new node
+	Detect          time.Duration  `cbor:"5,keyasint,omitempty"`  // time until the predecessor was considered dead
+	Elect           time.Duration  `cbor:"6,keyasint,omitempty"`  // time until the leader had the lease
+	Fence           time.Duration  `cbor:"7,keyasint,omitempty"`  // time until every manifest contained the epoch
+	Resume          time.Duration  `cbor:"8,keyasint,omitempty"`  // time until the leader had read the jobs
+	FirstAssignment *time.Duration `cbor:"9,keyasint,omitempty"`  // time until a span was assigned to a worker
+	FirstResult     *time.Duration `cbor:"10,keyasint,omitempty"` // time until a worker reported a new node
+}
+
+// MarshalJSON encodes the record for the command line and the page, with durations in milliseconds.
+func (t TermRecord) MarshalJSON() ([]byte, error) {
+	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	optional := func(d *time.Duration) *float64 {
+		if d == nil {
+			return nil
+		}
+		return new(millis(*d))
+	}
+	return json.Marshal(struct {
+		Epoch           uint64    `json:"epoch"`
+		Worker          string    `json:"worker"`
+		Cause           string    `json:"cause"`
+		At              time.Time `json:"at"`
+		Detect          float64   `json:"detect_ms"`
+		Elect           float64   `json:"elect_ms"`
+		Fence           float64   `json:"fence_ms"`
+		Resume          float64   `json:"resume_ms"`
+		FirstAssignment *float64  `json:"first_assignment_ms"`
+		FirstResult     *float64  `json:"first_result_ms"`
+	}{
+		t.Epoch, t.Worker, t.Cause, t.At,
+		millis(t.Detect), millis(t.Elect), millis(t.Fence), millis(t.Resume),
+		optional(t.FirstAssignment), optional(t.FirstResult),
+	})
 }
 
 // Equal reports whether two records have the same values.

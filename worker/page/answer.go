@@ -183,14 +183,6 @@ func (m *memo[T]) forget() {
 // milliseconds returns a duration in milliseconds, with microsecond precision.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// optional returns a duration in milliseconds, or nil if the duration is unknown.
-func optional(d *time.Duration) *float64 {
-	if d == nil {
-		return nil
-	}
-	return new(milliseconds(*d))
-}
-
 // instant returns a time for JSON, or nil for the zero time.
 func instant(t time.Time) *time.Time {
 	if t.IsZero() {

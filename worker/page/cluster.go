@@ -115,25 +115,9 @@ func (p *Page) getWorkers(ctx context.Context, c *client.Client, r *http.Request
 
 // termsAnswer is the answer to /api/v1/terms.
 type termsAnswer struct {
-	Terms   []termAnswer `json:"terms"` // newest first
-	Next    uint64       `json:"next"`  // value of the parameter "before" for the next page; 0 on the last page
-	Storage float64      `json:"storage_ms"`
-}
-
-// termAnswer describes how a leader took over. Each duration of a termAnswer is the time from the
-// end of the previous step to the end of the step.
-type termAnswer struct {
-	Epoch  uint64    `json:"epoch"`
-	Worker string    `json:"worker"`
-	Cause  string    `json:"cause"`
-	At     time.Time `json:"at"` // time at which the lease was acquired
-
-	Detect          float64  `json:"detect_ms"` // time until the previous leader was considered dead; 0 if unknown
-	Elect           float64  `json:"elect_ms"`  // time until the lease was acquired
-	Fence           float64  `json:"fence_ms"`  // time until earlier leaders could no longer write
-	Resume          float64  `json:"resume_ms"` // time until work could be assigned; 0 if this has not happened yet
-	FirstAssignment *float64 `json:"first_assignment_ms"`
-	FirstResult     *float64 `json:"first_result_ms"`
+	Terms   []client.Term `json:"terms"` // newest first
+	Next    uint64        `json:"next"`  // value of the parameter "before" for the next page; 0 on the last page
+	Storage float64       `json:"storage_ms"`
 }
 
 func (p *Page) getTerms(ctx context.Context, c *client.Client, r *http.Request) (any, error) {
@@ -158,14 +142,7 @@ func (p *Page) termsBefore(ctx context.Context, c *client.Client, before uint64,
 	return p.terms.get(fmt.Sprint(before, limit), termsAge, func() (termsAnswer, error) {
 		asked := time.Now()
 		terms, more, err := c.LatestTerms(ctx, before, limit)
-		a := termsAnswer{Terms: []termAnswer{}, Storage: milliseconds(time.Since(asked))}
-		for _, t := range terms {
-			a.Terms = append(a.Terms, termAnswer{
-				Epoch: t.Epoch, Worker: t.Worker, Cause: t.Cause, At: t.At,
-				Detect: milliseconds(t.Detect), Elect: milliseconds(t.Elect), Fence: milliseconds(t.Fence), Resume: milliseconds(t.Resume),
-				FirstAssignment: optional(t.FirstAssignment), FirstResult: optional(t.FirstResult),
-			})
-		}
+		a := termsAnswer{Terms: append([]client.Term{}, terms...), Storage: milliseconds(time.Since(asked))}
 		if more {
 			a.Next = terms[len(terms)-1].Epoch
 		}

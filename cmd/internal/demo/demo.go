@@ -73,7 +73,7 @@ With --storage azure, Azurite stands in for Azure Storage. It needs Node.js.`,
 // comparison is the JSON that the command demo prints.
 type comparison struct {
 	Killed   client.Leader  `json:"killed"`
-	Failover answer.Change  `json:"failover"`
+	Failover client.Term    `json:"failover"`
 	Cluster  answer.Outcome `json:"cluster"`
 	Run      answer.Outcome `json:"run"`
 	Same     bool           `json:"same"`
@@ -271,7 +271,7 @@ func killLeader(ctx context.Context, c *client.Client, workers *procs.Supervisor
 
 // awaitTakeover waits until a leader after the given epoch has assigned work of the job, and returns
 // the change of leader. The history then contains every step of the change.
-func awaitTakeover(ctx context.Context, c *client.Client, id string, p *progress.Progress, epoch uint64) (answer.Change, error) {
+func awaitTakeover(ctx context.Context, c *client.Client, id string, p *progress.Progress, epoch uint64) (client.Term, error) {
 	takenOver := func(s client.Status) bool {
 		if s.Epoch <= epoch {
 			return false
@@ -281,7 +281,7 @@ func awaitTakeover(ctx context.Context, c *client.Client, id string, p *progress
 	}
 	s, err := progress.WatchUntil(ctx, c, id, p, takenOver)
 	if err != nil {
-		return answer.Change{}, err
+		return client.Term{}, err
 	}
 	change, err := changeAfter(ctx, c, epoch)
 	if err != nil && s.State.Final() {
@@ -291,17 +291,17 @@ func awaitTakeover(ctx context.Context, c *client.Client, id string, p *progress
 }
 
 // changeAfter returns the first change of leader after the given epoch.
-func changeAfter(ctx context.Context, c *client.Client, epoch uint64) (answer.Change, error) {
+func changeAfter(ctx context.Context, c *client.Client, epoch uint64) (client.Term, error) {
 	terms, err := c.History(ctx)
 	if err != nil {
-		return answer.Change{}, err
+		return client.Term{}, err
 	}
 	for _, t := range terms {
 		if t.Epoch > epoch {
-			return answer.NewChange(t), nil
+			return t, nil
 		}
 	}
-	return answer.Change{}, fmt.Errorf("the history has no leader after epoch %d", epoch)
+	return client.Term{}, fmt.Errorf("the history has no leader after epoch %d", epoch)
 }
 
 // narrator prints each event of the demo with the time since the demo's start.
@@ -324,12 +324,12 @@ func (n *narrator) say(format string, args ...any) {
 }
 
 // failover prints the steps of the change of leader.
-func (n *narrator) failover(c answer.Change) {
+func (n *narrator) failover(c client.Term) {
 	n.say("epoch %d is led by %s (cause: %s). After the old leader's last sign of life,", c.Epoch, c.Worker, c.Cause)
-	total := 0.0
+	var total time.Duration
 	for _, step := range []struct {
 		until string
-		ms    *float64
+		took  *time.Duration
 	}{
 		{"it was believed dead", known(c.Detect)},
 		{"its lease was taken over", known(c.Elect)},
@@ -338,9 +338,9 @@ func (n *narrator) failover(c answer.Change) {
 		{"a worker was assigned work", c.FirstAssignment},
 		{"a worker reported a new result", c.FirstResult},
 	} {
-		if step.ms != nil {
-			total += *step.ms
-			n.printf("         %8.1f ms  %s\n", total, step.until)
+		if step.took != nil {
+			total += *step.took
+			n.printf("         %8.1f ms  %s\n", total.Seconds()*1000, step.until)
 		}
 	}
 }
@@ -354,10 +354,10 @@ func (n *narrator) verdict(r comparison) {
 	n.printf("\nThe bytes differ.\ncluster  %s\nrun      %s\n", r.Cluster.Result, r.Run.Result)
 }
 
-// known returns a pointer to ms, or nil if ms is 0, which stands for an unknown duration.
-func known(ms float64) *float64 {
-	if ms == 0 {
+// known returns nil if d is 0, which stands for an unknown duration.
+func known(d time.Duration) *time.Duration {
+	if d == 0 {
 		return nil
 	}
-	return &ms
+	return &d
 }
