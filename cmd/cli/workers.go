@@ -43,7 +43,13 @@ func workersTable(w io.Writer, answer client.Workers) {
 		if k.Leader {
 			leads = "leads"
 		}
-		console.Row(w, k.ID, k.Host, k.PID, k.Slots, k.Lost, leads, k.State, human.Size(k.Usage.NodeBytes), human.Duration(time.Since(k.Since).Round(time.Second)), k.Build, k.Version)
+		state, _, _ := strings.Cut(k.State, ": ") // the reason of a state has its own line
+		console.Row(w, k.ID, k.Host, k.PID, k.Slots, k.Lost, leads, state, human.Size(k.Usage.NodeBytes), human.Duration(time.Since(k.Since).Round(time.Second)), k.Build, k.Version)
+	}
+	for _, k := range answer.Workers {
+		if state, reason, found := strings.Cut(k.State, ": "); found {
+			console.Row(w, fmt.Sprintf("%s is %s %s", k.ID, state, human.FirstLine(reason)))
+		}
 	}
 	if answer.More > 0 {
 		console.Row(w, fmt.Sprintf("and %d more", answer.More))

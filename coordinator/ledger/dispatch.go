@@ -80,7 +80,7 @@ func (l *Ledger) assignNext(w *worker) bool {
 // is less. A worker with more than its fair share would still be busy when other workers are
 // already idle.
 func (l *Ledger) wantsMore(w *worker, priority int) bool {
-	if len(w.assignments)-w.calls >= maxPerWorker {
+	if len(w.assignments)-w.calls >= maxPerWorker || w.probes() && len(w.assignments) > w.calls {
 		return false
 	}
 	count, ahead := l.ahead(w, priority)
@@ -214,6 +214,9 @@ func (l *Ledger) dueRetry(w *worker, j *job) *failedPartition {
 // take less than leastWork, because a worker that begins with more than its share would take the
 // siblings of the partials that other workers hold.
 func (l *Ledger) pieceSize(w *worker, j *job) uint64 {
+	if w.probes() {
+		return 1
+	}
 	share := j.queue.size()/uint64(2*l.slotsFor(j)) + 1
 	perSecond := w.share(j).perSecond()
 	if perSecond == 0 {

@@ -58,6 +58,14 @@
 //   - finished: a finished node covers the partition. A finished node has a partial, unless all of
 //     its partitions were skipped.
 //
+// # Benched workers
+//
+// If partitions fail on a worker and then run on other workers, the worker is to blame, for example
+// because its process has no file descriptors left. After five such partitions, without a partition
+// that the worker has finished itself, the worker is benched: it gets no partitions for 10 s, and
+// then one partition as a probe. If the probe fails, the worker is benched for longer, up to a
+// minute. Partitions that fail everywhere, because of their job, bench no worker.
+//
 // # The trial of a job
 //
 // A job begins with a trial on few workers, because the job may kill each worker that begins it. At

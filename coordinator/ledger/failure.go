@@ -60,6 +60,9 @@ func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 	if !j.forest.anyMissing(single(f.Partition)) {
 		return // another worker has finished the partition, or the partition is not in the job
 	}
+	if w.blame.error = firstBytes(f.Error); w.probes() {
+		l.bench(w)
+	}
 	p := j.queue.failed.get(f.Partition)
 	p.failed++
 	j.queue.failed.postpone(p, l.now+l.backoff(p.failed), w.id)

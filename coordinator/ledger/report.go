@@ -119,6 +119,7 @@ func (l *Ledger) receiveItems(w *worker, jr JobReport) {
 			l.dropPartials(item.Ref)
 		case item.Held != nil: // the item only counts executions; reconcileNodes handles the node
 			s.openFailures = 0
+			l.ran(w, j, j.tree.Span(*item.Held))
 			j.builds.add(w.build())
 			j.executed += j.tree.Span(*item.Held).Len()
 		case item.Output != nil:
@@ -139,6 +140,7 @@ func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
 		l.onStored(j, p, node)
 	case p.MergedFor == 0:
 		w.share(j).openFailures = 0
+		l.ran(w, j, j.tree.Span(p.Node))
 		j.builds.add(w.build())
 		j.executed += j.tree.Span(p.Node).Len()
 		if j.lacking(j.tree.Span(p.Node)) != 0 && j.forest.covers(p.Node) {

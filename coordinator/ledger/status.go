@@ -36,6 +36,8 @@ func (l *Ledger) workerState(w *worker) string {
 		return "silent"
 	case w.draining:
 		return "draining"
+	case w.benched(l.now):
+		return w.benchedText(l.now)
 	case len(w.assignments) > 0:
 		return "busy"
 	}

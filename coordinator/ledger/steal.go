@@ -15,7 +15,7 @@ const speculateAfter = 2 * time.Second
 // more assignments can be cut, steal assigns speculative copies of stragglers to the worker.
 func (l *Ledger) steal(w *worker) {
 	idle := w.idleSlots() - w.pendingSteals
-	if idle <= 0 {
+	if idle <= 0 || w.probes() {
 		return
 	}
 	for _, a := range l.longest(w, idle) {

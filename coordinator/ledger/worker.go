@@ -33,6 +33,8 @@ type worker struct {
 	calls        int // number of the worker's assigned calls
 	longCalls    int // number of the worker's assigned calls of Plan and Finish
 
+	blame workerBlame
+
 	usage  wire.Usage // processor and memory use in the last report, for display
 	server string     // ID of the NATS server in the last report
 	lostAt []int      // numbers of the lost slots in the last report, below wire.MaxRunning, for display
@@ -229,7 +231,7 @@ func (w *worker) knowsKind(j *job) bool { return slices.Contains(w.hello.Knows, 
 
 // canRun reports whether a worker can be assigned partitions of a job now.
 func (l *Ledger) canRun(w *worker, j *job) bool {
-	if w.draining || w.slots == 0 || j.ending() || !w.knows(j) {
+	if w.draining || w.slots == 0 || w.benched(l.now) || j.ending() || !w.knows(j) {
 		return false
 	}
 	i, found := w.findShare(j.spec.ID)

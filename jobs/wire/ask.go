@@ -26,7 +26,7 @@ type WorkerInfo struct {
 	PID    int       `cbor:"3,keyasint" json:"pid"`
 	Slots  int       `cbor:"4,keyasint" json:"slots"` // number of usable slots
 	Leader bool      `cbor:"5,keyasint" json:"leader"`
-	State  string    `cbor:"6,keyasint" json:"state"` // state of the worker: idle, busy, draining or silent
+	State  string    `cbor:"6,keyasint" json:"state"` // idle, busy, draining, silent, or benched with a colon and the reason
 	Since  time.Time `cbor:"7,keyasint" json:"since"`
 
 	Lost    int    `cbor:"9,keyasint,omitempty" json:"lost"`     // number of slots that are occupied by code that does not return

@@ -3,6 +3,8 @@ package executor
 import (
 	"errors"
 	"strings"
+	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -46,5 +48,32 @@ func (t *task) logPanic(partition uint64, err error) {
 			t.cfg.Logger.Error("A job's code panicked; later panics of this job are reported and not logged here",
 				"job", t.opening.Job, "partition", partition, "error", firstLine(p), "stack", string(p.Stack))
 		})
+	}
+}
+
+// exhaustedPause is how long a slot rests after a partition failed because the process has no more
+// file descriptors, memory or processes. Without the pause, the worker would fail the partitions of
+// its spans as fast as it can, although another worker can run them.
+const exhaustedPause = 2 * time.Second
+
+// isExhausted reports whether a partition failed because of a limit of this process or machine.
+func isExhausted(err error) bool {
+	for _, limit := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN} {
+		if errors.Is(err, limit) {
+			return true
+		}
+	}
+	return false
+}
+
+// pauseExhausted logs the first such failure of the job, and waits until the slot may continue.
+func (t *task) pauseExhausted(err error) {
+	t.exhausted.Do(func() {
+		t.cfg.Logger.Error("This worker lacks file descriptors, memory or processes, its slots pause after each failure",
+			"job", t.opening.Job, "pause", exhaustedPause, "error", firstLine(err))
+	})
+	select {
+	case <-t.ctx.Done():
+	case <-time.After(exhaustedPause):
 	}
 }

@@ -217,6 +217,9 @@ func (s *slot) runClaim(span *session.HeldSpan, t *task, claim engine.Span) (nex
 	if errors.As(failed, &at) {
 		next = at.Partition
 	}
+	if isExhausted(failed) {
+		t.pauseExhausted(failed)
+	}
 	return next, failed
 }
 

@@ -41,6 +41,7 @@ type task struct {
 	stacks      []engine.Stack // merge stack of each slot, created for the slot's first span; each stack is used only by its slot
 	first       engine.Stack   // merge stack that open has created, until a slot takes it; guarded by core.mu
 	panics      sync.Once      // logs the stack trace of only the first panic
+	exhausted   sync.Once      // logs the first failure by a limit of this process
 	partitions  atomic.Uint64  // number of partitions that have run so far
 	took        atomic.Int64   // slot time in nanoseconds of all partitions that have run so far
 	partialSize atomic.Int64   // size in bytes of the largest held partial of the job when it is decoded; 0 before the first one

@@ -85,6 +85,8 @@ function workerRow(w) {
 	if (w.leader) tag("Leader");
 	if (w.state === "draining") tag("Draining", "warn");
 	if (w.state === "silent") tag("Silent", "bad");
+	const benched = w.state.startsWith("benched");
+	if (benched) tag("Benched", "bad");
 	if (w.lost) tag(plural("slot", w.lost) + " lost", "bad");
 	name.append(el("span", { className: "q s made" }, [w.version, w.build].filter(Boolean).join(", ")));
 	const cell = (label, text) => {
@@ -94,7 +96,7 @@ function workerRow(w) {
 	};
 	const strip = el("canvas", { height: ROW, role: "img", ariaLabel: "Slots of " + w.id });
 	strip.worker = w;
-	const row = el("tr", { title: `${w.host}, process ${w.pid}, ${w.version || "unknown version"}, ${w.build}` }, name, el("td", { className: "strip" }, strip),
+	const row = el("tr", { title: `${w.host}, process ${w.pid}, ${w.version || "unknown version"}, ${w.build}` + (benched ? "\n" + w.state : "") }, name, el("td", { className: "strip" }, strip),
 		cell("Memory", w.usage.memory ? bytes(w.usage.memory) : "–"), cell("Spans", count(w.spans)),
 		cell("Partials held", count(w.usage.items + (w.usage.nodes || 0)) + ", " + bytes(w.usage.bytes + (w.usage.node_bytes || 0))), cell("Cost of death", (w.cost / Math.max(1, w.slots)).toFixed(1) + " worker-s"));
 	row.onmouseenter = () => highlight(w.id);
