@@ -51,6 +51,12 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 	if err := checkColumns(data.Columns); err != nil {
 		return jobs.Plan{}, jobs.Permanent(&Fault{Object: l[0].Name, Text: err.Error()})
 	}
+	if data.Format == parquetFormat && len(data.Columns) == 0 && e.columns(p) == nil {
+		if omitted := reader.omitted(ctx, data.Format, l); len(omitted) > 0 {
+			text := fmt.Sprintf("no column can be read, because of their types: %s; the rows can be counted, for example with aggregate=count", names.List(omitted))
+			return jobs.Plan{}, jobs.Permanent(&Fault{Object: l[0].Name, Text: text})
+		}
+	}
 	if _, _, err := e.prepare(p, data); err != nil {
 		if omitted := reader.omitted(ctx, data.Format, l); len(omitted) > 0 {
 			err = fmt.Errorf("%w; these columns cannot be read, because of their types: %s", err, names.List(omitted))

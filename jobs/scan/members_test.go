@@ -1,8 +1,11 @@
 package scan
 
 import (
+	"bytes"
 	"strings"
 	"testing"
+
+	library "github.com/parquet-go/parquet-go"
 )
 
 // TestAllMembers returns all members of JSON objects.
@@ -68,5 +71,20 @@ func TestNamesOfMembers(t *testing.T) {
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%.40q, %s: got %.300s, want %s", c.content, c.query, got, c.want)
 		}
+	}
+}
+
+// TestOnlyLists refuses to return all columns of a Parquet object of which no column can be read.
+func TestOnlyLists(t *testing.T) {
+	var out bytes.Buffer
+	if err := library.Write(&out, []struct{ Tags []string }{{[]string{"a", "b"}}, {}}); err != nil {
+		t.Fatal(err)
+	}
+	name := write(t, "lists.parquet", out.String())
+	if got, err := scan(t, "input="+name); err == nil || !strings.Contains(err.Error(), "no column can be read, because of their types: Tags; the rows can be counted") {
+		t.Errorf("got %s, %v, want that no column can be read", got, err)
+	}
+	if got, err := scan(t, "input="+name, "aggregate=count"); err != nil || !strings.Contains(got, `"rows":[[2]]`) {
+		t.Errorf("got %s, %v, want 2 rows", got, err)
 	}
 }

@@ -130,6 +130,7 @@ func newLeaf(name string, c library.LeafColumn, element *format.SchemaElement) (
 		l.kind = blob
 	default:
 		l.kind = text
+		return l, physical == library.ByteArray
 	}
 	return l, true
 }
