@@ -34,11 +34,6 @@ var _ source.Driver = (*Driver)(nil)
 // New returns a driver that uses the given HTTP client, such as that of [NewClient].
 func New(client *http.Client) *Driver { return &Driver{client} }
 
-// Claims reports whether a name is a URL of a web server.
-func Claims(name string) bool {
-	return strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://")
-}
-
 // Close closes idle connections.
 func (d *Driver) Close() error {
 	d.client.CloseIdleConnections()
