@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,10 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/cmd/internal/inprocess"
+	"github.com/bellwether-compute/bellwether/cmd/internal/machine"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/worker"
 )
 
 type runFlags struct {
@@ -24,6 +27,7 @@ type runFlags struct {
 	attempts  int
 	compare   bool // run the job several times and compare the bytes
 	save      string
+	memory    string
 	partition uint64
 	dryRun    bool
 	audit     auditFlag
@@ -48,7 +52,10 @@ With --dry-run, the job is only planned. The output shows the partitions, and fo
 scan the columns and bytes of the input.
 
 With --partition, only this partition is run, to find out why it failed on a cluster. It
-prints the error, or the size and the SHA-256 of the encoded partial.`,
+prints the error, or the size and the SHA-256 of the encoded partial.
+
+The job fails if it needs more memory than --memory, for example because of many groups.
+Workers move large partials to disk instead.`,
 		Example: "  " + a.Name + " run " + a.exampleJob() + "\n  " + a.Name + " run " + a.exampleJob() + " --check",
 		Args:    wantJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,6 +72,7 @@ prints the error, or the size and the SHA-256 of the encoded partial.`,
 	cmd.Flags().Uint64Var(&flags.partition, "partition", 0, "run only this partition")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "check and plan the job, run nothing")
 	cmd.Flags().BoolVar(&flags.compare, "check", false, "run the job several times in different ways and compare the bytes")
+	cmd.Flags().StringVar(&flags.memory, "memory", "", "most memory that the job may use, such as 3GiB (default three quarters of the cgroup's limit, or of the machine's memory)")
 	cmd.Flags().StringVar(&flags.save, "save", "", "write the attachment of the result to this file")
 	return cmd
 }
@@ -94,6 +102,10 @@ func (a *app) run(ctx context.Context, flags runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	memory, err := machine.ParseMemory(flags.memory)
+	if err != nil {
+		return err
+	}
 	share, err := flags.audit.share()
 	if err != nil {
 		return err
@@ -114,6 +126,8 @@ func (a *app) run(ctx context.Context, flags runFlags, args []string) error {
 	}
 	ctx, stop := console.Interruptible(jobs.WithFiles(a.OnTarget(ctx), jobs.Files(files)))
 	defer stop()
+	ctx, free := machine.LimitMemory(ctx, cmp.Or(memory, worker.DefaultMemory()))
+	defer free()
 	local := jobs.Local{Slots: flags.slots, Attempts: flags.attempts, Audit: jobs.Audit{Share: share, Seed: string(p)}, Grant: a.OwnGrant()}
 	if flags.onlyOne {
 		return a.runPartition(ctx, job, p, local, flags.partition)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/answer"
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/cmd/internal/machine"
 	"github.com/bellwether-compute/bellwether/cmd/internal/progress"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
@@ -50,6 +51,8 @@ func Run(ctx context.Context, a *console.App, job jobs.Job, params jobs.Params, 
 		o.State, o.Partitions, o.Executed = client.Completed, result.Partitions, done.Load()
 		o.Repeated = o.Executed - o.Partitions
 		o.Result, o.SHA256 = result.Result, client.Fingerprint(result.Result)
+	case errors.Is(context.Cause(ctx), machine.ErrMemory):
+		o.State, o.Partitions, o.Executed, o.Error = client.Failed, all.Load(), done.Load(), context.Cause(ctx).Error()
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		o.State, o.Partitions, o.Executed = client.Cancelled, all.Load(), done.Load()
 	default:
