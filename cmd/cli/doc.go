@@ -70,6 +70,7 @@
 //	name        name of an entry of the poison list, or of a stored value
 //	node        node of the aggregation tree, level/index
 //	nodes       number of finished nodes with which a job was resumed
+//	objects     number of foreign objects in a listing of storage; key is the first of them
 //	operation   operation on storage or on the lease that failed
 //	partition   index of a partition
 //	partitions  number of partitions of the job
@@ -77,6 +78,7 @@
 //	pause       time until the next attempt
 //	pid         ID of a process
 //	predecessor the worker of the previous leader
+//	prefix      prefix of the keys in a listing of storage
 //	process     name of a process that dev started
 //	queue       name of the queue of submissions in Azure
 //	reason      reason for the logged event

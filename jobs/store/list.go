@@ -27,7 +27,7 @@ func (s *Store) list(ctx context.Context, prefix string) ([]string, error) {
 		return true
 	})
 	if n := len(foreign); n > 0 && s.foreign.changes(prefix, n) {
-		s.log.Warn("Foreign objects in the cluster's storage ignored", "prefix", prefix, "objects", n, "first", foreign[0])
+		s.log.Warn("Foreign objects in the cluster's storage ignored", "prefix", prefix, "objects", n, "key", foreign[0])
 	}
 	return keys, nil
 }
