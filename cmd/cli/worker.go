@@ -75,7 +75,9 @@ is never allowed.
 
 A restricted job lets its submitter harm the worker. The worker runs a restricted job
 only if --allow names it; 'catalog' shows which jobs are restricted. --exec-programs
-limits which programs the job exec may start, and --exec-user runs them as another user.`,
+limits which programs the job exec may start, and --exec-user runs them as another user.
+Programs cannot read the worker's environment or memory, unless they run as root. They
+can read files of their user, such as --creds, and flags: put passwords in neither.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := flags.config(a)
@@ -161,6 +163,9 @@ func thisPod() worker.Pod {
 // a second signal, or when the parent process ends. The process must then exit, because goroutines
 // of the worker may still run.
 func (a *app) worker(ctx context.Context, cfg worker.Config, withParent bool) error {
+	if err := machine.Protect(); err != nil {
+		return fmt.Errorf("hide the environment from programs of jobs: %w", err)
+	}
 	signals, ignore := console.StopSignals()
 	defer ignore()
 	ctx, stop := context.WithCancelCause(ctx)

@@ -103,15 +103,16 @@
 //   - A call uses more memory than the parameter memory allows: its processes are killed. If the
 //     parent of the worker's control group (version 2) is delegated to the worker and limits memory, as
 //     with Delegate=memory and DelegateSubgroup=worker in a unit of systemd 254 or later, each call has
-//     a control group of its own. Otherwise the resident memory is measured every 100 ms, so a program
-//     may exceed the limit for 100 ms.
+//     a control group of its own. Otherwise the resident memory of the program and of all processes that
+//     it has started is measured every 100 ms, so a program may exceed the limit for 100 ms.
 //   - A call writes more than the parameter max-output allows: its processes are killed, and the
 //     job fails.
 //   - A kept process does not write exactly one answer for each call, in the order of the calls: the
 //     process is killed, and the job fails.
 //   - A program ends before the processes that it has started: these processes are killed, even if
-//     they have left the process group like daemons. A process escapes only if it also clears TMPDIR
-//     and changes its working folder.
+//     they have left the process group like daemons. Without a control group for each call, a process
+//     escapes from this and from the limit of memory if it has left the group, its parent has ended, and it
+//     has cleared TMPDIR and changed its working folder before it was measured.
 //   - The worker dies: the kernel kills the program, and a guard process ([Guard]) kills the
 //     processes that the program has started and removes the folders.
 //   - The program is missing on a worker, or the worker's list of programs does not contain it: the

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,20 +21,25 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// roleVariable is the environment variable that makes the test program run as a guard, or as a
+// roleVariable is the environment variable that makes the test program run as a
 // process that makes calls until it is killed.
 const roleVariable = "EXEC_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(roleVariable) {
-	case "guard":
+	switch {
+	case slices.Equal(os.Args[1:], guardArguments):
 		GuardMain(os.Stdin)
-	case "caller":
+	case os.Getenv(roleVariable) == "caller":
 		callUntilKilled()
 	default:
 		goleak.VerifyTestMain(m)
 	}
 }
+
+// guardArguments make the test program run as a guard, which gets no environment.
+var guardArguments = []string{"guard"}
+
+func newTestGuard() *Guard { return NewGuard(append([]string{os.Args[0]}, guardArguments...)...) }
 
 // granted allows all files and programs.
 var granted = jobs.Grant{Files: []string{"/"}, Programs: []string{jobs.AnyProgram}}
@@ -288,14 +294,14 @@ func TestStartAgain(t *testing.T) {
 	if _, err := busy.WriteString("#!/bin/sh\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := startProgram(exec.Command(script)); !errors.Is(err, errTemporary) || jobs.IsPermanent(err) {
+	if _, err := startProgram(exec.Command(script)); !errors.Is(err, errTemporary) || jobs.IsPermanent(err) {
 		t.Errorf("a file that is being written: %v", err)
 	}
-	if err := startProgram(exec.Command("true", strings.Repeat("x", 1<<18))); !jobs.IsPermanent(err) || !strings.Contains(err.Error(), "--send") {
+	if _, err := startProgram(exec.Command("true", strings.Repeat("x", 1<<18))); !jobs.IsPermanent(err) || !strings.Contains(err.Error(), "--send") {
 		t.Errorf("long arguments: %v", err)
 	}
 	for _, name := range []string{"nosuch", filepath.Join(dir, "nosuch"), dir} {
-		if err := startProgram(exec.Command(name)); !jobs.IsPermanent(err) {
+		if _, err := startProgram(exec.Command(name)); !jobs.IsPermanent(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -441,10 +447,7 @@ const callers = 100
 // callUntilKilled makes calls until this process is killed. Each call has three processes, and one of
 // them leaves the group of the call. Each process makes a file whose name is the number of the process.
 func callUntilKilled() {
-	if err := os.Setenv(roleVariable, "guard"); err != nil {
-		panic(err)
-	}
-	guard := NewGuard(os.Args[0])
+	guard := newTestGuard()
 	script := fmt.Sprintf("cd %s; sh -c 'touch $$; sleep 1000' & setsid sh -c 'touch $$; sleep 1000' & touch $$; wait", os.Args[1])
 	p := program{args: []string{"sh", "-c", script}, output: 1}
 	for range callers {

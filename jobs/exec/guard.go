@@ -88,7 +88,7 @@ func (g *Guard) run() error {
 		return errors.Join(fmt.Errorf("make file of process groups: %w", err), os.RemoveAll(folder))
 	}
 	cmd := exec.Command(g.args[0], g.args[1:]...)
-	cmd.Stderr = os.Stderr
+	cmd.Stderr, cmd.Env = os.Stderr, []string{} // programs could read the environment, which may contain passwords
 	ownGroup(cmd)
 	pipe, err := cmd.StdinPipe()
 	if err == nil {
@@ -131,32 +131,39 @@ func (g *Guard) cache() (string, error) {
 }
 
 // start starts a program and stores the number of the program's process group for the guard process.
-func (g *Guard) start(cmd *exec.Cmd) error {
+// The channel ended is that of confine.
+func (g *Guard) start(cmd *exec.Cmd) (ended <-chan struct{}, err error) {
 	if g == nil {
 		return startProgram(cmd)
 	}
 	if err := g.use(); err != nil {
-		return err
+		return nil, err
 	}
 	defer g.mu.RUnlock()
-	if err := startProgram(cmd); err != nil {
-		return err
+	ended, err = startProgram(cmd)
+	if err == nil {
+		g.groups.add(cmd.Process.Pid)
 	}
-	g.groups.add(cmd.Process.Pid)
-	return nil
+	return ended, err
 }
 
 // startProgram starts a program. An error that another worker would have too is permanent. A file
 // that was sent with the job is busy (ETXTBSY) if another call was started while the file was being
 // written, until that call runs its program.
-func startProgram(cmd *exec.Cmd) error {
+func startProgram(cmd *exec.Cmd) (ended <-chan struct{}, err error) {
 	if err := adopt(); err != nil {
-		return fmt.Errorf("become the parent of processes that programs leave: %w", err)
+		return nil, fmt.Errorf("become the parent of processes that programs leave: %w", err)
 	}
-	err := cmd.Start()
+	ended, err = confine(cmd)
+	if err != nil {
+		return nil, explainStart(cmd, err)
+	}
+	return ended, nil
+}
+
+// explainStart returns the error of a program that could not be started.
+func explainStart(cmd *exec.Cmd, err error) error {
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, exec.ErrNotFound) && isFile(filepath.Join(cmd.Dir, cmd.Args[0])):
 		return jobs.Permanent(fmt.Errorf("start program: %w: the file was sent with the job, so name it ./%s", err, cmd.Args[0]))
 	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(cmd.Args[0], "./") && !isFile(cmd.Path):

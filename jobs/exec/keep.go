@@ -134,11 +134,12 @@ func (k *keeper) start() (*kept, error) {
 	}
 	one := &kept{process: run, program: k.program, ahead: 1, ended: make(chan struct{}), removed: make(chan struct{})}
 	answers, stdout, err := os.Pipe()
+	var ended <-chan struct{}
 	if err == nil {
 		run.Stdout = stdout
 		if one.calls, err = run.StdinPipe(); err == nil {
 			enlarge(one.calls)
-			err = k.guard.start(run.Cmd)
+			ended, err = k.guard.start(run.Cmd)
 		}
 		_ = stdout.Close() // the process has a duplicate of this file
 		if err != nil {
@@ -148,20 +149,21 @@ func (k *keeper) start() (*kept, error) {
 	if err != nil {
 		return nil, errors.Join(err, run.remove())
 	}
+	one.family = newFamily(run.Process.Pid, run.Dir)
 	one.output, one.answers = answers, bufio.NewReaderSize(answers, 64<<10)
 	measured := one.measure()
 	go func() {
-		awaitExit(run.Process.Pid)
+		<-ended
 		one.mu.Lock()
 		one.gone = true
 		one.mu.Unlock()
-		one.err = run.wait(k.guard)
+		one.err = one.wait(k.guard)
 		// The last answer may still be in the pipe. A process that has left the group may keep the
 		// pipe open.
 		_ = answers.SetReadDeadline(time.Now().Add(drainOutput))
 		close(one.ended)
 		<-measured
-		_ = run.remove()
+		_ = one.remove()
 		close(one.removed)
 	}()
 	return one, nil
@@ -184,7 +186,7 @@ func (k *kept) measure() <-chan struct{} {
 			case <-k.ended:
 				return
 			case <-ticker.C:
-				if err := k.program.checkMemory(k.Process.Pid); err != nil {
+				if err := k.program.checkMemory(k.family); err != nil {
 					k.kill(err)
 				}
 			}
@@ -200,7 +202,7 @@ func (k *kept) kill(reason error) {
 		k.reason = reason
 	}
 	if !k.gone {
-		killGroup(k.Process.Pid)
+		k.family.kill()
 	}
 }
 

@@ -43,8 +43,7 @@ func TestUser(t *testing.T) {
 	granted.User = "4000000000:4000000001"
 	defer syscall.Umask(syscall.Umask(0o077)) // must not change the modes of files for the user
 	// Another user cannot reach the folders of t.TempDir.
-	guard := NewGuard(os.Args[0])
-	t.Setenv(roleVariable, "guard")
+	guard := newTestGuard()
 	defer func() {
 		if err := guard.Close(); err != nil {
 			t.Error(err)

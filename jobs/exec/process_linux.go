@@ -2,13 +2,16 @@ package exec
 
 import (
 	"io"
+	"math"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"syscall"
 
-	"github.com/bellwether-compute/bellwether/jobs/exec/account"
-	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"github.com/bellwether-compute/bellwether/jobs/exec/account"
 )
 
 // ownGroup makes cmd start in a new process group, so that signals to the group of this process do
@@ -24,12 +27,52 @@ func setAttributes(cmd *exec.Cmd, user *account.Account) {
 	}
 }
 
-// awaitExit waits until a child process has ended. The child stays a zombie, so that the system
-// does not give its number, or the number of its group, to another process.
-func awaitExit(pid int) {
-	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
-	}
+// confine starts a program that cannot gain privileges and does not inherit open files of this process,
+// except its standard streams. The channel ended is closed when the program has ended. The program then
+// stays a zombie, so that the system does not give its number, or the number of its group, to another
+// process.
+//
+// The program has a thread of its own, which ends with the program: the attribute no_new_privs belongs
+// to a thread, and the kernel kills the program when the thread that has started it ends.
+func confine(cmd *exec.Cmd) (ended <-chan struct{}, err error) {
+	started, over := make(chan error), make(chan struct{})
+	go func() {
+		defer close(over)
+		runtime.LockOSThread() // until the end, so the thread is not used again
+		err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+		if err == nil {
+			err = closeOnExec()
+		}
+		if err == nil {
+			err = cmd.Start()
+		}
+		started <- err
+		if err != nil {
+			return
+		}
+		for unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+		}
+	}()
+	return over, <-started
 }
+
+// closeOnExec makes the kernel close all open files of this process, except the standard streams, in
+// the programs that it starts. Go does so for the files that it opens itself, but not for files that
+// this process has inherited.
+func closeOnExec() error {
+	if unix.CloseRange(firstFile, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return nil
+	}
+	entries, err := os.ReadDir("/proc/self/fd") // before Linux 5.11
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= firstFile {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return err
+}
+
+const firstFile = 3 // after the standard streams
 
 // unread returns the number of bytes that can be read from a pipe without waiting.
 func unread(pipe *os.File) (n int) {
@@ -50,22 +93,5 @@ func enlarge(pipe io.Writer) {
 }
 
 const largePipe = 1 << 20
-
-// memoryOf returns the resident memory of all processes of a process group in bytes, or 0 if the
-// memory cannot be measured.
-func memoryOf(group int) (sum int64) {
-	processes, err := procfs.AllProcs()
-	if err != nil {
-		return 0
-	}
-	for _, p := range processes {
-		if stat, err := p.Stat(); err == nil && stat.PGRP == group {
-			sum += int64(stat.ResidentMemory())
-		}
-	}
-	return sum
-}
-
-func terminateGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGTERM) }
 
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }

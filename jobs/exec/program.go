@@ -75,17 +75,19 @@ func (p program) once(ctx context.Context, g *Guard, c call) (output []byte, err
 			return nil, fmt.Errorf("make pipe: %w", err)
 		}
 	}
-	if err := g.start(run.Cmd); err != nil {
+	ended, err := g.start(run.Cmd)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.phase, err)
 	}
+	run.family = newFamily(run.Process.Pid, run.Dir)
 	feeding, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	fed := c.feed(feeding, cancel, pipe)
 	if run.group != nil {
 		p.memory = 0 // the kernel enforces the limit
 	}
-	stopped := p.watch(feeding, run.Process.Pid, stdout.full)
-	awaitExit(run.Process.Pid)
+	stopped := p.watch(feeding, run.family, stdout.full)
+	<-ended
 	reason := cmp.Or(stopped(), context.Cause(ctx)) // checked first, because a program with incomplete input may still end with status 0
 	cancel(nil)
 	if pipe != nil {
@@ -101,6 +103,7 @@ type process struct {
 	*exec.Cmd
 	stderr *Tail
 	memory int64
+	family *family // processes of the call; nil until the program is started
 	group  *cgroup // control group of the processes; nil if their memory is unlimited or measured
 }
 
@@ -138,10 +141,9 @@ func (p program) prepare(g *Guard, env []string, operands ...operand) (run proce
 }
 
 // wait kills the remaining processes that the program has started, and returns the error of the
-// program's end. The caller must have called awaitExit.
+// program's end. The program must have ended.
 func (r process) wait(g *Guard) error {
-	killGroup(r.Process.Pid)
-	killLeft(r.Process.Pid, r.Dir)
+	r.family.end()
 	g.ended(r.Process.Pid)
 	err := r.Cmd.Wait()
 	if r.group.exceeded() {
@@ -212,16 +214,16 @@ func environment(dir string, user *account.Account) []string {
 // watch ends the processes of a call if the call exceeds a limit or if ctx is done. The caller must
 // call stopped when the program has ended. The function stopped returns the reason for which watch
 // has ended the program, or nil.
-func (p program) watch(ctx context.Context, pid int, full <-chan struct{}) (stopped func() error) {
+func (p program) watch(ctx context.Context, f *family, full <-chan struct{}) (stopped func() error) {
 	over, result := make(chan struct{}), make(chan error, 1)
-	go func() { result <- p.enforce(ctx, pid, full, over) }()
+	go func() { result <- p.enforce(ctx, f, full, over) }()
 	return func() error {
 		close(over)
 		return <-result
 	}
 }
 
-func (p program) enforce(ctx context.Context, pid int, full, over <-chan struct{}) error {
+func (p program) enforce(ctx context.Context, f *family, full, over <-chan struct{}) error {
 	var late <-chan time.Time
 	if p.timeout > 0 {
 		timer := time.NewTimer(p.timeout)
@@ -245,11 +247,11 @@ func (p program) enforce(ctx context.Context, pid int, full, over <-chan struct{
 				return nil
 			}
 		case <-full:
-			killGroup(pid)
+			f.kill()
 			return p.tooMuchOutput()
 		case <-measure:
-			if err := p.checkMemory(pid); err != nil {
-				killGroup(pid)
+			if err := p.checkMemory(f); err != nil {
+				f.kill()
 				return err
 			}
 			continue
@@ -258,11 +260,11 @@ func (p program) enforce(ctx context.Context, pid int, full, over <-chan struct{
 		case <-ctx.Done():
 			reason = context.Cause(ctx)
 		}
-		terminateGroup(pid)
+		f.terminate()
 		select {
 		case <-over:
 		case <-time.After(grace):
-			killGroup(pid)
+			f.kill()
 		}
 		return reason
 	}
@@ -274,8 +276,8 @@ func (p program) tooMuchOutput() error {
 }
 
 // checkMemory returns an error if the processes of a call use too much memory.
-func (p *program) checkMemory(pid int) error {
-	if used := memoryOf(pid); used > p.memory {
+func (p *program) checkMemory(f *family) error {
+	if used := f.memory(); used > p.memory {
 		return fmt.Errorf("its processes used %s of memory, and may use %s", humanize.IBytes(uint64(used)), humanize.IBytes(uint64(p.memory)))
 	}
 	return nil
