@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
-	"unicode"
+
+	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 )
 
 // resultTable is a result in the form of a table, such as that of the job scan: a JSON object with
@@ -76,11 +76,11 @@ func (t resultTable) writeCSV(w io.Writer) error {
 	return nil
 }
 
-// write writes the table for a terminal. Cells with control characters are quoted.
+// write writes the table for a terminal. Cells with characters that are not harmless there are quoted.
 func (t resultTable) write(w io.Writer) {
 	line := func(cells []string) {
 		for i, c := range cells {
-			if strings.ContainsFunc(c, unicode.IsControl) {
+			if human.Plain(c) != c {
 				c = strconv.Quote(c)
 			}
 			if i > 0 {
@@ -96,7 +96,7 @@ func (t resultTable) write(w io.Writer) {
 	}
 	for _, c := range t.Columns {
 		if c.Note != "" {
-			fmt.Fprintf(w, "\n%s: %s\n", *c.Name, c.Note)
+			fmt.Fprintf(w, "\n%s: %s\n", human.Plain(*c.Name), human.Plain(c.Note))
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 )
 
 // OutputFormat is the value of --output.
@@ -58,18 +60,20 @@ func (a *App) Show(v any, table func(w io.Writer)) error {
 	return nil
 }
 
-// Note prints a line to standard error.
+// Note prints a line to standard error. Texts in it may be from outside, so they are made harmless for
+// a terminal.
 func (a *App) Note(format string, args ...any) {
-	fmt.Fprintf(a.Err, "%s: %s\n", a.Name, fmt.Sprintf(format, args...))
+	fmt.Fprintf(a.Err, "%s: %s\n", a.Name, human.Lines(fmt.Sprintf(format, args...)))
 }
 
-// Row writes one line of a table.
+// Row writes one line of a table. Texts from outside, such as errors of jobs, are made harmless for a
+// terminal.
 func Row(w io.Writer, cells ...any) {
 	for i, c := range cells {
 		if i > 0 {
 			fmt.Fprint(w, "\t")
 		}
-		fmt.Fprint(w, c)
+		fmt.Fprint(w, human.Plain(fmt.Sprint(c)))
 	}
 	fmt.Fprintln(w)
 }

@@ -66,7 +66,7 @@ func (s Snapshot) line() string {
 		}
 	}
 	if s.Trouble != "" {
-		parts = append(parts, human.FirstLine(s.Trouble))
+		parts = append(parts, human.Plain(human.FirstLine(s.Trouble)))
 	}
 	return strings.Join(parts, "  ")
 }
