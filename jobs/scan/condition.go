@@ -42,6 +42,9 @@ var builtins = strings.Fields(`abs all any ceil count filter find findIndex find
 	round sort sortBy split splitAfter string sum take trim trimPrefix trimSuffix type uniq upper`)
 
 func parseCondition(source string) (*condition, error) {
+	if err := checkDepth(source); err != nil {
+		return nil, err
+	}
 	config := conf.CreateNew()
 	tree, err := parser.ParseWithConfig(source, config)
 	if err != nil {
