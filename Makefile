@@ -7,6 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Without ST1005: the error of a Config begins with the field's name, a capital letter.
 CHECKS      := -checks inherit,-ST1005
 GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # Empty without cgo, which the race detector needs.
 RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
@@ -111,6 +112,14 @@ lint: ## gofumpt, go vet and staticcheck
 	if [ -n "$$unformatted" ]; then echo "not formatted (run gofumpt -w):"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) $(CHECKS) ./...
+
+# Fails if code is called that has a known vulnerability, but not if the database cannot be reached.
+.PHONY: vuln
+vuln: ## govulncheck, if its database at vuln.go.dev can be reached
+	@out=$$($(GO) run $(GOVULNCHECK) ./... 2>&1); status=$$?; echo "$$out"; \
+	case "$$out" in *"govulncheck: fetching vulnerabilities: "*) \
+		echo "The database of vulnerabilities cannot be reached: nothing was checked." >&2; exit 0;; \
+	esac; exit $$status
 
 # Without -count=1, results are cached although the tested files, outside of the module, have changed.
 .PHONY: deploy-check

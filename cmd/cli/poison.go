@@ -33,8 +33,8 @@ func (a *app) requeueCommand() *cobra.Command {
 		Use:   "requeue NAME",
 		Short: "Put a poisoned submission back into the queue",
 		Long: fmt.Sprintf(`Put a submission that 'list --poison' shows back into the queue. Its deliveries
-count from 1 again. A submission is poisoned if %d leaders died before they had
-begun its job, or if it cannot be decoded.`, store.MaxDeliveries),
+count from 1 again. A submission is poisoned if leaders received it %d times and none of
+them began its job, or if it cannot be decoded.`, store.MaxDeliveries),
 		Args: console.WantArgs(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.OnCluster(func(ctx context.Context, c *client.Client) error { return a.requeue(ctx, c, args[0]) })(cmd, args)
