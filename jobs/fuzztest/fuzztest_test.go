@@ -14,6 +14,7 @@ import (
 // takesAnything lists the fuzz targets that accept every input, because they turn any bytes into a
 // test case.
 var takesAnything = map[string]bool{
+	"cmd/internal/human.FuzzPlain":  true,
 	"coordinator/ledger.FuzzForest": true,
 	"jobs/primes.FuzzMerge":         true,
 }
