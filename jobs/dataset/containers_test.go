@@ -13,7 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// everything is the grant of a process that runs the jobs of its own user.
+// everything is the grant of "run" and "dev", whose jobs belong to the user of the process.
 var everything = []string{jobs.AnyContainer, jobs.AnyAccount}
 
 // tryAll calls each operation of a driver for an object, and returns the first error. If an

@@ -32,7 +32,7 @@ func setAttributes(cmd *exec.Cmd, user *account.Account) {
 // stays a zombie, so that the system does not give its number, or the number of its group, to another
 // process.
 //
-// The program has a thread of its own, which ends with the program: the attribute no_new_privs belongs
+// A separate thread starts the program and ends with it: the attribute no_new_privs belongs
 // to a thread, and the kernel kills the program when the thread that has started it ends.
 func confine(cmd *exec.Cmd) (ended <-chan struct{}, err error) {
 	started, over := make(chan error), make(chan struct{})

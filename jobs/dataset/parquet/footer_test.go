@@ -80,7 +80,7 @@ func TestUnknownCodec(t *testing.T) {
 	}
 }
 
-// TestVariant checks that bytes below a VARIANT are not taken for text.
+// TestVariant checks that the bytes in a VARIANT column are read as hexadecimal, not as text.
 func TestVariant(t *testing.T) {
 	bytesElement := format.SchemaElement{Type: thrift.Null[format.Type]{V: format.ByteArray, Valid: true}}
 	textElement := bytesElement
