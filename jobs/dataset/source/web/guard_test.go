@@ -24,7 +24,9 @@ func read(t *testing.T, url string, hosts ...string) (err error) {
 	return err
 }
 
-// serveText answers each connection with a text, and returns the address.
+// serveText answers the first bytes of each connection with a text, and returns the address. It does
+// not write earlier, because a client that reads the text before it has written its request reports
+// another error.
 func serveText(t *testing.T, text string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -43,6 +45,7 @@ func serveText(t *testing.T, text string) string {
 			if err != nil {
 				return
 			}
+			_, _ = c.Read(make([]byte, 4<<10))
 			_, _ = c.Write([]byte(text))
 			_ = c.Close()
 		}
