@@ -134,6 +134,10 @@ type Definition[P, T, R any] struct {
 // the context of the call is cancelled and the call counts as failed. A failed call is retried up
 // to the job's number of attempts. Code that does not return after the limit blocks a slot of its
 // worker until the code returns. A negative value means no limit.
+//
+// Partitions that take less than a microsecond on average are not timed one by one if Map is an hour or
+// longer: the limit may then pass twice, and the error may name a range of partitions, which fails the
+// job without a retry.
 type Limits struct {
 	Plan   time.Duration // limit of a call of Plan; the default is 10 min
 	Open   time.Duration // limit of a call of Open or Close; the default is 10 min

@@ -53,6 +53,8 @@ type core struct {
 // timing contains the worker's durations, except the durations of the conversation with the leader.
 type timing struct {
 	claim       time.Duration // approximate duration of the partitions in one claim
+	fast        uint64        // a claim of at least so many partitions needs no record of what runs if their limit is at least coarse
+	coarse      time.Duration // shortest limit of a partition that may pass twice before its claim has failed
 	slice       time.Duration // how long a job keeps a slot while another job of the same priority has no slot
 	stopTimeout time.Duration // how long a job's code may take to return after its context is done
 	auditAlive  time.Duration // time between two messages of an auditor that is still working; after ten times as long it counts as dead
@@ -63,6 +65,8 @@ type timing struct {
 
 var defaultTiming = timing{
 	claim:       time.Millisecond,
+	fast:        1000, // partitions of less than a microsecond
+	coarse:      time.Hour,
 	slice:       time.Second,
 	stopTimeout: time.Second,
 	auditAlive:  time.Second,

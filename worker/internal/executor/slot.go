@@ -184,45 +184,6 @@ func (s *slot) account(t *task, span engine.Span, next uint64) {
 	s.uses = uses
 }
 
-// errLost means that a slot's code returned long after it was cancelled. After errLost the merge
-// stack must not be used, because the session has already given up the span.
-var errLost = errors.New("code was given up")
-
-// runClaim runs claimed partitions, and returns the first partition that is not done.
-func (s *slot) runClaim(span *session.HeldSpan, t *task, claim engine.Span) (next uint64, err error) {
-	stack := t.stacks[s.number]
-	var progress engine.Progress
-	_, function := progress.At()
-	g := s.watch(t.limits.Map, &progress, claim.Lo, function)
-	if g.limit > 0 {
-		stack.Watch(&progress)
-	}
-	gone, failed := g.run(t.ctx, func(ctx context.Context) (err error) {
-		next, err = stack.Run(ctx, claim, &s.stop)
-		return err
-	})
-	if failed == jobs.ErrGoexit {
-		failed = cmp.Or(stack.Interrupted(), failed)
-	}
-	var limit *limitError
-	if errors.As(failed, &limit) {
-		_, limit.what = progress.At()
-	}
-	if gone != nil {
-		partition, _ := progress.At()
-		s.lose(span, t, failure(partition, failed), gone)
-		return 0, errLost
-	}
-	var at *jobs.PartitionError
-	if errors.As(failed, &at) {
-		next = at.Partition
-	}
-	if isExhausted(failed) {
-		t.pauseExhausted(failed)
-	}
-	return next, failed
-}
-
 // lose gives up a span whose code does not return, and then waits until the code returns.
 func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan struct{}) {
 	s.mu.Lock()
@@ -237,18 +198,6 @@ func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan
 	}
 	<-gone
 	t.stacks[s.number] = nil
-}
-
-// nextClaim returns how many partitions a slot should claim so that they take about the time
-// target. It assumes that each partition takes as long as a partition of the last claim. It
-// increases the number only gradually, because partitions may take different times.
-func nextClaim(last uint64, took, target time.Duration) uint64 {
-	const step = 8
-	ideal := float64(last) * step
-	if took > 0 {
-		ideal = min(ideal, float64(last)*float64(target)/float64(took))
-	}
-	return max(1, uint64(min(ideal, 1<<30)))
 }
 
 // done describes the results that a slot has computed and not delivered yet.
