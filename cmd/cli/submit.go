@@ -50,6 +50,7 @@ func (f *submitFlags) read(a *app, job jobs.Job, program []string) (o client.Sub
 }
 
 func (f *submitFlags) register(a *app, cmd *cobra.Command) {
+	f.params.Limit = client.MaxParams
 	f.params.Register(a.App, cmd)
 	f.program.register(cmd)
 	f.audit.register(cmd)

@@ -75,6 +75,7 @@ Repeated executions are not known.`,
 		ValidArgsFunction: a.CompleteJob,
 	}
 	flags.register(cmd)
+	flags.params.Limit = client.MaxParams
 	flags.params.Register(a, cmd)
 	cmd.Flags().StringVar(&flags.how, "how", string(bench.Kill), "how the leader is removed: kill (SIGKILL), term (SIGTERM: it hands over) or stop (SIGSTOP: it is frozen for a while)")
 	cmd.Flags().IntVar(&flags.kills, "kills", 5, fmt.Sprintf("number of failovers, 1 to %d", bench.MaxFailovers))

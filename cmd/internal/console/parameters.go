@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"slices"
@@ -16,6 +17,10 @@ const maxParamsFile = 1 << 20
 
 // ParamFlags are the flags that set a job's parameters.
 type ParamFlags struct {
+	// Limit is the maximum size in bytes that the command allows for parameters as JSON; 0 means the
+	// maximum size of a file for --params. Errors for a file that is too large name this limit.
+	Limit int
+
 	pairs []string
 	file  string
 }
@@ -36,7 +41,7 @@ func (p *ParamFlags) Read(a *App, job jobs.Job, more ...string) (jobs.Params, er
 		return nil, Usagef("read parameters: %w", err)
 	}
 	if len(base) > maxParamsFile {
-		return nil, Usagef("read parameters: %s has more than %d bytes", p.file, maxParamsFile)
+		return nil, Usagef("read parameters: %s is too large: want parameters of at most %d bytes as JSON", p.file, cmp.Or(p.Limit, maxParamsFile))
 	}
 	if p.file != "" && len(base) == 0 {
 		return nil, Usagef("read parameters: %s is empty, want one JSON object", p.file)
