@@ -212,7 +212,7 @@ func compare(a, b reflect.Value) int {
 }
 
 // setParameter parses a value that a user wrote. Numbers may contain underscores, and
-// integers may be written like 5e9.
+// may be written like 5e9, 10M or 64MiB.
 func setParameter(v reflect.Value, text string) error {
 	number := strings.ReplaceAll(text, "_", "")
 	switch {
@@ -237,6 +237,9 @@ func setParameter(v reflect.Value, text string) error {
 	case v.CanFloat():
 		f, err := strconv.ParseFloat(number, v.Type().Bits())
 		if err != nil {
+			f, err = strconv.ParseFloat(writeOut(number), v.Type().Bits())
+		}
+		if err != nil {
 			return err
 		}
 		v.SetFloat(f)
@@ -250,23 +253,6 @@ func setParameter(v reflect.Value, text string) error {
 		v.SetString(text)
 	}
 	return nil
-}
-
-var powerForm = regexp.MustCompile(`^(-?)([0-9]+)(?:\.([0-9]+))?[eE]\+?([0-9]{1,2})$`)
-
-// writeOut rewrites a whole number such as 5e9 or 1.5e6 without an exponent. writeOut returns any
-// other text unchanged.
-func writeOut(text string) string {
-	m := powerForm.FindStringSubmatch(text)
-	if m == nil {
-		return text
-	}
-	sign, whole, fraction := m[1], m[2], strings.TrimRight(m[3], "0")
-	exponent, _ := strconv.Atoi(m[4])
-	if len(fraction) > exponent {
-		return text
-	}
-	return sign + whole + fraction + strings.Repeat("0", exponent-len(fraction))
 }
 
 // formatParameter returns a value as text from which setParameter reads the same value.

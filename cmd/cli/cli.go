@@ -70,6 +70,8 @@ func (p Program) run(ctx context.Context, name string, args []string, streams St
 	slices.SortStableFunc(a.Jobs, func(x, y jobs.Job) int { return strings.Compare(x.Name(), y.Name()) })
 	root := a.root()
 	root.SetArgs(args)
+	root.SetFlagErrorFunc(a.ExplainFlag(args))
+	console.ReadNumbers(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return console.StatusOK

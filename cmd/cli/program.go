@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -19,15 +21,6 @@ const (
 	commandParameter = "command" // parameter whose value can be given as arguments after "--"
 	filesParameter   = "files"   // parameter that describes the files of the flag --send
 )
-
-// wantJob checks the arguments of a command whose first argument is the name of a job. After the
-// name, "--" and the command line of the program that the job runs may follow.
-func wantJob(cmd *cobra.Command, args []string) error {
-	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-		args = args[:dash]
-	}
-	return console.WantArgs(1, 1)(cmd, args)
-}
 
 // programFlags are the flags for jobs that run a program.
 type programFlags struct{ send []string }
@@ -43,6 +36,9 @@ func (f *programFlags) read(job jobs.Job, command []string) (pairs []string, fil
 	if len(command) > 0 {
 		if !takes(job, commandParameter) {
 			return nil, nil, console.Usagef("job %s takes no arguments behind --: it has no parameter %q", job.Name(), commandParameter)
+		}
+		if err := checkWords(command); err != nil {
+			return nil, nil, err
 		}
 		pairs = append(pairs, pair(commandParameter, command))
 	}
@@ -67,6 +63,22 @@ func (f *programFlags) read(job jobs.Job, command []string) (pairs []string, fil
 		list = append(list, info{filepath.Base(path), data.SHA256(), int64(len(data))})
 	}
 	return append(pairs, pair(filesParameter, list)), files, nil
+}
+
+// checkWords returns an error for a program and arguments that the shell has passed as one word, because of
+// quotes around all of them.
+func checkWords(command []string) error {
+	words := strings.Fields(command[0])
+	if len(command) > 1 || len(words) < 2 {
+		return nil
+	}
+	if _, err := exec.LookPath(command[0]); err == nil {
+		return nil
+	}
+	if _, err := exec.LookPath(words[0]); err != nil {
+		return nil // the workers may have a program of this name
+	}
+	return console.Usagef("there is no program %q: give the program and its arguments without quotes around all of them, as in -- %s", command[0], command[0])
 }
 
 // maxFile is the maximum size in bytes of a file for --send. The size of a file is limited because

@@ -57,7 +57,7 @@ prints the error, or the size and the SHA-256 of the encoded partial.
 The job fails if it needs more memory than --memory, for example because of many groups.
 Workers move large partials to disk instead.`,
 		Example: "  " + a.Name + " run " + a.exampleJob() + "\n  " + a.Name + " run " + a.exampleJob() + " --check",
-		Args:    wantJob,
+		Args:    console.WantJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.onlyOne = cmd.Flags().Changed("partition")
 			return a.run(cmd.Context(), flags, args)

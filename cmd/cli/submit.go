@@ -77,7 +77,7 @@ durable: workers run it as soon as there are any.
 If this process can read the input of a job such as scan, it refuses columns that the input
 does not have. --dry-run shows the columns, the partitions and the bytes of the input.`,
 		Example: "  " + a.Name + " submit " + a.exampleJob() + " --wait",
-		Args:    wantJob,
+		Args:    console.WantJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			job, err := a.Job(args[0])
 			if err != nil {

@@ -182,6 +182,7 @@ func TestFailures(t *testing.T) {
 		{shell("x=$(yes | head -c 200000000); sleep 60", "memory=50MB"), "of memory, and may use 48 MiB", false},
 		{shell(`printf 'panic: broken\n\ngoroutine 1\n' >&2; exit 2`), "sh: exit status 2: panic: broken\nstandard error:\npanic: broken\n\ngoroutine 1", false},
 		{[]string{`command=["no-such-program"]`}, `map: start program: exec: "no-such-program": executable file not found`, true},
+		{[]string{`command=["wc -l"]`}, `"wc -l": executable file not found in $PATH: give the program and each of its arguments as a separate word`, true},
 		{[]string{`command=["no-such-program"]`, "keep=true"}, `map: start program: exec: "no-such-program": executable file not found`, true},
 		{[]string{`command=["./missing"]`}, "no such file or directory", true},
 		{shell(`echo "a b"`, "merge=sum"), `line 1, "a b": want a key, a tab and a decimal number`, true},

@@ -166,6 +166,8 @@ func explainStart(cmd *exec.Cmd, err error) error {
 	switch {
 	case errors.Is(err, exec.ErrNotFound) && isFile(filepath.Join(cmd.Dir, cmd.Args[0])):
 		return jobs.Permanent(fmt.Errorf("start program: %w: the file was sent with the job, so name it ./%s", err, cmd.Args[0]))
+	case errors.Is(err, exec.ErrNotFound) && len(cmd.Args) == 1 && strings.Contains(cmd.Args[0], " "):
+		return jobs.Permanent(fmt.Errorf("start program: %w: give the program and each of its arguments as a separate word, without quotes around all of them", err))
 	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(cmd.Args[0], "./") && !isFile(cmd.Path):
 		return jobs.Permanent(fmt.Errorf("start program: %w: the working folder contains only files that were sent with the job, with --send", err))
 	case errors.Is(err, fs.ErrPermission) && strings.HasPrefix(cmd.Args[0], "./"):

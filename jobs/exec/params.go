@@ -7,8 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
@@ -102,7 +101,7 @@ func (p Params) args() ([]string, error) {
 
 // size parses a number of bytes.
 func size(name, value string) (int64, error) {
-	n, err := humanize.ParseBytes(value)
+	n, err := jobs.ParseSize(value)
 	if err != nil || n > 1<<50 {
 		return 0, fmt.Errorf("parameter %s: got %.100q, takes a number of bytes, such as 512MiB", name, value)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -48,7 +49,7 @@ func parseCondition(source string) (*condition, error) {
 	config := conf.CreateNew()
 	tree, err := parser.ParseWithConfig(source, config)
 	if err != nil {
-		return nil, fmt.Errorf("%w (text is in quotes, as in host == 'a')", err)
+		return nil, explainSyntax(source, config, err)
 	}
 	config.Strict = false
 	c := &condition{known: map[string]bool{}, texts: map[string]bool{}, tree: tree.Node, source: source, config: config}
@@ -66,6 +67,24 @@ func parseCondition(source string) (*condition, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+var textOrEqual = regexp.MustCompile(`'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[!<>=]?=`)
+
+// explainSyntax returns the error for a condition that cannot be parsed.
+func explainSyntax(source string, config *conf.Config, err error) error {
+	fixed := textOrEqual.ReplaceAllStringFunc(source, func(match string) string {
+		if match == "=" {
+			return "=="
+		}
+		return match
+	})
+	if fixed != source {
+		if _, err := parser.ParseWithConfig(fixed, config); err == nil {
+			return fmt.Errorf("%q: values are compared with ==: write %q", source, fixed)
+		}
+	}
+	return fmt.Errorf("%w (text is in quotes, as in host == 'a')", err)
 }
 
 // Visit implements ast.Visitor. Visit collects the columns in an expression, and separately the

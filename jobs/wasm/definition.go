@@ -51,8 +51,8 @@ func Define(guard *exec.Guard, host ...string) jobs.Definition[Params, []byte, e
 
 // program returns the parameters of the job exec that run the host process.
 func (p Params) program(host []string) exec.Params {
-	memory, _ := humanize.ParseBytes(p.Memory)
-	output, _ := humanize.ParseBytes(p.MaxOutput)
+	memory, _ := jobs.ParseSize(p.Memory)
+	output, _ := jobs.ParseSize(p.MaxOutput)
 	needs := ""
 	if p.Merge == "program" {
 		needs += "merge,"
@@ -98,10 +98,10 @@ func (p Params) Validate() error {
 	if !slices.ContainsFunc(files, func(f exec.FileInfo) bool { return f.Name == module }) {
 		return fmt.Errorf("parameter command: the module %.100q was not submitted: want the name of a file, without its folder, that --send names", module)
 	}
-	if n, err := humanize.ParseBytes(p.MaxOutput); err == nil && n > maxOutput {
+	if n, err := jobs.ParseSize(p.MaxOutput); err == nil && n > maxOutput {
 		return fmt.Errorf("parameter max-output: got %q, takes at most %s", p.MaxOutput, humanize.IBytes(maxOutput))
 	}
-	if n, err := humanize.ParseBytes(p.Memory); err != nil || n < pageSize || n > 1<<32 {
+	if n, err := jobs.ParseSize(p.Memory); err != nil || n < pageSize || n > 1<<32 {
 		return errors.New("parameter memory: got " + strconv.Quote(p.Memory) + ", takes 64KiB to 4GiB")
 	}
 	return nil

@@ -44,6 +44,9 @@ func (a *App) Job(name string) (jobs.Job, error) {
 		}
 		names[i] = job.Name()
 	}
+	if near := didYouMean(name, "", names); near != "" {
+		return jobs.Job{}, Usagef("unknown job %q%s This program knows: %s", name, near, strings.Join(names, ", "))
+	}
 	return jobs.Job{}, Usagef("unknown job %q, this program knows: %s", name, strings.Join(names, ", "))
 }
 

@@ -36,6 +36,9 @@ func (p *ParamFlags) Register(a *App, cmd *cobra.Command) {
 // Read returns the parameters in the form in which they are stored. The parameter more contains
 // further parameters in the form NAME=VALUE.
 func (p *ParamFlags) Read(a *App, job jobs.Job, more ...string) (jobs.Params, error) {
+	if err := checkNames(job, p.pairs); err != nil {
+		return nil, Usage(err)
+	}
 	base, err := p.readFile(a.In)
 	if err != nil {
 		return nil, Usagef("read parameters: %w", err)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/worker"
 	"github.com/dustin/go-humanize"
 )
@@ -14,7 +15,7 @@ func ParseMemory(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	n, err := humanize.ParseBytes(text)
+	n, err := jobs.ParseSize(text)
 	if err != nil || n < worker.MinMemory || n > math.MaxInt64 {
 		return 0, console.Usagef("--memory must be a size of at least %s, such as 3GiB, got %q", humanize.IBytes(worker.MinMemory), text)
 	}
