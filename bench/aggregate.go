@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -49,26 +51,18 @@ const (
 )
 
 func (c AggregateConfig) validate() error {
-	switch {
-	case c.Flock == nil:
-		return errors.New("Flock nil: want the processes of the workers")
-	case c.Workers < 1:
-		return fmt.Errorf("Workers %d: want at least 1", c.Workers)
-	case c.Rounds < 1:
-		return fmt.Errorf("Rounds %d: want at least 1", c.Rounds)
-	case len(c.Shapes) == 0:
-		return errors.New("Shapes []: want at least one")
-	case c.Kill != KillNobody && c.Kill != KillLeader && c.Kill != KillWorker:
-		return fmt.Errorf("Kill %q: want %q, %q or nothing", c.Kill, KillLeader, KillWorker)
-	case c.Kill != KillNobody && c.Workers < 2:
-		return fmt.Errorf("Workers %d: want at least 2 if one is killed", c.Workers)
+	errs := []error{
+		field.Check(c.Flock != nil, "Flock", nil, "the processes of the workers"),
+		field.Check(c.Workers >= 1, "Workers", c.Workers, "at least 1"),
+		field.Check(c.Rounds >= 1, "Rounds", c.Rounds, "at least 1"),
+		field.Check(len(c.Shapes) > 0, "Shapes", nil, "at least one"),
+		field.Check(c.Kill == KillNobody || c.Kill == KillLeader || c.Kill == KillWorker, "Kill", string(c.Kill), "%q, %q or nothing", KillLeader, KillWorker),
+		field.Check(c.Kill == KillNobody || c.Workers >= 2, "Workers", c.Workers, "at least 2 if one is killed"),
 	}
 	for _, s := range c.Shapes {
-		if s.Bytes < 8 || s.Bytes%8 != 0 || s.Partitions < 1 {
-			return fmt.Errorf("Shapes: %d vectors of %d bytes: want at least 1 of a multiple of 8 bytes", s.Partitions, s.Bytes)
-		}
+		errs = append(errs, field.Check(s.Bytes >= 8 && s.Bytes%8 == 0 && s.Partitions >= 1, "Shapes", s, "at least 1 vector of a multiple of 8 bytes"))
 	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // Aggregate measures the speed at which a cluster adds vectors. For comparison Aggregate also

@@ -48,13 +48,13 @@ func TestAggregateConfig(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*AggregateConfig){
-		"Flock":       func(c *AggregateConfig) { c.Flock = nil },
-		"Workers 0":   func(c *AggregateConfig) { c.Workers = 0 },
-		"Workers 1":   func(c *AggregateConfig) { c.Workers = 1 },
-		"Rounds":      func(c *AggregateConfig) { c.Rounds = 0 },
-		"Shapes []":   func(c *AggregateConfig) { c.Shapes = nil },
-		"of 12 bytes": func(c *AggregateConfig) { c.Shapes = []AggregateShape{{12, 1}} },
-		"Kill \"all":  func(c *AggregateConfig) { c.Kill = "all" },
+		"Flock":        func(c *AggregateConfig) { c.Flock = nil },
+		"Workers 0":    func(c *AggregateConfig) { c.Workers = 0 },
+		"Workers 1":    func(c *AggregateConfig) { c.Workers = 1 },
+		"Rounds":       func(c *AggregateConfig) { c.Rounds = 0 },
+		"Shapes: want": func(c *AggregateConfig) { c.Shapes = nil },
+		"12 B: want":   func(c *AggregateConfig) { c.Shapes = []AggregateShape{{12, 1}} },
+		"Kill \"all":   func(c *AggregateConfig) { c.Kill = "all" },
 	} {
 		c := good
 		change(&c)

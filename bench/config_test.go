@@ -32,10 +32,10 @@ func TestConfigsAreChecked(t *testing.T) {
 		{`How "hug": want kill`, func() error { c := failover; c.How = "hug"; return c.validate() }},
 		{"want step-down without a Flock", func() error { c := failover; c.Flock = nil; return c.validate() }},
 		{"want step-down without a Flock", func() error { c := failover; c.How = StepDown; return c.validate() }},
-		{"Flock nil", func() error { c := overhead; c.Flock = nil; return c.validate() }},
+		{"Flock: want", func() error { c := overhead; c.Flock = nil; return c.validate() }},
 		{"Rounds 0: want at least 1", func() error { c := overhead; c.Rounds = 0; return c.validate() }},
 		{"Work 1ns: want at least 100ms", func() error { c := overhead; c.Work = 1; return c.validate() }},
-		{"Partitions []: want at least one", func() error { c := overhead; c.Partitions = nil; return c.validate() }},
+		{"Partitions: want at least one", func() error { c := overhead; c.Partitions = nil; return c.validate() }},
 		{"Workers 0: want at least 1", func() error { c := throughput; c.Workers = 0; return c.validate() }},
 		{"Partitions 0: want at least 1", func() error { c := throughput; c.Partitions = 0; return c.validate() }},
 		{"Jobs 0: want at least 1", func() error { c := throughput; c.Jobs = 0; return c.validate() }},
@@ -43,7 +43,7 @@ func TestConfigsAreChecked(t *testing.T) {
 		{"StartLeader: want a function", func() error { c := scale; c.StartLeader = nil; return c.validate() }},
 		{"Slots 5000: want 1 to 1000", func() error { c := scale; c.Slots = 5000; return c.validate() }},
 		{"1s", func() error { c := scale; c.Lasts = 0; return c.validate() }},
-		{"Workers 0 with Partitions 1: want at least 1 of each", func() error { c := scale; c.Workers = []int{0}; return c.validate() }},
+		{"Workers 0: want at least 1", func() error { c := scale; c.Workers = []int{0}; return c.validate() }},
 	} {
 		switch err := c.check(); {
 		case c.want == "" && err != nil:

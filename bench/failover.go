@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,6 +15,7 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 )
 
@@ -72,21 +74,14 @@ const (
 var ErrJobGoesOn = errors.New("the job is still running")
 
 func (c FailoverConfig) validate() error {
-	switch {
-	case c.Workers < 2:
-		return fmt.Errorf("Workers %d: want at least 2", c.Workers)
-	case c.Failovers < 1 || c.Failovers > MaxFailovers:
-		return fmt.Errorf("Failovers %d: want 1 to %d", c.Failovers, MaxFailovers)
-	case c.Watch < time.Second || c.Watch > MaxWatch:
-		return fmt.Errorf("Watch %v: want 1s to %v", c.Watch, MaxWatch)
-	case c.How != Kill && c.How != Term && c.How != Stop && c.How != StepDown:
-		return fmt.Errorf("How %q: want kill, term, stop or step-down", c.How)
-	case c.How == Stop && !canFreeze:
-		return fmt.Errorf("How %q: this system cannot freeze processes", c.How)
-	case (c.How == StepDown) != (c.Flock == nil):
-		return fmt.Errorf("How %q: want step-down without a Flock, and only then", c.How)
-	}
-	return nil
+	return cmp.Or(
+		field.Check(c.Workers >= 2, "Workers", c.Workers, "at least 2"),
+		field.Check(c.Failovers >= 1 && c.Failovers <= MaxFailovers, "Failovers", c.Failovers, "1 to %d", MaxFailovers),
+		field.Check(c.Watch >= time.Second && c.Watch <= MaxWatch, "Watch", c.Watch, "1s to %v", MaxWatch),
+		field.Check(c.How == Kill || c.How == Term || c.How == Stop || c.How == StepDown, "How", string(c.How), "kill, term, stop or step-down"),
+		field.Check(c.How != Stop || canFreeze, "How", string(c.How), "another way, because this system cannot freeze processes"),
+		field.Check((c.How == StepDown) == (c.Flock == nil), "How", string(c.How), "step-down without a Flock, and only then"),
+	)
 }
 
 // settling is the time that a cluster needs to reach its usual throughput after all workers have

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 )
 
@@ -37,19 +39,13 @@ type OverheadConfig struct {
 }
 
 func (c OverheadConfig) validate() error {
-	switch {
-	case c.Flock == nil:
-		return errors.New("Flock nil: want the processes of the workers")
-	case c.Workers < 1:
-		return fmt.Errorf("Workers %d: want at least 1", c.Workers)
-	case c.Rounds < 1:
-		return fmt.Errorf("Rounds %d: want at least 1", c.Rounds)
-	case c.Work < 100*time.Millisecond:
-		return fmt.Errorf("Work %v: want at least 100ms", c.Work)
-	case len(c.Partitions) == 0:
-		return errors.New("Partitions []: want at least one number")
-	}
-	return nil
+	return cmp.Or(
+		field.Check(c.Flock != nil, "Flock", nil, "the processes of the workers"),
+		field.Check(c.Workers >= 1, "Workers", c.Workers, "at least 1"),
+		field.Check(c.Rounds >= 1, "Rounds", c.Rounds, "at least 1"),
+		field.Check(c.Work >= 100*time.Millisecond, "Work", c.Work, "at least 100ms"),
+		field.Check(len(c.Partitions) > 0, "Partitions", nil, "at least one number"),
+	)
 }
 
 // OverheadReport is the result of Overhead.

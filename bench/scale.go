@@ -14,6 +14,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -49,18 +50,14 @@ type ScaleConfig struct {
 }
 
 func (c ScaleConfig) validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
+	errs := []error{
+		field.Check(c.StartLeader != nil, "StartLeader", nil, "a function"),
+		field.Check(c.Slots >= 1 && c.Slots <= wire.MaxSlots, "Slots", c.Slots, "1 to %d", wire.MaxSlots),
+		field.Check(c.Viewers >= 0 && c.Viewers <= 32, "Viewers", c.Viewers, "0 to 32, which a page has at most"),
+		field.Check(c.Lasts >= time.Second, "Lasts", c.Lasts, "at least 1s"),
 	}
-	check(c.StartLeader != nil, "StartLeader: want a function, got none")
-	check(c.Slots >= 1 && c.Slots <= wire.MaxSlots, "Slots %d: want 1 to %d", c.Slots, wire.MaxSlots)
-	check(c.Viewers >= 0 && c.Viewers <= 32, "Viewers %d: want 0 to 32, which a page has at most", c.Viewers)
-	check(c.Lasts >= time.Second, "Lasts %v: want at least 1s", c.Lasts)
 	for _, p := range c.points() {
-		check(p.Workers >= 1 && p.Partitions >= 1, "Workers %d with Partitions %d: want at least 1 of each", p.Workers, p.Partitions)
+		errs = append(errs, field.Check(p.Workers >= 1, "Workers", p.Workers, "at least 1"), field.Check(p.Partitions >= 1, "Partitions", p.Partitions, "at least 1"))
 	}
 	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench/plot"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/scan"
 )
 
@@ -34,21 +36,19 @@ type ScanConfig struct {
 }
 
 func (c ScanConfig) validate() error {
-	switch {
-	case c.Rows < 1:
-		return fmt.Errorf("Rows %d: want at least 1", c.Rows)
-	case c.Between < 0:
-		return fmt.Errorf("Between %d: want at least 0", c.Between)
-	case c.Slots < 1:
-		return fmt.Errorf("Slots %d: want at least 1", c.Slots)
-	case c.Rounds < 1:
-		return fmt.Errorf("Rounds %d: want at least 1", c.Rounds)
-	case c.Blobs != nil && c.Blobs.Count < 1:
-		return fmt.Errorf("Blobs.Count %d: want at least 1", c.Blobs.Count)
-	case c.Failover != nil && c.Failover.Workers < 2:
-		return fmt.Errorf("Failover.Workers %d: want at least 2", c.Failover.Workers)
+	errs := []error{
+		field.Check(c.Rows >= 1, "Rows", c.Rows, "at least 1"),
+		field.Check(c.Between >= 0, "Between", c.Between, "at least 0"),
+		field.Check(c.Slots >= 1, "Slots", c.Slots, "at least 1"),
+		field.Check(c.Rounds >= 1, "Rounds", c.Rounds, "at least 1"),
 	}
-	return nil
+	if c.Blobs != nil {
+		errs = append(errs, field.Check(c.Blobs.Count >= 1, "Blobs.Count", c.Blobs.Count, "at least 1"))
+	}
+	if c.Failover != nil {
+		errs = append(errs, field.Check(c.Failover.Workers >= 2, "Failover.Workers", c.Failover.Workers, "at least 2"))
+	}
+	return cmp.Or(errs...)
 }
 
 // ScanReport is the result of Scan. Times are in seconds and for the whole file.

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/plot"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
@@ -33,21 +35,14 @@ type ThroughputConfig struct {
 }
 
 func (c ThroughputConfig) validate() error {
-	switch {
-	case c.Workers < 1:
-		return fmt.Errorf("Workers %d: want at least 1", c.Workers)
-	case c.Partitions < 1:
-		return fmt.Errorf("Partitions %d: want at least 1", c.Partitions)
-	case c.Rounds < 1:
-		return fmt.Errorf("Rounds %d: want at least 1", c.Rounds)
-	case c.Jobs < 1:
-		return fmt.Errorf("Jobs %d: want at least 1", c.Jobs)
-	case c.Small < 1:
-		return fmt.Errorf("Small %d: want at least 1", c.Small)
-	case slices.ContainsFunc(c.AtOnce, func(n int) bool { return n < 1 }):
-		return fmt.Errorf("AtOnce %v: want at least 1 each", c.AtOnce)
-	}
-	return nil
+	return cmp.Or(
+		field.Check(c.Workers >= 1, "Workers", c.Workers, "at least 1"),
+		field.Check(c.Partitions >= 1, "Partitions", c.Partitions, "at least 1"),
+		field.Check(c.Rounds >= 1, "Rounds", c.Rounds, "at least 1"),
+		field.Check(c.Jobs >= 1, "Jobs", c.Jobs, "at least 1"),
+		field.Check(c.Small >= 1, "Small", c.Small, "at least 1"),
+		field.Check(!slices.ContainsFunc(c.AtOnce, func(n int) bool { return n < 1 }), "AtOnce", c.AtOnce, "at least 1 each"),
+	)
 }
 
 // ThroughputReport is the result of Throughput.

@@ -2,12 +2,12 @@ package coordinator
 
 import (
 	"cmp"
-	"fmt"
 	"runtime"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/coordinator/term"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -33,11 +33,9 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	switch {
-	case c.Subjects == (wire.Subjects{}):
-		return fmt.Errorf("%s empty: want the subjects of a cluster", "Subjects")
-	case c.Conn == nil:
-		return fmt.Errorf("%s nil: want a connection to NATS", "Conn")
-	}
-	return c.Config.Validate()
+	return cmp.Or(
+		field.Check(c.Subjects != wire.Subjects{}, "Subjects", nil, "the subjects of a cluster"),
+		field.Check(c.Conn != nil, "Conn", nil, "a connection to NATS"),
+		c.Config.Validate(),
+	)
 }

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 )
 
 // Grant contains what the operator of a process lets the code of jobs use. Each field names what is
@@ -64,20 +66,14 @@ var containerForm = regexp.MustCompile(`^([a-z0-9.-]+/)?([*]|[a-z0-9$][a-z0-9-]*
 
 // Validate returns an error if a field has a value that allows nothing.
 func (g Grant) Validate() error {
-	if slices.Contains(g.Programs, "") {
-		return &FieldError{"Programs", g.Programs, "names or paths of programs"}
-	}
+	errs := []error{field.Check(!slices.Contains(g.Programs, ""), "Programs", g.Programs, "names or paths of programs")}
 	for _, name := range g.Containers {
-		if !containerForm.MatchString(name) {
-			return &FieldError{"Containers", name, "CONTAINER or ACCOUNT/CONTAINER"}
-		}
+		errs = append(errs, field.Check(containerForm.MatchString(name), "Containers", name, "CONTAINER or ACCOUNT/CONTAINER"))
 	}
 	for _, host := range g.Web {
-		if host == "" || strings.ContainsAny(host, "/@ ,") {
-			return &FieldError{"Web", host, "HOST or HOST:PORT"}
-		}
+		errs = append(errs, field.Check(host != "" && !strings.ContainsAny(host, "/@ ,"), "Web", host, "HOST or HOST:PORT"))
 	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 type grantKey struct{}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/imds"
 )
@@ -182,32 +183,22 @@ func (c Config) withDefaults() Config {
 
 // validate checks all fields that can be checked before the process connects.
 func (c Config) validate() error {
-	field := func(name string, value any, want string, args ...any) error {
-		return &jobs.FieldError{Field: name, Value: value, Want: fmt.Sprintf(want, args...)}
+	if name := c.denied(); name != "" {
+		return fmt.Errorf("Jobs: %s is restricted, because its parameters can harm the process that runs it: name it in Allow (--allow, BELLWETHER_ALLOW), or leave it out of Jobs", name)
 	}
-	switch {
-	case len(c.Jobs) == 0:
-		return field("Jobs", c.Jobs, "at least one job")
-	case c.denied() != "":
-		return fmt.Errorf("Jobs: %s is restricted, because its parameters can harm the process that runs it: name it in Allow (--allow, BELLWETHER_ALLOW), or leave it out of Jobs", c.denied())
-	case c.Grant.Validate() != nil:
-		return fmt.Errorf("Grant: %w", c.Grant.Validate())
-	case !wire.ValidWorker(c.ID):
-		return field("ID", c.ID, "1 to 80 lower-case letters, digits and dashes")
-	case c.Slots < 1 || c.Slots > wire.MaxSlots:
-		return field("Slots", c.Slots, "1 to %d", wire.MaxSlots)
-	case c.Lease < minLease:
-		return field("Lease", c.Lease, "at least %v", minLease)
-	case c.DrainTimeout < minDrainTimeout:
-		return field("DrainTimeout", c.DrainTimeout, "at least %v", minDrainTimeout)
-	case c.Memory < MinMemory:
-		return field("Memory", c.Memory, "at least %d MiB", MinMemory>>20)
-	case !isFolder(c.SpillDir):
-		return field("SpillDir", c.SpillDir, "an existing folder")
-	case c.MeanTimeBetweenFailures < minMTBF:
-		return field("MeanTimeBetweenFailures", c.MeanTimeBetweenFailures, "at least %v", minMTBF)
+	if err := c.Grant.Validate(); err != nil {
+		return fmt.Errorf("Grant: %w", err)
 	}
-	return nil
+	return cmp.Or(
+		field.Check(len(c.Jobs) > 0, "Jobs", nil, "at least one job"),
+		field.Check(wire.ValidWorker(c.ID), "ID", c.ID, wire.WantWorker),
+		field.Check(c.Slots >= 1 && c.Slots <= wire.MaxSlots, "Slots", c.Slots, "1 to %d", wire.MaxSlots),
+		field.Check(c.Lease >= minLease, "Lease", c.Lease, "at least %v", minLease),
+		field.Check(c.DrainTimeout >= minDrainTimeout, "DrainTimeout", c.DrainTimeout, "at least %v", minDrainTimeout),
+		field.Check(c.Memory >= MinMemory, "Memory", c.Memory, "at least %d MiB", MinMemory>>20),
+		field.Check(isFolder(c.SpillDir), "SpillDir", c.SpillDir, "an existing folder"),
+		field.Check(c.MeanTimeBetweenFailures >= minMTBF, "MeanTimeBetweenFailures", c.MeanTimeBetweenFailures, "at least %v", minMTBF),
+	)
 }
 
 // isFolder reports whether a path is that of a folder, or empty.

@@ -151,7 +151,7 @@ func TestBadConfig(t *testing.T) {
 	}
 	defer taken.Close()
 	for want, spoil := range map[string]func(*worker.Config){
-		"Jobs []: want at least one job": func(cfg *worker.Config) { cfg.Jobs = nil },
+		"Jobs: want at least one job":    func(cfg *worker.Config) { cfg.Jobs = nil },
 		`ID "A": want `:                  func(cfg *worker.Config) { cfg.ID = "A" },
 		"Slots -1: want 1 to 1000":       func(cfg *worker.Config) { cfg.Slots = -1 },
 		"Lease 1ms: want at least":       func(cfg *worker.Config) { cfg.Lease = time.Millisecond },

@@ -2,9 +2,9 @@ package ledger
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -121,55 +121,28 @@ func (c Config) withDefaults() Config {
 
 // validate checks a Config whose defaults are set.
 func (c Config) validate() error {
-	for _, f := range []struct {
-		name  string
-		value time.Duration
-	}{
-		{"Horizon", c.Horizon},
-		{"ReportEvery", c.ReportEvery},
-		{"IdleEvery", c.IdleEvery},
-		{"SilentAfter", c.SilentAfter},
-		{"RecoveryTimeout", c.RecoveryTimeout},
-		{"RecoveryGrace", c.RecoveryGrace},
-		{"CheckpointEvery", c.CheckpointEvery},
-		{"MeanTimeBetweenFailures", c.MeanTimeBetweenFailures},
-		{"RetryAfter", c.RetryAfter},
-		{"RetryAtMost", c.RetryAtMost},
-	} {
-		if f.value < 0 {
-			return fieldError(f.name, f.value, "a positive duration, or 0 for the default")
-		}
-	}
-	for _, f := range []struct {
-		name  string
-		value int
-	}{
-		{"ReportsPerSecond", c.ReportsPerSecond},
-		{"StoreBytesPerSecond", c.StoreBytesPerSecond},
-		{"MaxWorkers", c.MaxWorkers},
-		{"MaxTreeNodes", c.MaxTreeNodes},
-		{"MaxFailing", c.MaxFailing},
-		{"MaxSkipped", c.MaxSkipped},
-	} {
-		if f.value < 0 {
-			return fieldError(f.name, f.value, "at least 1, or 0 for the default")
-		}
-	}
-	switch {
-	case c.Epoch == 0:
-		return fieldError("Epoch", c.Epoch, "at least 1")
-	case c.Horizon < 4*c.ReportEvery:
-		return fieldError("Horizon", c.Horizon, fmt.Sprintf("at least four times ReportEvery %v, or slots run dry between reports", c.ReportEvery))
-	case c.SilentAfter < 4*c.ReportEvery:
-		return fieldError("SilentAfter", c.SilentAfter, fmt.Sprintf("at least four times ReportEvery %v, or one lost report looks like a death", c.ReportEvery))
-	case c.RecoveryGrace > c.RecoveryTimeout:
-		return fieldError("RecoveryGrace", c.RecoveryGrace, fmt.Sprintf("at most RecoveryTimeout %v", c.RecoveryTimeout))
-	case c.RetryAfter > c.RetryAtMost:
-		return fieldError("RetryAfter", c.RetryAfter, fmt.Sprintf("at most RetryAtMost %v", c.RetryAtMost))
-	}
-	return nil
-}
-
-func fieldError(name string, value any, want string) error {
-	return fmt.Errorf("%s %v: want %s", name, value, want)
+	const duration, number = "a positive duration, or 0 for the default", "at least 1, or 0 for the default"
+	return cmp.Or(
+		field.Check(c.Horizon >= 0, "Horizon", c.Horizon, duration),
+		field.Check(c.ReportEvery >= 0, "ReportEvery", c.ReportEvery, duration),
+		field.Check(c.IdleEvery >= 0, "IdleEvery", c.IdleEvery, duration),
+		field.Check(c.SilentAfter >= 0, "SilentAfter", c.SilentAfter, duration),
+		field.Check(c.RecoveryTimeout >= 0, "RecoveryTimeout", c.RecoveryTimeout, duration),
+		field.Check(c.RecoveryGrace >= 0, "RecoveryGrace", c.RecoveryGrace, duration),
+		field.Check(c.CheckpointEvery >= 0, "CheckpointEvery", c.CheckpointEvery, duration),
+		field.Check(c.MeanTimeBetweenFailures >= 0, "MeanTimeBetweenFailures", c.MeanTimeBetweenFailures, duration),
+		field.Check(c.RetryAfter >= 0, "RetryAfter", c.RetryAfter, duration),
+		field.Check(c.RetryAtMost >= 0, "RetryAtMost", c.RetryAtMost, duration),
+		field.Check(c.ReportsPerSecond >= 0, "ReportsPerSecond", c.ReportsPerSecond, number),
+		field.Check(c.StoreBytesPerSecond >= 0, "StoreBytesPerSecond", c.StoreBytesPerSecond, number),
+		field.Check(c.MaxWorkers >= 0, "MaxWorkers", c.MaxWorkers, number),
+		field.Check(c.MaxTreeNodes >= 0, "MaxTreeNodes", c.MaxTreeNodes, number),
+		field.Check(c.MaxFailing >= 0, "MaxFailing", c.MaxFailing, number),
+		field.Check(c.MaxSkipped >= 0, "MaxSkipped", c.MaxSkipped, number),
+		field.Check(c.Epoch >= 1, "Epoch", c.Epoch, "at least 1"),
+		field.Check(c.Horizon >= 4*c.ReportEvery, "Horizon", c.Horizon, "at least four times ReportEvery %v, or slots run dry between reports", c.ReportEvery),
+		field.Check(c.SilentAfter >= 4*c.ReportEvery, "SilentAfter", c.SilentAfter, "at least four times ReportEvery %v, or one lost report looks like a death", c.ReportEvery),
+		field.Check(c.RecoveryGrace <= c.RecoveryTimeout, "RecoveryGrace", c.RecoveryGrace, "at most RecoveryTimeout %v", c.RecoveryTimeout),
+		field.Check(c.RetryAfter <= c.RetryAtMost, "RetryAfter", c.RetryAfter, "at most RetryAtMost %v", c.RetryAtMost),
+	)
 }

@@ -15,6 +15,7 @@ func TestImports(t *testing.T) {
 		"maps":                            {"Keys", "Values"},
 		"strings":                         {"Cut", "ToValidUTF8"},
 		"time":                            {"Duration", "Hour", "Minute", "Second", "Millisecond"},
+		importtest.Module + "jobs/field":  nil,
 		importtest.Module + "jobs/engine": {"Span", "Node", "Tree", "NewTree", "Leaf", "MaxPartitions"},
 		importtest.Module + "jobs/store":  {"Spec", "State", "Work", "Contributor", "Attempt", "CallRecord", "CrashSuspect", "ErrorText", "Queued", "Running", "Completed", "Failed", "Cancelled", "MaxSkipped"},
 		importtest.Module + "jobs/wire":   nil,

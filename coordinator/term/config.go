@@ -2,12 +2,12 @@ package term
 
 import (
 	"cmp"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -82,29 +82,15 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	switch {
-	case !wire.ValidWorker(c.Worker):
-		return fieldError("Worker", fmt.Sprintf("%q", c.Worker), "1 to 80 lower-case letters, digits and dashes")
-	case c.Store == nil:
-		return fieldError("Store", nil, "a store")
-	case c.Logger == nil:
-		return fieldError("Logger", nil, "a logger")
-	case c.BeaconEvery < 0:
-		return fieldError("BeaconEvery", c.BeaconEvery, "more than 0")
-	case c.MaxActive < 1 || c.MaxActive > 1000:
-		return fieldError("MaxActive", c.MaxActive, "1 to 1000")
-	case c.MaxMerging < 1:
-		return fieldError("MaxMerging", c.MaxMerging, "at least 1")
-	case c.ExtendEvery < 0:
-		return fieldError("ExtendEvery", c.ExtendEvery, "more than 0")
-	case c.SearchEvery < 0:
-		return fieldError("SearchEvery", c.SearchEvery, "more than 0")
-	case c.StopWithin < 0:
-		return fieldError("StopWithin", c.StopWithin, "more than 0")
-	}
-	return nil
-}
-
-func fieldError(field string, got any, want string) error {
-	return fmt.Errorf("%s %v: want %s", field, got, want)
+	return cmp.Or(
+		field.Check(wire.ValidWorker(c.Worker), "Worker", c.Worker, wire.WantWorker),
+		field.Check(c.Store != nil, "Store", nil, "a store"),
+		field.Check(c.Logger != nil, "Logger", nil, "a logger"),
+		field.Check(c.BeaconEvery > 0, "BeaconEvery", c.BeaconEvery, "more than 0"),
+		field.Check(c.MaxActive >= 1 && c.MaxActive <= 1000, "MaxActive", c.MaxActive, "1 to 1000"),
+		field.Check(c.MaxMerging >= 1, "MaxMerging", c.MaxMerging, "at least 1"),
+		field.Check(c.ExtendEvery > 0, "ExtendEvery", c.ExtendEvery, "more than 0"),
+		field.Check(c.SearchEvery > 0, "SearchEvery", c.SearchEvery, "more than 0"),
+		field.Check(c.StopWithin > 0, "StopWithin", c.StopWithin, "more than 0"),
+	)
 }

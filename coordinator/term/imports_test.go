@@ -20,6 +20,7 @@ func TestImports(t *testing.T) {
 		importtest.Module + "coordinator/ledger": nil,
 		importtest.Module + "election":           nil,
 		importtest.Module + "jobs":               nil,
+		importtest.Module + "jobs/field":         nil,
 		importtest.Module + "jobs/engine":        nil,
 		importtest.Module + "jobs/store":         nil,
 		importtest.Module + "jobs/wire":          nil,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
@@ -33,17 +34,11 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	var errs []error
-	if c.Container == "" {
-		errs = append(errs, errors.New(`Container "": want a name`))
-	}
-	if c.Duration < 15*time.Second || c.Duration > time.Minute || c.Duration%time.Second != 0 {
-		errs = append(errs, fmt.Errorf("Duration %v: want whole seconds, 15s to 1m0s, as Azure requires", c.Duration))
-	}
-	if c.CallTimeout <= 0 || c.CallTimeout > c.Duration/3 {
-		errs = append(errs, fmt.Errorf("CallTimeout %v: want more than 0 and at most a third of Duration, %v", c.CallTimeout, c.Duration/3))
-	}
-	return errors.Join(errs...)
+	return errors.Join(
+		field.Check(c.Container != "", "Container", c.Container, "a name"),
+		field.Check(c.Duration >= 15*time.Second && c.Duration <= time.Minute && c.Duration%time.Second == 0, "Duration", c.Duration, "whole seconds, 15s to 1m0s, as Azure requires"),
+		field.Check(c.CallTimeout > 0 && c.CallTimeout <= c.Duration/3, "CallTimeout", c.CallTimeout, "more than 0 and at most a third of Duration, %v", c.Duration/3),
+	)
 }
 
 // Open returns a Lease. It makes no call to storage: the first Read or Acquire creates a missing

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bellwether-compute/bellwether/jobs/field"
 )
 
 // Config is the configuration of a [Lease].
@@ -37,13 +39,10 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	switch {
-	case c.Duration < 0:
-		return fmt.Errorf("Duration %v: want more than 0", c.Duration)
-	case c.CallTimeout < 0:
-		return fmt.Errorf("CallTimeout %v: want more than 0", c.CallTimeout)
-	}
-	return nil
+	return cmp.Or(
+		field.Check(c.Duration >= 0, "Duration", c.Duration, "more than 0"),
+		field.Check(c.CallTimeout >= 0, "CallTimeout", c.CallTimeout, "more than 0"),
+	)
 }
 
 // Open returns the lease and creates its bucket if it is missing. Several processes may call Open

@@ -3,11 +3,11 @@ package machine
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -124,38 +124,26 @@ func (c Config) withDefaults() Config {
 
 // validate checks a Config whose defaults are set, and returns all errors joined.
 func (c Config) validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(wire.ValidWorker(c.ID), "ID %q: want 1 to 80 lower-case letters, digits and dashes", c.ID)
-	check(c.Duration >= 100*time.Millisecond, "Duration %v: want at least 100ms", c.Duration)
-	for _, d := range []struct {
-		name  string
-		value time.Duration
-	}{
-		{"Margin", c.Margin},
-		{"RenewEvery", c.RenewEvery},
-		{"CallTimeout", c.CallTimeout},
-		{"PingTimeout", c.PingTimeout},
-		{"SilentAfter", c.SilentAfter},
-		{"StableFor", c.StableFor},
-		{"Jitter", c.Jitter},
-		{"Cooldown", c.Cooldown},
-		{"WatchEvery", c.WatchEvery},
-	} {
-		check(d.value > 0, "%s %v: want more than 0", d.name, d.value)
-	}
-	check(c.RenewEvery+2*c.CallTimeout <= c.trustWindow(),
-		"RenewEvery %v + 2 CallTimeout %v: want at most Duration - Margin, %v", c.RenewEvery, c.CallTimeout, c.trustWindow())
-	check(2*c.PingTimeout <= c.SilentAfter, "PingTimeout %v: want at most half of SilentAfter, %v", c.PingTimeout, c.SilentAfter)
-	check(c.SilentAfter < c.Duration, "SilentAfter %v: want less than Duration, %v", c.SilentAfter, c.Duration)
-	check(c.PingRate > 0 && c.PingRate <= 1000, "PingRate %v: want more than 0 and at most 1000 per second", c.PingRate)
-	check(c.Jitter <= time.Second, "Jitter %v: want at most 1s", c.Jitter)
-	check(c.Rand != nil, "Rand nil: want a source of randomness")
-	return errors.Join(errs...)
+	return errors.Join(
+		field.Check(wire.ValidWorker(c.ID), "ID", c.ID, wire.WantWorker),
+		field.Check(c.Duration >= 100*time.Millisecond, "Duration", c.Duration, "at least 100ms"),
+		field.Check(c.Margin > 0, "Margin", c.Margin, "more than 0"),
+		field.Check(c.RenewEvery > 0, "RenewEvery", c.RenewEvery, "more than 0"),
+		field.Check(c.CallTimeout > 0, "CallTimeout", c.CallTimeout, "more than 0"),
+		field.Check(c.PingTimeout > 0, "PingTimeout", c.PingTimeout, "more than 0"),
+		field.Check(c.SilentAfter > 0, "SilentAfter", c.SilentAfter, "more than 0"),
+		field.Check(c.StableFor > 0, "StableFor", c.StableFor, "more than 0"),
+		field.Check(c.Jitter > 0, "Jitter", c.Jitter, "more than 0"),
+		field.Check(c.Cooldown > 0, "Cooldown", c.Cooldown, "more than 0"),
+		field.Check(c.WatchEvery > 0, "WatchEvery", c.WatchEvery, "more than 0"),
+		field.Check(c.RenewEvery+2*c.CallTimeout <= c.trustWindow(), "RenewEvery", c.RenewEvery,
+			"at most Duration - Margin - 2 CallTimeout, %v", c.trustWindow()-2*c.CallTimeout),
+		field.Check(2*c.PingTimeout <= c.SilentAfter, "PingTimeout", c.PingTimeout, "at most half of SilentAfter, %v", c.SilentAfter),
+		field.Check(c.SilentAfter < c.Duration, "SilentAfter", c.SilentAfter, "less than Duration, %v", c.Duration),
+		field.Check(c.PingRate > 0 && c.PingRate <= 1000, "PingRate", c.PingRate, "more than 0 and at most 1000 per second"),
+		field.Check(c.Jitter <= time.Second, "Jitter", c.Jitter, "at most 1s"),
+		field.Check(c.Rand != nil, "Rand", nil, "a source of randomness"),
+	)
 }
 
 // trustWindow returns how long a leader may trust its lease after it sent a successful renewal.

@@ -14,11 +14,12 @@ func TestImports(t *testing.T) {
 		NoMaps: true,
 		Allowed: map[string][]string{
 			"cmp": nil, "errors": nil, "math": nil,
-			"fmt":                           {"Errorf", "Sprintf"},
-			"log/slog":                      {"Logger", "New", "DiscardHandler"},
-			"math/rand/v2":                  {"Rand"},
-			"time":                          {"Duration", "Second", "Millisecond"},
-			importtest.Module + "jobs/wire": nil,
+			"fmt":                            {"Errorf", "Sprintf"},
+			"log/slog":                       {"Logger", "New", "DiscardHandler"},
+			"math/rand/v2":                   {"Rand"},
+			"time":                           {"Duration", "Second", "Millisecond"},
+			importtest.Module + "jobs/field": nil,
+			importtest.Module + "jobs/wire":  nil,
 		},
 	})
 }

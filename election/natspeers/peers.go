@@ -42,7 +42,7 @@ var _ election.Peers = (*Peers)(nil)
 // Peers.
 func New(nc *nats.Conn, subjects wire.Subjects, worker, storage string, log *slog.Logger) (*Peers, error) {
 	if !wire.ValidWorker(worker) {
-		return nil, fmt.Errorf("listen to peers: worker ID %q: want 1 to 80 lower-case letters, digits and dashes", worker)
+		return nil, fmt.Errorf("listen to peers: worker ID %q: want %s", worker, wire.WantWorker)
 	}
 	p := &Peers{
 		nc:        nc,
@@ -142,7 +142,7 @@ func (p *Peers) SendSuspicion(epoch uint64) {
 // Offer offers the lease to a worker, and waits until the worker has the offer.
 func (p *Peers) Offer(ctx context.Context, worker string, offer wire.Offer) error {
 	if !wire.ValidWorker(worker) {
-		return fmt.Errorf("offer lease: worker ID %q: want 1 to 80 lower-case letters, digits and dashes", worker)
+		return fmt.Errorf("offer lease: worker ID %q: want %s", worker, wire.WantWorker)
 	}
 	if _, err := p.request(ctx, p.subjects.Offer(worker), wire.Encode(offer)); err != nil {
 		return fmt.Errorf("offer lease to %s: %w", worker, err)

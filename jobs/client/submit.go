@@ -8,6 +8,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -78,24 +79,14 @@ func (o SubmitOptions) withDefaults() SubmitOptions {
 }
 
 func (o SubmitOptions) validate() error {
-	field := func(name string, value any, want string, args ...any) error {
-		return &jobs.FieldError{Field: name, Value: value, Want: fmt.Sprintf(want, args...)}
-	}
-	switch {
-	case o.Priority < -MaxPriority || o.Priority > MaxPriority:
-		return field("Priority", o.Priority, "%d to %d", -MaxPriority, MaxPriority)
-	case o.MaxAttempts < 1:
-		return field("MaxAttempts", o.MaxAttempts, "at least 1")
-	case o.Timeout < 0:
-		return field("Timeout", o.Timeout, "0 or more")
-	case o.PartitionTimeout < 0:
-		return field("PartitionTimeout", o.PartitionTimeout, "0 or more")
-	case o.Audit > jobs.MaxAudit:
-		return field("Audit", o.Audit, "at most %d", jobs.MaxAudit)
-	case o.MaxSkipped > MaxSkipped:
-		return field("MaxSkipped", o.MaxSkipped, "at most %d", MaxSkipped)
-	}
-	return nil
+	return cmp.Or(
+		field.Check(o.Priority >= -MaxPriority && o.Priority <= MaxPriority, "Priority", o.Priority, "%d to %d", -MaxPriority, MaxPriority),
+		field.Check(o.MaxAttempts >= 1, "MaxAttempts", o.MaxAttempts, "at least 1"),
+		field.Check(o.Timeout >= 0, "Timeout", o.Timeout, "0 or more"),
+		field.Check(o.PartitionTimeout >= 0, "PartitionTimeout", o.PartitionTimeout, "0 or more"),
+		field.Check(o.Audit <= jobs.MaxAudit, "Audit", o.Audit, "at most %d", jobs.MaxAudit),
+		field.Check(o.MaxSkipped <= MaxSkipped, "MaxSkipped", o.MaxSkipped, "at most %d", MaxSkipped),
+	)
 }
 
 func (o SubmitOptions) params(job jobs.Job) (base jobs.Params, err error) {

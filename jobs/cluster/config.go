@@ -10,7 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -110,18 +110,12 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	if _, err := wire.NewSubjects(c.Name); err != nil {
-		return err
-	}
-	switch {
-	case c.Storage != JetStream && c.Storage != Azure:
-		return &jobs.FieldError{Field: "Storage", Value: string(c.Storage), Want: fmt.Sprintf("%q or %q", JetStream, Azure)}
-	case c.Replicas < 1 || c.Replicas > maxReplicas:
-		return &jobs.FieldError{Field: "Replicas", Value: c.Replicas, Want: fmt.Sprintf("1 to %d", maxReplicas)}
-	case c.CallTimeout < 0:
-		return &jobs.FieldError{Field: "CallTimeout", Value: c.CallTimeout, Want: "0 or more"}
-	}
-	return nil
+	_, err := wire.NewSubjects(c.Name)
+	return cmp.Or(err,
+		field.Check(c.Storage == JetStream || c.Storage == Azure, "Storage", string(c.Storage), "%q or %q", JetStream, Azure),
+		field.Check(c.Replicas >= 1 && c.Replicas <= maxReplicas, "Replicas", c.Replicas, "1 to %d", maxReplicas),
+		field.Check(c.CallTimeout >= 0, "CallTimeout", c.CallTimeout, "0 or more"),
+	)
 }
 
 // Resolve returns the configuration with defaults in place of zero values. If a field

@@ -83,6 +83,9 @@ const (
 
 var workerForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,79}$`)
 
+// WantWorker says in errors which IDs ValidWorker takes.
+const WantWorker = "1 to 80 lower-case letters, digits and dashes"
+
 // ValidWorker reports whether id can name a worker. An ID has 1 to 80 lower-case letters, digits
 // and dashes and does not begin with a dash, because the ID is part of NATS subjects.
 func ValidWorker(id string) bool { return workerForm.MatchString(id) }

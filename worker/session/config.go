@@ -3,9 +3,9 @@ package session
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -106,36 +106,24 @@ func (t Timing) withDefaults() Timing {
 
 // validate checks a Config that withDefaults returned, and returns all errors joined.
 func (c Config) validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
 	t := c.Timing
-	check(wire.ValidWorker(c.Worker), "Worker %q: want 1 to 80 lower-case letters, digits and dashes", c.Worker)
-	check(c.Hello.Slots >= 1 && c.Hello.Slots <= wire.MaxSlots, "Hello.Slots %d: want 1 to %d", c.Hello.Slots, wire.MaxSlots)
-	check(c.MaxKept > 0, "MaxKept %d: want more than 0 bytes", c.MaxKept)
-	for _, d := range []struct {
-		name  string
-		value time.Duration
-	}{
-		{"Spacing", t.Spacing},
-		{"DrainInterval", t.DrainInterval},
-		{"HandOver", t.HandOver},
-		{"MinBackoff", t.MinBackoff},
-		{"RecordAfter", t.RecordAfter},
-		{"DrainTimeout", t.DrainTimeout},
-		{"LeaveTimeout", t.LeaveTimeout},
-	} {
-		check(d.value > 0, "Timing.%s %v: want more than 0", d.name, d.value)
-	}
-	check(t.Interval >= t.Spacing, "Timing.Interval %v: want at least Spacing, %v", t.Interval, t.Spacing)
-	check(t.MaxInterval >= t.Interval, "Timing.MaxInterval %v: want at least Interval, %v", t.MaxInterval, t.Interval)
-	check(t.AnswerTimeout > t.HandOver, "Timing.AnswerTimeout %v: want more than HandOver, %v", t.AnswerTimeout, t.HandOver)
-	check(t.MaxRecordPause >= t.RecordAfter, "Timing.MaxRecordPause %v: want at least RecordAfter, %v", t.MaxRecordPause, t.RecordAfter)
-	check(t.MaxBackoff >= t.MinBackoff, "Timing.MaxBackoff %v: want at least MinBackoff, %v", t.MaxBackoff, t.MinBackoff)
-	return errors.Join(errs...)
+	return errors.Join(
+		field.Check(wire.ValidWorker(c.Worker), "Worker", c.Worker, wire.WantWorker),
+		field.Check(c.Hello.Slots >= 1 && c.Hello.Slots <= wire.MaxSlots, "Hello.Slots", c.Hello.Slots, "1 to %d", wire.MaxSlots),
+		field.Check(c.MaxKept > 0, "MaxKept", c.MaxKept, "more than 0 bytes"),
+		field.Check(t.Spacing > 0, "Timing.Spacing", t.Spacing, "more than 0"),
+		field.Check(t.DrainInterval > 0, "Timing.DrainInterval", t.DrainInterval, "more than 0"),
+		field.Check(t.HandOver > 0, "Timing.HandOver", t.HandOver, "more than 0"),
+		field.Check(t.MinBackoff > 0, "Timing.MinBackoff", t.MinBackoff, "more than 0"),
+		field.Check(t.RecordAfter > 0, "Timing.RecordAfter", t.RecordAfter, "more than 0"),
+		field.Check(t.DrainTimeout > 0, "Timing.DrainTimeout", t.DrainTimeout, "more than 0"),
+		field.Check(t.LeaveTimeout > 0, "Timing.LeaveTimeout", t.LeaveTimeout, "more than 0"),
+		field.Check(t.Interval >= t.Spacing, "Timing.Interval", t.Interval, "at least Spacing, %v", t.Spacing),
+		field.Check(t.MaxInterval >= t.Interval, "Timing.MaxInterval", t.MaxInterval, "at least Interval, %v", t.Interval),
+		field.Check(t.AnswerTimeout > t.HandOver, "Timing.AnswerTimeout", t.AnswerTimeout, "more than HandOver, %v", t.HandOver),
+		field.Check(t.MaxRecordPause >= t.RecordAfter, "Timing.MaxRecordPause", t.MaxRecordPause, "at least RecordAfter, %v", t.RecordAfter),
+		field.Check(t.MaxBackoff >= t.MinBackoff, "Timing.MaxBackoff", t.MaxBackoff, "at least MinBackoff, %v", t.MinBackoff),
+	)
 }
 
 // backoff returns the wait after one more consecutive failure. The parameter last is the wait after

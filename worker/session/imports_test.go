@@ -12,6 +12,7 @@ func TestImports(t *testing.T) {
 		"cmp": nil, "context": {"Context"}, "errors": nil, "fmt": {"Errorf"}, "math": {"MaxInt64"}, "slices": nil,
 		"time":                            {"Duration", "Minute", "Second", "Millisecond"},
 		importtest.Module + "jobs":        {"Job", "Params"},
+		importtest.Module + "jobs/field":  nil,
 		importtest.Module + "jobs/engine": nil,
 		importtest.Module + "jobs/wire":   nil,
 	}})

@@ -7,15 +7,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 )
 
 // origin is where the value of a field comes from: a flag or an environment variable.
 type origin struct{ flag, env string }
 
 // origins maps the fields of cluster.Config, client.SubmitOptions, worker.Config and jobs.Grant that
-// [jobs.FieldError] can name to the flags and variables that set them.
+// [field.Error] can name to the flags and variables that set them.
 var origins = map[string]origin{
 	"Storage":  {"storage", cluster.EnvStorage},
 	"Replicas": {"replicas", cluster.EnvReplicas},
@@ -41,19 +41,19 @@ var origins = map[string]origin{
 // NameFlag returns the error of a command. If it is about a field of a configuration, NameFlag
 // names the flag or the environment variable that the user has set instead of the field.
 func NameFlag(cmd *cobra.Command, err error) error {
-	field, ok := errors.AsType[*jobs.FieldError](err)
+	of, ok := errors.AsType[*field.Error](err)
 	if !ok {
 		return err
 	}
-	from := origins[field.Field]
+	from := origins[of.Field]
 	flag, env := cmd.Flag(from.flag), os.Getenv(from.env)
 	switch {
 	case flag != nil && flag.Changed && flag.Value.Type() == "string":
-		return Usagef("--%s %q: want %s", from.flag, flag.Value, field.Want)
+		return Usagef("--%s %q: want %s", from.flag, flag.Value, of.Want)
 	case flag != nil && flag.Changed:
-		return Usagef("--%s %s: want %s", from.flag, flag.Value, field.Want)
+		return Usagef("--%s %s: want %s", from.flag, flag.Value, of.Want)
 	case env != "":
-		return Usagef("%s %q: want %s", from.env, env, field.Want)
+		return Usagef("%s %q: want %s", from.env, env, of.Want)
 	}
 	return err
 }

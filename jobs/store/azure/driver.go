@@ -16,6 +16,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/queueerror"
 
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/internal/naming"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
@@ -54,20 +55,15 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	if err := naming.Check("cluster", c.Cluster); err != nil {
-		return err
-	}
-	switch {
-	case strings.Contains(c.Cluster, "--") || strings.HasSuffix(c.Cluster, "-"):
+	if strings.Contains(c.Cluster, "--") || strings.HasSuffix(c.Cluster, "-") {
 		return fmt.Errorf("cluster name %q: Azure allows single dashes only, and no dash at the end", c.Cluster)
-	case c.HideFor < time.Second || c.HideFor > 7*24*time.Hour || c.HideFor%time.Second != 0:
-		return fmt.Errorf("HideFor %v: want whole seconds, 1s to 7 days", c.HideFor)
-	case c.PollEvery < minPoll:
-		return fmt.Errorf("PollEvery %v: want at least %v", c.PollEvery, minPoll)
-	case c.CallTimeout < 0:
-		return fmt.Errorf("CallTimeout %v: want more than 0", c.CallTimeout)
 	}
-	return nil
+	return cmp.Or(
+		naming.Check("cluster", c.Cluster),
+		field.Check(c.HideFor >= time.Second && c.HideFor <= 7*24*time.Hour && c.HideFor%time.Second == 0, "HideFor", c.HideFor, "whole seconds, 1s to 7 days"),
+		field.Check(c.PollEvery >= minPoll, "PollEvery", c.PollEvery, "at least %v", minPoll),
+		field.Check(c.CallTimeout >= 0, "CallTimeout", c.CallTimeout, "more than 0"),
+	)
 }
 
 // Name returns the name of a cluster's container and queue.

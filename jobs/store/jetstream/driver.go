@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/internal/naming"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
@@ -49,18 +50,12 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	if err := naming.Check("cluster", c.Cluster); err != nil {
-		return err
-	}
-	switch {
-	case c.Replicas < 1 || c.Replicas > 5:
-		return fmt.Errorf("Replicas %d: want 1 to 5", c.Replicas)
-	case c.HideFor < 100*time.Millisecond:
-		return fmt.Errorf("HideFor %v: want at least 100ms", c.HideFor)
-	case c.CallTimeout < 0:
-		return fmt.Errorf("CallTimeout %v: want more than 0", c.CallTimeout)
-	}
-	return nil
+	return cmp.Or(
+		naming.Check("cluster", c.Cluster),
+		field.Check(c.Replicas >= 1 && c.Replicas <= 5, "Replicas", c.Replicas, "1 to 5"),
+		field.Check(c.HideFor >= 100*time.Millisecond, "HideFor", c.HideFor, "at least 100ms"),
+		field.Check(c.CallTimeout >= 0, "CallTimeout", c.CallTimeout, "more than 0"),
+	)
 }
 
 // Driver keeps a cluster's storage in JetStream. A Driver has no goroutines and need not be closed.

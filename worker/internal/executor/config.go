@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"runtime"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -105,24 +105,20 @@ func (c Config) withDefaults() Config {
 
 // validate checks a Config that withDefaults returned, and returns all errors joined.
 func (c Config) validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
+	errs := []error{
+		field.Check(c.Subjects != wire.Subjects{}, "Subjects", nil, "those of a cluster"),
+		field.Check(wire.ValidWorker(c.ID), "ID", c.ID, wire.WantWorker),
+		field.Check(c.Slots >= 1 && c.Slots <= wire.MaxSlots, "Slots", c.Slots, "1 to %d", wire.MaxSlots),
+		field.Check(c.DrainTimeout >= minDrainTimeout, "DrainTimeout", c.DrainTimeout, "at least %v", minDrainTimeout),
+		field.Check(c.Bulk == nil || c.Memory > 0, "Memory", c.Memory, "more than 0 bytes"),
+		field.Check(c.Logger != nil, "Logger", nil, "a logger"),
+		field.Check(len(c.Jobs) >= 1 && len(c.Jobs) <= wire.MaxKinds, "Jobs", nil, "1 to %d, got %d", wire.MaxKinds, len(c.Jobs)),
 	}
-	check(c.Subjects != wire.Subjects{}, "Subjects: want those of a cluster, got none")
-	check(wire.ValidWorker(c.ID), "ID %q: want 1 to 80 lower-case letters, digits and dashes", c.ID)
-	check(c.Slots >= 1 && c.Slots <= wire.MaxSlots, "Slots %d: want 1 to %d", c.Slots, wire.MaxSlots)
-	check(c.DrainTimeout >= minDrainTimeout, "DrainTimeout %v: want at least %v", c.DrainTimeout, minDrainTimeout)
-	check(c.Bulk == nil || c.Memory > 0, "Memory %d: want more than 0 bytes", c.Memory)
-	check(c.Logger != nil, "Logger: want one, got none")
-	check(len(c.Jobs) >= 1 && len(c.Jobs) <= wire.MaxKinds, "Jobs: want 1 to %d, got %d", wire.MaxKinds, len(c.Jobs))
 	known := make(map[wire.JobKind]bool)
 	for _, job := range c.Jobs {
 		kind := wire.JobKind{Name: job.Name(), Version: job.Version()}
-		check(kind.Name != "", "Jobs: want definitions made by jobs.New, got a zero one")
-		check(kind.Name == "" || !known[kind], "Jobs: want %s version %s once, got it twice", kind.Name, kind.Version)
+		errs = append(errs, field.Check(kind.Name != "", "Jobs", nil, "definitions made by jobs.New, got a zero one"),
+			field.Check(kind.Name == "" || !known[kind], "Jobs", nil, "%s version %s once, got it twice", kind.Name, kind.Version))
 		known[kind] = true
 	}
 	return errors.Join(errs...)
