@@ -32,7 +32,7 @@ size and SHA-256. With --save, they are written to a file.`,
 			if err != nil {
 				return err
 			}
-			if err := answer.NewOutcome(o).Show(a.App); err != nil || save == "" {
+			if err := a.showOrSave(answer.NewOutcome(o), save); err != nil || save == "" {
 				return err
 			}
 			attachment, ok := o.Attachment()
@@ -45,6 +45,6 @@ size and SHA-256. With --save, they are written to a file.`,
 		}),
 		ValidArgsFunction: a.CompleteID,
 	}
-	cmd.Flags().StringVar(&save, "save", "", "write the attachment of the result to this file")
+	cmd.Flags().StringVar(&save, "save", "", saveHelp)
 	return cmd
 }

@@ -54,6 +54,8 @@ scan the columns and bytes of the input.
 With --partition, only this partition is run, to find out why it failed on a cluster. It
 prints the error, or the size and the SHA-256 of the encoded partial.
 
+With -p input=-, the job reads standard input, which is first copied to a temporary file.
+
 The job fails if it needs more memory than --memory, for example because of many groups.
 Workers move large partials to disk instead.`,
 		Example: "  " + a.Name + " run " + a.exampleJob() + "\n  " + a.Name + " run " + a.exampleJob() + " --check",
@@ -73,7 +75,7 @@ Workers move large partials to disk instead.`,
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "check and plan the job, run nothing")
 	cmd.Flags().BoolVar(&flags.compare, "check", false, "run the job several times in different ways and compare the bytes")
 	cmd.Flags().StringVar(&flags.memory, "memory", "", "most memory that the job may use, such as 3GiB (default three quarters of the cgroup's limit, or of the machine's memory)")
-	cmd.Flags().StringVar(&flags.save, "save", "", "write the attachment of the result to this file")
+	cmd.Flags().StringVar(&flags.save, "save", "", saveHelp)
 	return cmd
 }
 
@@ -121,6 +123,11 @@ func (a *app) run(ctx context.Context, flags runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	ctx, release, err := a.withStandardInput(ctx, job, p)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if flags.dryRun {
 		return a.dryRun(ctx, job, p, nil)
 	}
@@ -133,7 +140,7 @@ func (a *app) run(ctx context.Context, flags runFlags, args []string) error {
 		return a.runPartition(ctx, job, p, local, flags.partition)
 	}
 	o, attachment := inprocess.Run(ctx, a.App, job, p, local, flags.compare)
-	if err := o.Show(a.App); err != nil || flags.save == "" {
+	if err := a.showOrSave(o, flags.save); err != nil || flags.save == "" {
 		return err
 	}
 	if attachment.Name() == "" {

@@ -40,6 +40,9 @@ func (f *submitFlags) read(a *app, job jobs.Job, program []string) (o client.Sub
 		return o, err
 	}
 	params, err := f.params.Read(a.App, job, pairs...)
+	if err == nil {
+		err = refuseStandardInput(job, params)
+	}
 	if err != nil {
 		return o, err
 	}

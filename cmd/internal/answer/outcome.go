@@ -52,12 +52,23 @@ func (o Outcome) Show(a *console.App) error {
 	if err := o.print(a); err != nil {
 		return err
 	}
+	return o.Err()
+}
+
+// Err returns an error unless the job completed.
+func (o Outcome) Err() error {
 	return client.Outcome{Status: client.Status{Spec: client.Spec{ID: o.ID}, State: o.State, Error: o.Error}}.Err()
 }
 
 func (o Outcome) print(a *console.App) error {
-	if a.Output != console.OutputCSV {
-		return a.Show(o, o.Table)
+	switch {
+	case a.Output == console.OutputJSON:
+		return a.Show(o, nil)
+	case a.Output != console.OutputCSV:
+		if err := a.Show(o, o.Table); err != nil {
+			return err
+		}
+		return writeText(a.Out, textOf(o.Result))
 	}
 	if len(o.Result) == 0 {
 		return nil // only failed jobs have an error text
@@ -109,7 +120,9 @@ func (o Outcome) Table(w io.Writer) {
 	}
 	fmt.Fprintln(w)
 	for _, f := range fields(o.Result) {
-		console.Row(w, f.name, f.value)
+		if f.name != textMember || textOf(o.Result) == "" {
+			console.Row(w, f.name, f.value)
+		}
 	}
 }
 

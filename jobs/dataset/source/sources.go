@@ -3,6 +3,7 @@ package source
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -81,7 +82,7 @@ func Of(ctx context.Context, defaults []Source) *Set {
 		if s.sources == nil {
 			s.sources = defaults
 		}
-		s.set = NewSet(s.ctx, s.sources)
+		s.set = NewSet(s.ctx, slices.Concat(besides(s.ctx), s.sources))
 	}
 	return s.set
 }
