@@ -85,7 +85,7 @@ func (c *testCluster) recordCheckpoint(driver *jetstream.Driver) {
 	var submitted struct {
 		ID string `json:"id"`
 	}
-	args := []string{"submit", "squares"}
+	args := []string{"submit", "squares", "--queue"}
 	for _, p := range oldParams {
 		args = append(args, "-p", p)
 	}

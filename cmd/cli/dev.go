@@ -122,7 +122,7 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 		return err
 	}
 	defer servers.Close(log)
-	if err := servers.Check(ctx, a.Timeout); err != nil {
+	if err := servers.Create(ctx, a.Timeout); err != nil {
 		return err
 	}
 

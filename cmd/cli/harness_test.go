@@ -209,7 +209,7 @@ func (c *testCluster) jobArgs(command string, params []string) []string {
 		args = append(args, "-p", p)
 	}
 	if command == "submit" {
-		args = append(args, "-p", "trace="+c.trace)
+		args = append(args, "-p", "trace="+c.trace, "--queue") // the workers may still be starting
 	}
 	return args
 }

@@ -32,14 +32,14 @@ func (a *app) listCommand() *cobra.Command {
 
 func (a *app) list(ctx context.Context, c *client.Client) error {
 	outdated := false
-	list := a.newStream("ID", "JOB", "STATE", "DONE", "PARTITIONS", "SUBMITTED")
+	list := a.newStream("ID", "JOB", "STATE", "DONE", "PARTITIONS", "SUBMITTED", "REASON")
 	damaged, err := c.Each(ctx, func(job client.Status) error {
 		outdated = outdated || isOutdated(job)
 		done := "-"
 		if job.Partitions > 0 && job.DoneKnown() {
 			done = fmt.Sprintf("%d%%", human.Percent(job.Done, job.Partitions))
 		}
-		return list.add(newJobStatus(job), job.ID, job.Job, job.State, done, human.Count(job.Partitions), human.Time(job.Submitted))
+		return list.add(newJobStatus(job), job.ID, job.Job, job.State, done, human.Count(job.Partitions), human.Time(job.Submitted), reason(job))
 	})
 	if err != nil {
 		return err
@@ -49,6 +49,19 @@ func (a *app) list(ctx context.Context, c *client.Client) error {
 		a.Note("%s: this is what the last checkpoints say", noLeader)
 	}
 	return list.end()
+}
+
+// reason returns why a job failed, waits or does not advance, or an empty text.
+func reason(s client.Status) string {
+	switch {
+	case s.Error != "":
+		return human.FirstLine(s.Error)
+	case s.Live != nil:
+		return human.FirstLine(s.Live.Trouble)
+	case isOutdated(s):
+		return noLeader
+	}
+	return ""
 }
 
 // noteDamaged prints a note for each damaged job, because the list omits damaged jobs.

@@ -3,9 +3,8 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -59,6 +58,7 @@ func (f *submitFlags) register(a *app, cmd *cobra.Command) {
 	f.audit.register(cmd)
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "show progress until the job ends, then its result; exit with the status of 'result'")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "check and plan the job in this process, submit nothing")
+	cmd.Flags().BoolVar(&f.options.Queue, "queue", false, "submit the job also if no worker runs it, or the cluster has had no worker yet: the job waits for one")
 	cmd.Flags().BoolVar(&f.options.NoCheck, "no-check", false, "do not look at the input of the job from here, because the workers see other files")
 	cmd.Flags().IntVar(&f.options.Priority, "priority", 0, "jobs of a higher priority run first")
 	cmd.Flags().IntVar(&f.options.MaxAttempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
@@ -75,7 +75,8 @@ func (a *app) submitCommand() *cobra.Command {
 		Use:   "submit JOB [-- PROGRAM [ARGUMENT...]]",
 		Short: "Submit a job to a cluster and print its ID",
 		Long: `Submit a job to a cluster and print its ID. When the command returns, the job is
-durable: workers run it as soon as there are any.
+durable: workers run it as soon as there are any. A job that no worker of the cluster runs is
+refused, and so is a cluster that no worker has used, unless --queue is given.
 
 If this process can read the input of a job such as scan, it refuses columns that the input
 does not have. --dry-run shows the columns, the partitions and the bytes of the input.`,
@@ -109,17 +110,18 @@ func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, 
 	}
 	defer c.Close()
 	id, err := c.Submit(ctx, job, o)
-	if err != nil {
+	switch {
+	case errors.Is(err, client.ErrUnknown) && job.Restricted():
+		return console.Absentf("%w: the job is restricted: start workers with --%s %s, or submit it with --queue, and it waits for them", err, allowFlagName, job.Name())
+	case err != nil:
 		return err
 	}
 	if wait {
 		a.Note("submitted %s", id)
-	}
-	if job.Restricted() {
-		a.warnOfRestriction(ctx, c, job)
-	}
-	if wait {
 		return a.watch(ctx, c, id)
+	}
+	if _, err := c.WorkersAfter(ctx, "", 0); errors.Is(err, client.ErrNoLeader) {
+		a.Note("no worker of cluster %s answers: the job waits until there is one", c.Cluster().Name)
 	}
 	answer := struct {
 		ID string `json:"id"`
@@ -140,24 +142,6 @@ type submission struct {
 	Strict      bool    `json:"strict_builds,omitempty"`
 
 	Input *jobs.Preview `json:"input,omitempty"`
-}
-
-// askKindsFor is how long a submission waits for the leader's answer about the workers.
-const askKindsFor = 2 * time.Second
-
-// warnOfRestriction prints a warning if no worker runs a restricted job, or if no leader can be asked.
-func (a *app) warnOfRestriction(ctx context.Context, c *client.Client, job jobs.Job) {
-	ctx, cancel := context.WithTimeout(ctx, askKindsFor)
-	defer cancel()
-	answer, err := c.Workers(ctx)
-	runs := func(k client.KindCount) bool { return k.Name == job.Name() && k.Version == job.Version() }
-	switch {
-	case err == nil && slices.ContainsFunc(answer.Kinds, runs):
-	case err == nil && len(answer.Kinds) > 0:
-		a.Note("warning: no worker runs %s version %s, which is restricted: the job waits for workers that are started with --allow %[1]s", job.Name(), job.Version())
-	default:
-		a.Note("%s is restricted: it waits for workers that are started with --allow %[1]s", job.Name())
-	}
 }
 
 // dryRun plans the job in this process and prints what would be run. The parameter o contains

@@ -12,7 +12,7 @@ func TestWaitWithoutWorkers(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, onJetStream, 0)
 	output := newTestOutput(t)
-	cmd := exec.Command("bellwether", "submit", "squares", "--wait", "--nats", c.url, "--cluster", c.cluster)
+	cmd := exec.Command("bellwether", "submit", "squares", "--wait", "--queue", "--nats", c.url, "--cluster", c.cluster)
 	cmd.Stderr = output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -38,6 +38,7 @@ func (t *Term) WorkersAfter(query wire.WorkerQuery) wire.Workers {
 	if t.ledger != nil {
 		*answer.Totals = t.ledger.Totals()
 		answer.Workers, answer.More = t.ledger.WorkersAfter(query.After, min(max(query.Limit, 0), wire.MaxQueried))
+		answer.Kinds = t.ledger.Kinds()
 	}
 	total := answer.Totals
 	total.Leader = t.Leader()
@@ -106,7 +107,7 @@ func (j *activeJob) durableSpans() []engine.Span {
 	return m.durable
 }
 
-// Jobs returns descriptions of the active and the parked jobs, or only of the job in the query.
+// Jobs returns descriptions of the active, the waiting and the parked jobs, or only of the job in the query.
 func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 	answer := wire.Jobs{Epoch: t.leadership.Epoch, Storage: t.cfg.Storage}
 	if t.ledger != nil {
@@ -129,7 +130,8 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 			answer.Jobs = append(answer.Jobs, t.parkedProgress(query.Job, p))
 		}
 		if p := t.jobs.pending[query.Job]; p != nil && p.waiting {
-			answer.Jobs = append(answer.Jobs, t.waitingProgress(query.Job))
+			before := slices.IndexFunc(t.jobs.waiting, func(w waitingJob) bool { return w.id == query.Job })
+			answer.Jobs = append(answer.Jobs, t.waitingProgress(query.Job, before))
 		}
 		if _, missing := t.lost.missing[query.Job]; missing && len(answer.Jobs) == 0 {
 			answer.Jobs = append(answer.Jobs, t.lostProgress(query.Job))
@@ -139,12 +141,10 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 	if t.ledger != nil {
 		answer.Jobs = t.ledger.Jobs()
 	}
-	ids := slices.Sorted(maps.Keys(t.jobs.parked))
-	listed := ids[:min(len(ids), wire.MaxListed)]
-	for _, id := range listed {
-		answer.Jobs = append(answer.Jobs, t.parkedProgress(id, t.jobs.parked[id]))
-	}
-	answer.More = len(ids) - len(listed)
+	waiting := t.waitingJobs()
+	listed := waiting[:min(len(waiting), wire.MaxListed)]
+	answer.Jobs = append(answer.Jobs, listed...)
+	answer.More = len(waiting) - len(listed)
 	for i := range answer.Jobs { // only the answer to a query for one job contains all details
 		p := &answer.Jobs[i]
 		p.Skipped, p.Trouble = nil, p.Trouble[:min(len(p.Trouble), maxTrouble)]
@@ -153,12 +153,24 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 	return answer
 }
 
+// waitingJobs returns descriptions of the jobs that no worker runs: those that wait for active jobs to end, and the
+// parked ones.
+func (t *Term) waitingJobs() (list []wire.JobProgress) {
+	for i, w := range t.jobs.waiting {
+		list = append(list, t.waitingProgress(w.id, i))
+	}
+	for _, id := range slices.Sorted(maps.Keys(t.jobs.parked)) {
+		list = append(list, t.parkedProgress(id, t.jobs.parked[id]))
+	}
+	return list
+}
+
 // maxTrouble is the maximum length in bytes of a job's Trouble in a list of jobs.
 const maxTrouble = 300
 
-// waitingProgress returns the progress of a waiting job, with the reason why the job has not begun.
-func (t *Term) waitingProgress(id string) wire.JobProgress {
-	before := slices.IndexFunc(t.jobs.waiting, func(w waitingJob) bool { return w.id == id })
+// waitingProgress returns the progress of a waiting job, with the reason why the job has not begun, and the number of
+// waiting jobs that begin before it.
+func (t *Term) waitingProgress(id string, before int) wire.JobProgress {
 	return wire.JobProgress{Job: id, State: string(store.Queued), Trouble: fmt.Sprintf(
 		"the leader has its maximum of active jobs, which is %d of the same or a higher priority; waiting jobs that begin earlier: %d", t.cfg.MaxActive, before)}
 }

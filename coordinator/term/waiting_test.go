@@ -15,7 +15,9 @@ import (
 // active returns the IDs of the jobs that the leader lists as active, sorted.
 func (l *leader) active() (ids []string) {
 	for _, j := range l.term.Jobs(wire.JobQuery{}).Jobs {
-		ids = append(ids, j.Job)
+		if !strings.Contains(j.Trouble, "maximum of active jobs") {
+			ids = append(ids, j.Job)
+		}
 	}
 	slices.Sort(ids)
 	return ids
@@ -58,6 +60,9 @@ func TestPriorityCountsBeyondMaxActive(t *testing.T) {
 	answer := l.term.Jobs(wire.JobQuery{Job: low[3]}).Jobs
 	if len(answer) != 1 || answer[0].State != string(store.Queued) || !strings.Contains(answer[0].Trouble, "2 of the same or a higher priority; waiting jobs that begin earlier: 1") {
 		t.Errorf("a waiting job is shown as %+v", answer)
+	}
+	if all := l.term.Jobs(wire.JobQuery{}).Jobs; len(all) != len(low) {
+		t.Errorf("the list has %d jobs, want the waiting jobs too, %d in all", len(all), len(low))
 	}
 	urgent, other, third := c.submitWith(5), c.submitWith(5), c.submitWith(5)
 	middle := c.submitWith(1)

@@ -63,6 +63,7 @@ type Client struct {
 	subjects wire.Subjects
 	distance time.Duration // time that it took to connect, which is longer than a round trip to the NATS server
 	active   activeJobs
+	run      runKinds
 	unheard  atomic.Bool // true if the user may not subscribe to announcements of ends
 
 	mu      sync.Mutex
@@ -123,12 +124,21 @@ func (c *Client) Cluster() cluster.Config { return c.cfg.Cluster }
 // Conn returns the NATS connection. The caller must not close the connection.
 func (c *Client) Conn() *nats.Conn { return c.nc }
 
-// open returns the cluster's storage. The first call of open opens the storage.
-func (c *Client) open(ctx context.Context) (*store.Store, error) {
+// open returns the cluster's storage. The first call of open opens the storage. Workers create the
+// storage, so open fails with [ErrUnused] if it does not exist: the cluster's name may be misspelt.
+func (c *Client) open(ctx context.Context) (*store.Store, error) { return c.openStorage(ctx, false) }
+
+// openStorage is like open, and creates the storage if create is true.
+func (c *Client) openStorage(ctx context.Context, create bool) (*store.Store, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.store != nil {
 		return c.store, nil
+	}
+	if !create {
+		if exists, err := c.cfg.Cluster.Exists(ctx, c.nc); err == nil && !exists {
+			return nil, c.errUnused()
+		}
 	}
 	s, err := c.cfg.Cluster.OpenStorage(ctx, c.nc) // each request to storage has a time limit, see Config.Timeout
 	if err != nil {

@@ -28,8 +28,9 @@
 // package cluster. All other methods of a Client fail with these errors:
 //
 //	ErrNoLeader     no leader answered within Config.Timeout
-//	ErrUnused       no leader answered, and no worker has used the storage: either no worker has
-//	                ever run, or the stored data of running workers was lost
+//	ErrUnused       no worker has used the cluster's storage: its name is misspelt, no worker has ever
+//	                run, or the stored data of running workers was lost
+//	ErrUnknown      no worker of the cluster runs the job, so Submit refuses it
 //	ErrOtherStorage the leader uses another storage than the client, so it would never see
 //	                the client's jobs: one of them is misconfigured
 //	ErrUnavailable  storage does not answer

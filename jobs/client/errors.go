@@ -13,6 +13,7 @@ import (
 var (
 	ErrNoLeader  = errors.New("no leader")
 	ErrUnused    = errors.New("no worker has used the storage")
+	ErrUnknown   = errors.New("no worker runs the job")
 	ErrAmbiguous = errors.New("ambiguous job ID")
 	ErrInvalid   = errors.New("invalid submission")
 	ErrNotEnded  = errors.New("job has not ended")

@@ -322,6 +322,7 @@ func (c *Client) List(ctx context.Context) ([]Status, []DamagedJob, error) {
 
 // Each calls visit with the status of each job, oldest first, and then returns the jobs that cannot be read.
 // Each stops at the first error of visit and returns that error. Each works without a leader.
+// If there is no job, Each fails with [ErrUnused] if no worker has used the cluster.
 func (c *Client) Each(ctx context.Context, visit func(Status) error) ([]DamagedJob, error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -332,8 +333,11 @@ func (c *Client) Each(ctx context.Context, visit func(Status) error) ([]DamagedJ
 		return nil, err
 	}
 	ids, err := c.ids(ctx, s)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case len(ids) == 0 && c.Unused(ctx):
+		return nil, c.errUnused()
 	}
 	return readJobs(ctx, c, s, ids, func(r record) Status {
 		status := newStatus(r, live)

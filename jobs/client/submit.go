@@ -65,6 +65,10 @@ type SubmitOptions struct {
 	// worker if there is one. If the two results of a partition differ, the job fails.
 	Audit uint32
 
+	// Queue submits the job also if no worker has used the cluster yet or no worker runs the job, which then
+	// waits for such workers.
+	Queue bool
+
 	// Unchecked, if not nil, is called with the reason if this process could not compare the
 	// parameters with the job's input, because the process cannot read the input.
 	Unchecked func(reason error)
@@ -146,9 +150,11 @@ func (c *Client) checkInput(ctx context.Context, job jobs.Job, params jobs.Param
 }
 
 // Submit submits a job and returns its ID. If the job has a preview (see [jobs.Definition]), Submit first
-// checks for up to Config.Timeout whether the parameters fit the job's input. When Submit returns, the job is durable and
-// runs as soon as there are workers with its definition. If Submit fails, the job may
-// still have been submitted, unless the error is [ErrInvalid] or [ErrOtherStorage].
+// checks for up to Config.Timeout whether the parameters fit the job's input. Submit fails with [ErrUnused] if no
+// worker has used the cluster, and with [ErrUnknown] if there are workers and none of them runs the job, unless
+// SubmitOptions.Queue is true. When Submit returns, the job is durable and runs as soon as there are workers with its
+// definition. If Submit fails, the job may still have been submitted, unless the error is [ErrInvalid], [ErrUnused],
+// [ErrUnknown] or [ErrOtherStorage].
 func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id string, err error) {
 	o = o.withDefaults()
 	params, err := o.Check(job)
@@ -158,11 +164,8 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 	if err := c.checkInput(ctx, job, params, o); err != nil {
 		return "", err
 	}
-	s, err := c.open(ctx)
+	s, err := c.openFor(ctx, job, o.Queue)
 	if err != nil {
-		return "", err
-	}
-	if err := c.checkLeader(ctx); err != nil {
 		return "", fmt.Errorf("submit job %s: %w", job.Name(), err)
 	}
 	now := time.Now().UTC()

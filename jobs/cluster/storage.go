@@ -64,6 +64,15 @@ func (c Config) jetStream() jetstream.Config {
 	return jetstream.Config{Cluster: c.Name, Replicas: c.Replicas, CallTimeout: c.CallTimeout, Logger: c.Logger}
 }
 
+// Exists reports whether the cluster's storage exists. On Azure, Exists sends no request and returns true.
+func (c Config) Exists(ctx context.Context, nc *nats.Conn) (bool, error) {
+	c, err := c.Resolve()
+	if err != nil || c.Storage == Azure {
+		return true, err
+	}
+	return jetstream.Exists(ctx, nc, c.jetStream())
+}
+
 // Used reports whether a worker has used the cluster's storage since the storage was created. If the
 // storage does not exist, Used does not create it.
 func (c Config) Used(ctx context.Context, nc *nats.Conn) (bool, error) {
@@ -71,10 +80,8 @@ func (c Config) Used(ctx context.Context, nc *nats.Conn) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if c.Storage == JetStream {
-		if exists, err := jetstream.Exists(ctx, nc, c.jetStream()); !exists || err != nil {
-			return false, err
-		}
+	if exists, err := c.Exists(ctx, nc); !exists || err != nil {
+		return false, err
 	}
 	s, err := c.OpenStorage(ctx, nc)
 	if err != nil {

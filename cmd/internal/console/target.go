@@ -137,7 +137,9 @@ func (a *App) Explain(err error) error {
 	case is(worker.ErrStuck):
 		return &StatusError{StatusStuck, err}
 	case is(client.ErrUnused):
-		return Absentf("%w: start workers with '%[2]s worker' or '%[2]s dev'; if workers are running, their stored data was lost, so restart them", err, a.Name)
+		return Absentf("%w: see --cluster and --nats, or start workers with '%[2]s worker' or '%[2]s dev'; if workers are running, their stored data was lost, so restart them", err, a.Name)
+	case is(client.ErrUnknown):
+		return Absentf("%w: start workers of a program that has it, or submit it with --queue, and it waits for them", err)
 	case is(client.ErrNoLeader):
 		return Absentf("%w: start workers with '%[2]s worker' or '%[2]s dev'", err, a.Name)
 	case is(client.ErrUnavailable), is(client.ErrDenied):

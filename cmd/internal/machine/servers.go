@@ -44,19 +44,26 @@ func Start(ctx context.Context, a *console.App, cfg cluster.Config, dir string, 
 	return l, nil
 }
 
-// Check returns an error if workers cannot use the storage.
-func (l *Servers) Check(ctx context.Context, timeout time.Duration) error {
-	if l.Config.Storage != cluster.Azure {
-		return nil
-	}
+// Create creates the cluster's storage as workers do, so that jobs may be submitted before the first worker runs.
+// Create returns an error if workers cannot use the storage.
+func (l *Servers) Create(ctx context.Context, timeout time.Duration) error {
 	cfg := l.Config
 	cfg.CallTimeout = timeout
-	s, err := cfg.OpenStorage(ctx, nil)
+	nc, err := cfg.ConnectNATS("bellwether dev")
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	s, err := cfg.OpenStorage(ctx, nc)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	return s.Explain(s.Check(ctx))
+	if err := s.Explain(s.Check(ctx)); err != nil {
+		return err
+	}
+	_, err = s.Store(nil).Identity(ctx)
+	return s.Explain(err)
 }
 
 // Environ returns environment variables for processes that join the cluster.

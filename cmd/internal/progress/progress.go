@@ -91,12 +91,13 @@ func (s Snapshot) bar(columns int) string {
 const quietFor = 5 * time.Second
 
 // Progress displays snapshots of a job's Progress. On a terminal, Progress redraws a bar; otherwise
-// it prints a line at the interval quietFor.
+// it prints a line at the interval quietFor, unless the line is the same as the one before.
 type Progress struct {
 	out     io.Writer
 	columns func() int // function that returns the terminal's width; nil if the output is not a terminal
 	due     time.Time  // time at which the next line is printed; unused on a terminal
 	drawn   bool
+	last    string // line that was printed last; unused on a terminal
 }
 
 func New(out io.Writer) *Progress {
@@ -127,9 +128,9 @@ func (p *Progress) Show(s Snapshot) {
 		p.drawn = true
 		return
 	}
-	if now := time.Now(); now.After(p.due) {
-		p.due = now.Add(quietFor)
-		fmt.Fprintln(p.out, s.line())
+	if now, line := time.Now(), s.line(); now.After(p.due) && line != p.last {
+		p.due, p.last = now.Add(quietFor), line
+		fmt.Fprintln(p.out, line)
 	}
 }
 

@@ -118,6 +118,8 @@ func TestProgressPrintsLines(t *testing.T) {
 	p.Show(Snapshot{Done: 1, All: 4})
 	p.Show(Snapshot{Done: 2, All: 4})
 	p.Clear()
+	p.due = time.Now().Add(-time.Millisecond)
+	p.Show(Snapshot{Done: 1, All: 4})
 	if got, want := out.String(), " 25%  1/4\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -1,0 +1,58 @@
+package client_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// TestSubmitToNobody submits to a cluster that no worker has used.
+func TestSubmitToNobody(t *testing.T) {
+	where := onJetStream(t)
+	where.Name = "nobody-" + store.NewID(time.Now()) // a unique name, because tests share the Azurite server
+	storages := map[string]cluster.Config{"jetstream": where}
+	if azuritetest.Wanted() {
+		storages["azure"] = onAzure(t, where)
+	}
+	for name, where := range storages {
+		t.Run(name, func(t *testing.T) {
+			c := connect(t, where, 300*time.Millisecond)
+			_, err := c.Submit(t.Context(), jobs.MustNew(sum), client.SubmitOptions{})
+			want(t, "submit", err, client.ErrUnused, "no worker has used cluster "+where.Name)
+			_, _, err = c.List(t.Context())
+			want(t, "list", err, client.ErrUnused)
+			if exists, err := where.Exists(t.Context(), c.Conn()); err != nil || exists != (where.Storage == cluster.Azure) {
+				t.Errorf("the client has created the storage: %v, %v", exists, err)
+			}
+			id := submit(t, c, client.SubmitOptions{})
+			if list, _, err := c.List(t.Context()); err != nil || len(list) != 1 || list[0].ID != id {
+				t.Errorf("list: %v, %v, want only job %s", list, err, id)
+			}
+		})
+	}
+}
+
+// TestSubmitWhatNobodyRuns submits a kind and a version that no worker runs.
+func TestSubmitWhatNobodyRuns(t *testing.T) {
+	where := onJetStream(t)
+	startWorkers(t, where, 1)
+	c := connect(t, where, 30*time.Second)
+	if _, err := c.Submit(t.Context(), jobs.MustNew(sum), client.SubmitOptions{}); err != nil {
+		t.Fatal(err) // the worker may start after the submission
+	}
+	hasty := connect(t, where, 300*time.Millisecond)
+	other, next := sum, sum
+	other.Name, next.Version = "other", "2"
+	_, err := hasty.Submit(t.Context(), jobs.MustNew(other), client.SubmitOptions{})
+	want(t, "submit another job", err, client.ErrUnknown, "no worker of cluster default runs other version 1")
+	_, err = hasty.Submit(t.Context(), jobs.MustNew(next), client.SubmitOptions{})
+	want(t, "submit another version", err, client.ErrUnknown, "no worker of cluster default runs version 2 of sum: they run version 1")
+	if _, err := hasty.Submit(t.Context(), jobs.MustNew(other), client.SubmitOptions{Queue: true}); err != nil {
+		t.Error(err)
+	}
+}
