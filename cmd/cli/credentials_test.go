@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,12 @@ func TestCredentials(t *testing.T) {
 			var flags []string
 			for flag, value := range right {
 				flags = append(flags, "--"+flag, value)
+			}
+			if status, errs := list(url, flags...); status != 3 || !strings.Contains(errs, "no worker has used cluster default") {
+				t.Errorf("with the right flags, before a job: status %d, %s", status, errs)
+			}
+			if status, errs := command(url, append(slices.Clone(flags), "submit", "squares", "--queue")...); status != 0 {
+				t.Fatalf("submit: status %d, %s", status, errs)
 			}
 			if status, errs := list(url, flags...); status != 0 {
 				t.Errorf("with the right flags: status %d, %s", status, errs)
@@ -93,8 +100,13 @@ func TestTLSWithoutCertificate(t *testing.T) {
 
 // list runs the command list on the cluster at a URL.
 func list(url string, flags ...string) (status int, errs string) {
+	return command(url, append(slices.Clone(flags), "list")...)
+}
+
+// command runs a command on the cluster at a URL.
+func command(url string, args ...string) (status int, errs string) {
 	var out, err bytes.Buffer
-	args := append([]string{"list", "--nats", url, "--reply-timeout", "5s"}, flags...)
+	args = append([]string{"--nats", url, "--reply-timeout", "5s"}, args...)
 	status = cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &err}, jobs.MustNew(squares))
 	return status, err.String()
 }
