@@ -36,8 +36,8 @@ func WithFiles(ctx context.Context, files FileReader) context.Context {
 	return context.WithValue(ctx, filesKey{}, files)
 }
 
-// WriteFile writes a file that was submitted with the job to w. A definition's functions Open and
-// Finish, and the functions of Merger, can call WriteFile with the context that they get.
+// WriteFile writes a file that was submitted with the job to w. A definition's functions Plan, Open
+// and Finish, and the functions of Merger, can call WriteFile with the context that they get.
 func WriteFile(ctx context.Context, sha256 string, size int64, w io.Writer) error {
 	files, ok := ctx.Value(filesKey{}).(FileReader)
 	if !ok {

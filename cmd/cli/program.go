@@ -20,49 +20,70 @@ import (
 const (
 	commandParameter = "command" // parameter whose value can be given as arguments after "--"
 	filesParameter   = "files"   // parameter that describes the files of the flag --send
+	itemsParameter   = "items"   // parameter that describes the file of the flag --items
 )
 
 // programFlags are the flags for jobs that run a program.
-type programFlags struct{ send []string }
+type programFlags struct {
+	send  []string
+	items string
+}
 
 func (f *programFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.send, "send", nil, "a file that the calls of job exec find in their working folder, or the module of job wasm; may be repeated")
-	console.CompleteFiles(cmd, "send")
+	cmd.Flags().StringVar(&f.items, "items", "", "a file, or - for standard input, with one item a line: job exec calls its program once for each item, which replaces {} in the arguments or follows them")
+	console.CompleteFiles(cmd, "send", "items")
+}
+
+// fileInfo describes a file in the parameters files and items; see the job exec.
+type fileInfo struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+	Size   int64  `json:"size"`
 }
 
 // read returns the parameters that the arguments after "--" and the flags set, in the form
 // NAME=VALUE, and the files to submit with the job.
-func (f *programFlags) read(job jobs.Job, command []string) (pairs []string, files []jobs.File, err error) {
-	if len(command) > 0 {
-		if !takes(job, commandParameter) {
-			return nil, nil, console.Usagef("job %s takes no arguments behind --: it has no parameter %q", job.Name(), commandParameter)
+func (f *programFlags) read(a *app, job jobs.Job, command []string) (pairs []string, files []jobs.File, err error) {
+	for _, flag := range []struct {
+		given                bool
+		parameter, complaint string
+	}{
+		{len(command) > 0, commandParameter, "job %s takes no arguments behind --: it has no parameter %q"},
+		{len(f.send) > 0, filesParameter, "--send: job %s takes no files: it has no parameter %q"},
+		{f.items != "", itemsParameter, "--items: job %s takes no items: it has no parameter %q"},
+	} {
+		if flag.given && !takes(job, flag.parameter) {
+			return nil, nil, console.Usagef(flag.complaint, job.Name(), flag.parameter)
 		}
+	}
+	if len(command) > 0 {
 		if err := checkWords(command); err != nil {
 			return nil, nil, err
 		}
 		pairs = append(pairs, pair(commandParameter, command))
 	}
-	if len(f.send) == 0 {
-		return pairs, nil, nil
+	if f.items != "" {
+		data, err := a.readItems(f.items)
+		if err != nil {
+			return nil, nil, console.Usagef("--items: %w", err)
+		}
+		files = append(files, data)
+		pairs = append(pairs, pair(itemsParameter, fileInfo{filepath.Base(f.items), data.SHA256(), int64(len(data))}))
 	}
-	if !takes(job, filesParameter) {
-		return nil, nil, console.Usagef("--send: job %s takes no files: it has no parameter %q", job.Name(), filesParameter)
-	}
-	type info struct { // an item of the parameter files; see the job exec
-		Name   string `json:"name"`
-		SHA256 string `json:"sha256"`
-		Size   int64  `json:"size"`
-	}
-	var list []info
+	var list []fileInfo
 	for _, path := range f.send {
 		data, err := readFile(path)
 		if err != nil {
 			return nil, nil, console.Usagef("--send: %w", err)
 		}
 		files = append(files, data)
-		list = append(list, info{filepath.Base(path), data.SHA256(), int64(len(data))})
+		list = append(list, fileInfo{filepath.Base(path), data.SHA256(), int64(len(data))})
 	}
-	return append(pairs, pair(filesParameter, list)), files, nil
+	if len(list) > 0 {
+		pairs = append(pairs, pair(filesParameter, list))
+	}
+	return pairs, files, nil
 }
 
 // checkWords returns an error for a program and arguments that the shell has passed as one word, because of
@@ -81,7 +102,7 @@ func checkWords(command []string) error {
 	return console.Usagef("there is no program %q: give the program and its arguments without quotes around all of them, as in -- %s", command[0], command[0])
 }
 
-// maxFile is the maximum size in bytes of a file for --send. The size of a file is limited because
+// maxFile is the maximum size in bytes of a file for --send or --items. The size of a file is limited because
 // the whole file is in memory while it is sent.
 const maxFile = 256 << 20
 
@@ -91,9 +112,20 @@ func readFile(path string) (jobs.File, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	return readAll(f, path)
+}
+
+func (a *app) readItems(path string) (jobs.File, error) {
+	if path == console.StandardInput {
+		return readAll(a.TakeInput("--items"), "standard input")
+	}
+	return readFile(path)
+}
+
+func readAll(from io.Reader, name string) (jobs.File, error) {
+	data, err := io.ReadAll(io.LimitReader(from, maxFile+1))
 	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("%s is larger than %s", path, humanize.IBytes(maxFile))
+		err = fmt.Errorf("%s is larger than %s", name, humanize.IBytes(maxFile))
 	}
 	return data, err
 }

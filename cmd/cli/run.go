@@ -115,7 +115,7 @@ func (a *app) run(ctx context.Context, flags runFlags, args []string) error {
 	if err := flags.check(job, share); err != nil {
 		return err
 	}
-	pairs, files, err := flags.program.read(job, args[1:])
+	pairs, files, err := flags.program.read(a, job, args[1:])
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (a *app) run(ctx context.Context, flags runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx, release, err := a.withStandardInput(ctx, job, p)
+	ctx, release, err := a.withStandardInput(jobs.WithFiles(ctx, jobs.Files(files)), job, p)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (a *app) run(ctx context.Context, flags runFlags, args []string) error {
 	if flags.dryRun {
 		return a.dryRun(ctx, job, p, nil)
 	}
-	ctx, stop := console.Interruptible(jobs.WithFiles(a.OnTarget(ctx), jobs.Files(files)))
+	ctx, stop := console.Interruptible(a.OnTarget(ctx))
 	defer stop()
 	ctx, free := machine.LimitMemory(ctx, cmp.Or(memory, worker.DefaultMemory()))
 	defer free()

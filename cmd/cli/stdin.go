@@ -15,10 +15,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-const (
-	inputParameter = "input"
-	standardInput  = "-"
-)
+const inputParameter = "input"
 
 // readsStandardInput reports whether the objects of a job are standard input.
 func readsStandardInput(job jobs.Job, p jobs.Params) bool {
@@ -40,14 +37,14 @@ func (a *app) withStandardInput(ctx context.Context, job jobs.Job, p jobs.Params
 	err = os.Remove(f.Name()) // so that nothing is left if the process is killed
 	var size int64
 	if err == nil {
-		size, err = io.Copy(f, a.In)
+		size, err = io.Copy(f, a.TakeInput("-p input=-"))
 	}
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("copy standard input: %w", err), f.Close())
 	}
-	d := stdinDriver{file: f, object: source.Object{Name: standardInput + compression(f), Size: size, Tag: "1"}}
+	d := stdinDriver{file: f, object: source.Object{Name: console.StandardInput + compression(f), Size: size, Tag: "1"}}
 	open := func(context.Context) (source.Driver, error) { return d, nil }
-	ctx = source.Beside(ctx, source.Source{Schemes: []string{standardInput}, Help: "standard input of run", Open: open})
+	ctx = source.Beside(ctx, source.Source{Schemes: []string{console.StandardInput}, Help: "standard input of run", Open: open})
 	return ctx, func() { _ = f.Close() }, nil
 }
 
@@ -71,7 +68,7 @@ type stdinDriver struct {
 }
 
 func (d stdinDriver) List(_ context.Context, pattern string) iter.Seq2[source.Object, error] {
-	if pattern != standardInput {
+	if pattern != console.StandardInput {
 		return source.Fail(fmt.Errorf("%s: %w: while the input is standard input, write ./%[1]s for a file", pattern, source.ErrNotFound))
 	}
 	return func(yield func(source.Object, error) bool) { yield(d.object, nil) }

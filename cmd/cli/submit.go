@@ -34,7 +34,7 @@ func (f *submitFlags) read(a *app, job jobs.Job, program []string) (o client.Sub
 	if o.Audit, err = f.audit.share(); err != nil {
 		return o, err
 	}
-	pairs, files, err := f.program.read(job, program)
+	pairs, files, err := f.program.read(a, job, program)
 	if err != nil {
 		return o, err
 	}
@@ -92,7 +92,8 @@ does not have. --dry-run shows the columns, the partitions and the bytes of the 
 				return err
 			}
 			if flags.dryRun {
-				return a.dryRun(cmd.Context(), job, options.Params.(jobs.Params), &options)
+				ctx := jobs.WithFiles(cmd.Context(), jobs.Files(options.Files))
+				return a.dryRun(ctx, job, options.Params.(jobs.Params), &options)
 			}
 			return a.submit(cmd.Context(), job, options, flags.wait)
 		},

@@ -5,25 +5,36 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// Lines passes the lines of objects to code that reads bytes, such as another program. A line
-// belongs to the partition in whose range it begins. To read a partition's last line, Lines may
-// therefore read some bytes of the next partition's range.
+// Lines passes the content of objects to code that reads bytes, such as another program: the lines of
+// ranges, or whole objects. A line belongs to the partition in whose range it begins. To read a
+// partition's last line, Lines may therefore read some bytes of the next partition's range.
 type Lines struct {
 	ranges ranges
 	reader reader
+	whole  bool // true if each partition is an object, whose bytes are passed as they are stored
 }
 
-// PlanLines lists the objects of an input and cuts them into partitions. It uses only the fields
-// Source and Block of the input.
-func PlanLines(ctx context.Context, in Input) (jobs.Plan, error) {
-	return planLines(ctx, in, Open(ctx))
+// Split determines how Lines divides the objects of an input among partitions. With the zero Split, a
+// partition has the lines of about Input.Block bytes, in one object or in several.
+type Split struct {
+	Objects bool   // each object is a partition, and is not decompressed
+	Lines   uint64 // number of lines of a partition; the last partition of an object may have fewer
 }
 
-func planLines(ctx context.Context, in Input, from source.Driver) (jobs.Plan, error) {
+// PlanLines lists the objects of an input and divides them among partitions. It uses only the fields
+// Source and Block of the input. With Split.Lines it also reads the objects, to find where the partitions
+// begin.
+func PlanLines(ctx context.Context, in Input, split Split) (jobs.Plan, error) {
+	return planLines(ctx, in, split, Open(ctx))
+}
+
+func planLines(ctx context.Context, in Input, split Split, from source.Driver) (jobs.Plan, error) {
 	if err := in.check(); err != nil {
 		return jobs.Plan{}, jobs.Permanent(err)
 	}
@@ -31,20 +42,51 @@ func planLines(ctx context.Context, in Input, from source.Driver) (jobs.Plan, er
 	if err != nil {
 		return jobs.Plan{}, err
 	}
-	return jobs.Plan{Partitions: cut(l, in.Block).count, Data: l.encode()}, nil
+	if split.Lines == 0 {
+		return jobs.Plan{Partitions: split.divide(l, in.Block).count, Data: l.encode()}, nil
+	}
+	sizes, err := newReader(from).lineSizes(ctx, l, split.Lines)
+	if err != nil {
+		return jobs.Plan{}, permanent(err)
+	}
+	data, err := cbor.Marshal(linePlan{l.encode(), encodeSizes(sizes)})
+	return jobs.Plan{Partitions: divideAt(l, sizes).count, Data: data}, err
 }
 
-// OpenLines returns the Lines of a plan that [PlanLines] has made for the same input.
-func OpenLines(ctx context.Context, in Input, plan jobs.Plan) (*Lines, error) {
-	return openLines(in, plan, Open(ctx))
+// divide divides a listing if Lines is 0.
+func (s Split) divide(l listing, block int64) ranges {
+	if s.Objects {
+		return each(l)
+	}
+	return cut(l, block)
 }
 
-func openLines(in Input, plan jobs.Plan, from source.Driver) (*Lines, error) {
-	l, err := decodeListing(plan.Data)
+// OpenLines returns the Lines of a plan that [PlanLines] has made for the same input and split.
+func OpenLines(ctx context.Context, in Input, split Split, plan jobs.Plan) (*Lines, error) {
+	return openLines(in, split, plan, Open(ctx))
+}
+
+func openLines(in Input, split Split, plan jobs.Plan, from source.Driver) (*Lines, error) {
+	data := linePlan{Listing: plan.Data}
+	if split.Lines > 0 {
+		if err := cbor.Unmarshal(plan.Data, &data); err != nil {
+			return nil, fmt.Errorf("decode plan: %w", err)
+		}
+	}
+	l, err := decodeListing(data.Listing)
 	if err != nil {
 		return nil, fmt.Errorf("decode plan: %w", err)
 	}
-	lines := &Lines{ranges: cut(l, in.Block), reader: newReader(from)}
+	lines := &Lines{reader: newReader(from), whole: split.Objects}
+	if split.Lines == 0 {
+		lines.ranges = split.divide(l, in.Block)
+	} else {
+		sizes, err := decodeSizes(data.Sizes, l)
+		if err != nil {
+			return nil, fmt.Errorf("decode plan: %w", err)
+		}
+		lines.ranges = divideAt(l, sizes)
+	}
 	if lines.ranges.count != plan.Partitions {
 		return nil, fmt.Errorf("the plan has %d partitions, this program cuts its listing into %d: want workers of the version that planned the job", plan.Partitions, lines.ranges.count)
 	}
@@ -65,12 +107,15 @@ func (l *Lines) Range(partition uint64) (objects []string, offset, length int64)
 	return objects, offset, length
 }
 
-// Each calls do with consecutive pieces of a partition's lines, after decompression. The bytes are
-// those of the object. If a partition reads several objects, Each adds a newline between two objects
+// Each calls do with consecutive pieces of a partition's lines, after decompression, or of the partition's
+// object as it is stored. The bytes are those of the object. If a partition reads several objects, Each adds a newline between two objects
 // if the first one does not end in a newline, because otherwise two lines would become one. The slice
 // data is valid until do returns.
 func (l *Lines) Each(ctx context.Context, partition uint64, do func(data []byte) error) error {
 	p := l.ranges.part(partition)
+	if l.whole {
+		return permanent(l.reader.stored(ctx, p.objects[0], do))
+	}
 	read := &ahead{transfers: newTransfers(l.reader)}
 	defer read.close()
 	err := func() error {
@@ -87,6 +132,23 @@ func (l *Lines) Each(ctx context.Context, partition uint64, do func(data []byte)
 		return nil
 	}()
 	return permanent(err)
+}
+
+// stored calls do with consecutive pieces of an object as it is stored.
+func (r reader) stored(ctx context.Context, o source.Object, do func(data []byte) error) error {
+	stream := r.open(ctx, o, 0, o.Size)
+	defer stream.Close()
+	buffer := make([]byte, min(chunkSize, o.Size))
+	for at := int64(0); at < o.Size; {
+		n, err := stream.Read(buffer)
+		if at += int64(n); at < o.Size && err != nil {
+			return err
+		}
+		if err := do(buffer[:n]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // eachOfRange calls do with consecutive pieces of the lines that begin in a range of one object.

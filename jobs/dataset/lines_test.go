@@ -30,11 +30,11 @@ func TestLinesOfEveryBlockSize(t *testing.T) {
 		}
 		in := Defaults()
 		in.Source, in.Block = "mem://*", 1+random.Int64N(20)
-		plan, err := planLines(t.Context(), in, &driver)
+		plan, err := planLines(t.Context(), in, Split{}, &driver)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines, err := openLines(in, plan, &driver)
+		lines, err := openLines(in, Split{}, plan, &driver)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,11 +78,11 @@ func TestLinesBeginInTheirPartition(t *testing.T) {
 	driver.Put("mem://a", []byte("one\ntwo three four five\nsix\n"))
 	in := Defaults()
 	in.Source, in.Block = "mem://a", 4
-	plan, err := planLines(t.Context(), in, &driver)
+	plan, err := planLines(t.Context(), in, Split{}, &driver)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, err := openLines(in, plan, &driver)
+	lines, err := openLines(in, Split{}, plan, &driver)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,11 +108,11 @@ func TestFaultOfLines(t *testing.T) {
 	driver.Put("mem://a.gz", []byte("no gzip"))
 	in := Defaults()
 	in.Source = "mem://a.gz"
-	plan, err := planLines(t.Context(), in, &driver)
+	plan, err := planLines(t.Context(), in, Split{}, &driver)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, err := openLines(in, plan, &driver)
+	lines, err := openLines(in, Split{}, plan, &driver)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,8 @@ type group struct {
 	first   uint64 // first partition of the group
 	object  int    // index of the first object in the listing
 	objects int
-	ranges  uint64 // number of partitions in the group
+	ranges  uint64  // number of partitions in the group
+	borders []int64 // offsets of the partitions in the object, and the object's size; nil if the ranges are of equal size
 }
 
 const (
@@ -56,6 +57,35 @@ func cut(l listing, block int64) ranges {
 	return r
 }
 
+// each makes each object of a listing a partition.
+func each(l listing) ranges {
+	r := ranges{listing: l}
+	for i := range l {
+		r.add(group{object: i, objects: 1, ranges: 1})
+	}
+	return r
+}
+
+// divideAt cuts each object of a listing into partitions of the given sizes. If all objects are empty, the first
+// object is a partition.
+func divideAt(l listing, sizes [][]int64) ranges {
+	r := ranges{listing: l}
+	for i := range l {
+		if len(sizes[i]) == 0 {
+			continue
+		}
+		borders := make([]int64, 1, len(sizes[i])+1)
+		for at, size := range sizes[i] {
+			borders = append(borders, borders[at]+size)
+		}
+		r.add(group{object: i, objects: 1, ranges: uint64(len(sizes[i])), borders: borders})
+	}
+	if r.count == 0 && len(l) > 0 {
+		r.add(group{object: 0, objects: 1, ranges: 1})
+	}
+	return r
+}
+
 func (r *ranges) add(g group) {
 	g.first = r.count
 	r.groups = append(r.groups, g)
@@ -83,6 +113,9 @@ func (r ranges) part(partition uint64) part {
 		return part{objects: objects}
 	}
 	at, n, size := int64(partition-g.first), int64(g.ranges), objects[0].Size
+	if g.borders != nil {
+		return part{objects: objects, from: g.borders[at], to: g.borders[at+1]}
+	}
 	return part{objects: objects, from: border(size, n, at), to: border(size, n, at+1)}
 }
 

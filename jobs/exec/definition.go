@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/bellwether-compute/bellwether/jobs"
-	"github.com/bellwether-compute/bellwether/jobs/dataset"
 )
 
 // Result is the result of a job.
@@ -28,7 +27,7 @@ const Name = "exec"
 // Define returns the definition of the job exec. The guard may be nil.
 func Define(guard *Guard) jobs.Definition[Params, []byte, Result] {
 	return Kind[Params]{
-		Name: Name, Version: "4", Summary: "run a program for each partition, and merge what the calls write",
+		Name: Name, Version: "5", Summary: "run a program for each partition, and merge what the calls write",
 		Defaults: defaults(), Guard: guard, Restricted: true,
 		Program: func(p Params) Params { return p },
 	}.Definition()
@@ -65,11 +64,7 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 	return jobs.Definition[P, []byte, Result]{
 		Name: k.Name, Version: k.Version, Summary: k.Summary, Defaults: k.Defaults,
 		Plan: func(ctx context.Context, p P) (jobs.Plan, error) {
-			params := k.Program(p)
-			if params.Input == "" {
-				return jobs.Plan{Partitions: max(1, params.Partitions)}, nil
-			}
-			return dataset.PlanLines(ctx, params.input())
+			return k.Program(p).plan(ctx)
 		},
 		Open: func(ctx context.Context, p P, plan jobs.Plan) (jobs.Mapper[[]byte], error) {
 			m := mapper{partitions: plan.Partitions, describe: k.Describe}
@@ -78,10 +73,8 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 			if m.merge, err = parseMerge(params.Merge); err != nil {
 				return nil, err
 			}
-			if params.Input != "" {
-				if m.input, err = dataset.OpenLines(ctx, params.input(), plan); err != nil {
-					return nil, err
-				}
+			if m.input, err = params.open(ctx, plan); err != nil {
+				return nil, err
 			}
 			if m.runner, err = calls.acquire(ctx, k.job(p)); err != nil {
 				return nil, err
@@ -157,8 +150,8 @@ type mapper struct {
 	runner     *runner
 	merge      merge
 	partitions uint64
-	input      *dataset.Lines // lines for standard input of the calls; nil if standard input is empty
-	describe   bool           // value of the field Describe of the kind
+	input      input
+	describe   bool // value of the field Describe of the kind
 }
 
 // Close releases the runner of the job.
@@ -192,22 +185,15 @@ func (m mapper) call(partition uint64) call {
 	if m.describe {
 		c.prefix = m.description(partition)
 	}
-	if m.input != nil {
-		objects, offset, length := m.input.Range(partition)
-		c.env = append(c.env,
-			"BELLWETHER_INPUT="+strings.Join(objects, "\n"),
-			"BELLWETHER_OFFSET="+strconv.FormatInt(offset, 10),
-			"BELLWETHER_LENGTH="+strconv.FormatInt(length, 10))
-		c.each = func(ctx context.Context, do func([]byte) error) error { return m.input.Each(ctx, partition, do) }
-	}
+	m.input.add(partition, &c)
 	return c
 }
 
 // description returns the line that describes the input of a partition: see Kind.
 func (m mapper) description(partition uint64) []byte {
-	if m.input == nil {
+	if m.input.lines == nil {
 		return []byte{'\n'}
 	}
-	objects, offset, length := m.input.Range(partition)
+	objects, offset, length := m.input.lines.Range(partition)
 	return fmt.Appendf(nil, "%q %d %d\n", strings.Join(objects, "\n"), offset, length)
 }

@@ -2,6 +2,8 @@
 // is called once for each partition. Standard output of the call is the partition's partial:
 //
 //	bellwether run exec -p input='logs/*.txt' -p merge=sum --send count.py -- python3 count.py
+//	bellwether run exec -p input='photos/*.jpg' -p split=file -- exiftool {}
+//	bellwether run exec --items urls.txt -- ./check --url {}
 //	bellwether run exec -p partitions=100 -p merge=sum -- /opt/simulate
 //
 //	lines of       process in a         standard
@@ -14,6 +16,23 @@
 // on standard input, and need not read all lines. The bytes are those of the objects: if the last line
 // of an object has no newline, it gets one only if lines of another object follow in the same call.
 // Without the parameter input, standard input is empty.
+//
+// # What a call gets
+//
+//	split=lines            the lines of about block bytes, on standard input
+//	split=lines lines=N    N lines; the last call of an object may get fewer
+//	split=file             one object, as it is stored: on standard input, or as a file if {} is in the arguments
+//	--items FILE           one item, a line of the file that is not empty: an argument of the program
+//	--items FILE lines=N   N items
+//	partitions=N           nothing but its variables
+//
+// In the arguments of the program, {} stands for the items of the call, or for the name of the file that
+// contains the object. Without {}, the items follow the arguments. The file is a copy in the working folder. Its
+// name is the last part of the object's name, after an underscore if that begins with a dash or a dot. Since a
+// shell would run commands in an item, the script after sh -c cannot contain {}: write "$1" in the
+// script, and sh {} after it. A kept process gets items as the lines of its calls' data.
+//
+// With lines=N, the plan of the job reads the whole input once, so the objects must not be compressed.
 //
 // # A call
 //

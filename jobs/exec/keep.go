@@ -128,7 +128,7 @@ type kept struct {
 
 // start starts a process.
 func (k *keeper) start() (*kept, error) {
-	run, err := k.program.prepare(k.guard, nil)
+	run, err := k.program.prepare(context.Background(), k.guard, call{})
 	if err != nil {
 		return nil, err
 	}

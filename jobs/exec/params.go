@@ -28,8 +28,10 @@ type Params struct {
 // Calls contains the parameters that determine the calls of a job, for each [Kind].
 type Calls struct {
 	Input      string `json:"input"`
-	Split      string `json:"split" oneof:"lines" help:"how the input is cut: each line goes to one call"`
+	Split      string `json:"split" oneof:"lines file" help:"how the input is cut: lines: each line goes to one call; file: each call gets one object"`
 	Block      int64  `json:"block" min:"1" help:"bytes of the input per call, about"`
+	Lines      uint64 `json:"lines" max:"1000000000" help:"lines of the input per call, in place of block, or items per call; 0: block, or one item"`
+	Items      string `json:"items" help:"file with one item a line, for a call each: arguments of the program; the option --items sets it"`
 	Partitions uint64 `json:"partitions" help:"number of calls if there is no input; 0: one"`
 }
 
@@ -41,22 +43,36 @@ func (Calls) Describe(parameter string) string {
 	if parameter != "input" {
 		return ""
 	}
-	return "the objects whose lines the calls read, separated by commas; each, also as a pattern or a folder, is " + source.Names(dataset.Sources())
+	return "the objects that the calls read, separated by commas; each, also as a pattern or a folder, is " + source.Names(dataset.Sources())
 }
 
 // Validate implements jobs.Validator.
 func (c Calls) Validate() error {
-	if c.Input != "" && c.Partitions > 0 {
+	if c.Items != "" {
+		if _, err := c.itemsFile(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.Input != "" && c.Partitions > 0:
 		return errors.New("parameters input and partitions: want one of them, because the input is cut into partitions of about block bytes")
+	case c.Items != "" && (c.Input != "" || c.Partitions > 0):
+		return errors.New("parameters items, input and partitions: want one of them, because the items determine the calls")
+	case c.Split == splitFile && c.Input == "":
+		return errors.New("parameter split: got \"file\" without the parameter input, which names the objects")
+	case c.Split == splitFile && c.Lines > 0:
+		return errors.New("parameters split=file and lines: want one of them, because each call gets one object")
+	case c.Lines > 0 && c.Input == "" && c.Items == "":
+		return errors.New("parameter lines: want also the parameter input or the option --items, whose lines are counted")
 	}
 	in := c.input()
 	return in.Validate()
 }
 
-// input returns the objects whose lines the calls read.
+// input returns the objects that the calls read.
 func (c Calls) input() dataset.Input {
 	in := dataset.Defaults()
-	in.Source, in.Format, in.Block = c.Input, c.Split, c.Block
+	in.Source, in.Format, in.Block = c.Input, "lines", c.Block
 	return in
 }
 
@@ -66,7 +82,11 @@ func defaults() Params {
 
 // Validate implements jobs.Validator. The Validate of the embedded Calls is called too.
 func (p Params) Validate() error {
-	if _, err := p.args(); err != nil {
+	args, err := p.args()
+	if err == nil {
+		err = p.checkPlaceholders(args)
+	}
+	if err != nil {
 		return err
 	}
 	if _, err := p.files(); err != nil {
@@ -119,5 +139,6 @@ func (p Params) program() (program, error) {
 		return program{}, err
 	}
 	output, err := size("max-output", p.MaxOutput)
-	return program{args: args, name: args[0], timeout: p.Timeout, memory: memory, output: output}, err
+	replaces := p.Items != "" || p.Split == splitFile
+	return program{args: args, replaces: replaces, name: args[0], timeout: p.Timeout, memory: memory, output: output}, err
 }

@@ -36,16 +36,17 @@ const (
 
 // program is the program that each call of a job runs.
 type program struct {
-	name    string   // name of the program in errors
-	phase   string   // phase of the call in errors
-	env     []string // environment variables of every call
-	args    []string
-	path    string           // path of the file to run; empty if each call must look for it
-	timeout time.Duration    // maximum duration of a call; 0 means no limit
-	memory  int64            // maximum memory of all processes of a call in bytes; 0 means no limit
-	output  int64            // maximum number of bytes of standard output
-	folder  folder           // files that each call finds in its working folder
-	user    *account.Account // user as whom the program runs; nil: the user of this process
+	name     string   // name of the program in errors
+	phase    string   // phase of the call in errors
+	env      []string // environment variables of every call
+	args     []string
+	replaces bool             // the placeholder in an argument stands for items or a file
+	path     string           // path of the file to run; empty if each call must look for it
+	timeout  time.Duration    // maximum duration of a call; 0 means no limit
+	memory   int64            // maximum memory of all processes of a call in bytes; 0 means no limit
+	output   int64            // maximum number of bytes of standard output
+	folder   folder           // files that each call finds in its working folder
+	user     *account.Account // user as whom the program runs; nil: the user of this process
 }
 
 // These constants are the exit statuses of sysexits.h that have a meaning.
@@ -63,7 +64,8 @@ var errTemporary = errors.New("exit status 75")
 func (p program) once(ctx context.Context, g *Guard, c call) (output []byte, err error) {
 	p.phase = c.phase
 	stdout := &limited{most: p.output, full: make(chan struct{})}
-	run, err := p.prepare(g, append(c.env, "BELLWETHER_PHASE="+c.phase), c.operands...)
+	c.env = append(c.env, "BELLWETHER_PHASE="+c.phase)
+	run, err := p.prepare(ctx, g, c)
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +109,28 @@ type process struct {
 	group  *cgroup // control group of the processes; nil if their memory is unlimited or measured
 }
 
+// arguments returns the arguments of a call. The values replace the placeholder, or follow the arguments
+// if none contains the placeholder.
+func (p program) arguments(values []string) (args []string) {
+	placed := false
+	for _, a := range p.args[1:] {
+		switch {
+		case p.replaces && a == placeholder:
+			args, placed = append(args, values...), true
+		case p.replaces && len(values) == 1 && strings.Contains(a, placeholder):
+			args, placed = append(args, strings.ReplaceAll(a, placeholder, values[0])), true
+		default:
+			args = append(args, a)
+		}
+	}
+	if !placed {
+		args = append(args, values...)
+	}
+	return args
+}
+
 // prepare makes a process and its working folder, and does not start it.
-func (p program) prepare(g *Guard, env []string, operands ...operand) (run process, err error) {
+func (p program) prepare(ctx context.Context, g *Guard, c call) (run process, err error) {
 	dir, err := g.makeFolder("call-")
 	if err != nil {
 		return run, fmt.Errorf("make working folder: %w", err)
@@ -117,27 +139,47 @@ func (p program) prepare(g *Guard, env []string, operands ...operand) (run proce
 	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
 	}
-	run = process{Cmd: exec.Command(name, p.args[1:]...), stderr: &Tail{}, memory: p.memory}
+	values := c.values
+	for _, o := range c.operands {
+		values = append(values, o.name)
+	}
+	run = process{Cmd: exec.Command(name, p.arguments(values)...), stderr: &Tail{}, memory: p.memory}
 	run.Args[0] = p.args[0]
-	run.Dir, run.Env, run.Stderr = dir, slices.Concat(environment(dir, p.user), p.env, env), run.stderr
+	run.Dir, run.Env, run.Stderr = dir, slices.Concat(environment(dir, p.user), p.env, c.env), run.stderr
 	setAttributes(run.Cmd, p.user)
 	if parent := delegated(); parent != "" && p.memory > 0 {
 		run.group, err = newCgroup(parent, p.memory)
 		run.group.contain(run.Cmd)
 	}
 	err = cmp.Or(err, p.folder.link(dir))
-	if p.user != nil {
-		err = cmp.Or(err, os.Chown(dir, int(p.user.UID), int(p.user.GID)))
+	if err == nil && c.file != nil {
+		err = p.writeObject(ctx, dir, c.file)
 	}
-	for _, o := range operands {
-		run.Args = append(run.Args, o.name)
+	for _, o := range c.operands {
 		path := filepath.Join(dir, o.name)
 		err = cmp.Or(err, os.WriteFile(path, o.data, 0o600), os.Chmod(path, 0o444)) // whatever the umask
 	}
+	err = cmp.Or(err, p.give(dir)) // last, because other processes of the user could replace files by links
 	if err != nil {
 		return run, errors.Join(fmt.Errorf("prepare working folder: %w", err), run.remove())
 	}
 	return run, nil
+}
+
+// writeObject writes an object to the working folder. The program may change its copy.
+func (p program) writeObject(ctx context.Context, dir string, f *objectFile) error {
+	if err := f.write(ctx, dir); err != nil {
+		return fmt.Errorf("read input: %w", err)
+	}
+	return p.give(filepath.Join(dir, f.name))
+}
+
+// give makes the user as whom the program runs the owner of a file or folder.
+func (p program) give(name string) error {
+	if p.user == nil {
+		return nil
+	}
+	return os.Chown(name, int(p.user.UID), int(p.user.GID))
 }
 
 // wait kills the remaining processes that the program has started, and returns the error of the

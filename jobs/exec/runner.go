@@ -24,6 +24,8 @@ type call struct {
 	each     func(ctx context.Context, do func(data []byte) error) error // passes the pieces of standard input to do; nil if standard input is empty
 	prefix   []byte                                                      // beginning of the data of a call in a kept process
 	operands []operand                                                   // partials that the program gets as files
+	values   []string                                                    // arguments of this call: see the method arguments of program
+	file     *objectFile                                                 // object that the program gets as a file; nil if there is none
 }
 
 // operand is a partial that a call reads.

@@ -47,17 +47,17 @@ func (m streamer) Stream(ctx context.Context, span jobs.Span) iter.Seq2[[]byte, 
 // frame returns the frame of a partition's call. It may use the memory of batch, which is empty.
 func (m mapper) frame(ctx context.Context, batch []byte, number, partition uint64) ([]byte, error) {
 	numbers := [2]uint64{partition, m.partitions}
-	var input []byte
+	var prefix []byte
 	if m.describe {
-		input = m.description(partition)
+		prefix = m.description(partition)
 	}
-	if m.input == nil {
-		return append(appendHeader(batch, number, "map", numbers, len(input)), input...), nil
+	var c call
+	if m.input.add(partition, &c); c.each == nil {
+		return append(appendHeader(batch, number, "map", numbers, len(prefix)), prefix...), nil
 	}
-	_, _, length := m.input.Range(partition)
-	frame := make([]byte, maxHeader, maxHeader+len(input)+int(min(length, maxGuess))+lineGuess)
-	frame = append(frame, input...)
-	err := m.input.Each(ctx, partition, func(data []byte) error {
+	frame := make([]byte, maxHeader, maxHeader+len(prefix)+int(min(m.input.size(partition), maxGuess))+lineGuess)
+	frame = append(frame, prefix...)
+	err := c.each(ctx, func(data []byte) error {
 		frame = append(frame, data...)
 		return nil
 	})

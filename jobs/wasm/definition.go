@@ -40,7 +40,7 @@ type Params struct {
 // [HostMain] with the remaining arguments.
 func Define(guard *exec.Guard, host ...string) jobs.Definition[Params, []byte, exec.Result] {
 	return exec.Kind[Params]{
-		Name: "wasm", Version: "4", Summary: "run a WebAssembly module for each partition, and merge what the calls write",
+		Name: "wasm", Version: "5", Summary: "run a WebAssembly module for each partition, and merge what the calls write",
 		Defaults: Params{Calls: exec.DefaultCalls(), Merge: "concat", Timeout: 10 * time.Minute, Memory: "512MiB", MaxOutput: "64MiB"},
 		Guard:    guard, Cache: true, Describe: true,
 		Program: func(p Params) exec.Params { return p.program(host) },

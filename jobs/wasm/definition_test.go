@@ -9,12 +9,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/exec"
 )
 
-// TestStoredParams checks that both encodings of parameters are those of earlier programs with version
-// 3 of the job: the stored form, and the JSON from which package exec computes the identification that
+// TestStoredParams checks that both encodings of parameters do not change within a version of the job: the
+// stored form, and the JSON from which package exec computes the identification that
 // the modules see.
 func TestStoredParams(t *testing.T) {
 	const files = `[{\"name\":\"m.wasm\",\"sha256\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"size\":1}]`
-	const head = `{"command":"[\"m.wasm\"]","files":"` + files + `","input":"","split":"lines","block":1000,"partitions":5,"merge":"sum","finish":true,"timeout":`
+	const head = `{"command":"[\"m.wasm\"]","files":"` + files + `","input":"","split":"lines","block":1000,"lines":0,"items":"","partitions":5,"merge":"sum","finish":true,"timeout":`
 	const tail = `,"memory":"512MiB","max-output":"64MiB"}`
 	const stored = head + `"1m0s"` + tail
 	params, err := jobs.MustNew(Define(nil)).Params([]byte(stored))

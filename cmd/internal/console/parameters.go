@@ -39,7 +39,7 @@ func (p *ParamFlags) Read(a *App, job jobs.Job, more ...string) (jobs.Params, er
 	if err := checkNames(job, p.pairs); err != nil {
 		return nil, Usage(err)
 	}
-	base, err := p.readFile(a.In)
+	base, err := p.readFile(a)
 	if err != nil {
 		return nil, Usagef("read parameters: %w", err)
 	}
@@ -53,12 +53,14 @@ func (p *ParamFlags) Read(a *App, job jobs.Job, more ...string) (jobs.Params, er
 	return params, Usage(err)
 }
 
-func (p *ParamFlags) readFile(stdin io.Reader) ([]byte, error) {
+func (p *ParamFlags) readFile(a *App) ([]byte, error) {
 	if p.file == "" {
 		return nil, nil
 	}
-	from := stdin
-	if p.file != "-" {
+	var from io.Reader
+	if p.file == StandardInput {
+		from = a.TakeInput("--params")
+	} else {
 		f, err := os.Open(p.file)
 		if err != nil {
 			return nil, err
