@@ -14,15 +14,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/names"
 )
 
-// loaded reads ranges of an object for package parquet. Ranges that were loaded in advance are in
-// memory.
+// loaded reads an object for package parquet.
 type loaded struct {
 	reader
 	ctx    context.Context
 	object source.Object
 
-	ranges []parquet.Range
-	data   [][]byte
+	from int64  // offset of tail
+	tail []byte // bytes that were read in advance
 
 	mu  sync.Mutex
 	err error // first error of a read from storage
@@ -31,20 +30,19 @@ type loaded struct {
 // chunksInFlight is the maximum number of column chunks that are read at the same time.
 const chunksInFlight = 4
 
-// load reads ranges in advance. Ranges that were loaded earlier are dropped.
-func (l *loaded) load(ranges []parquet.Range) error {
-	l.ranges, l.data = ranges, make([][]byte, len(ranges))
+// load reads ranges.
+func (l *loaded) load(ranges []parquet.Range) ([][]byte, error) {
+	list := make([][]byte, len(ranges))
 	group := errgroup.Group{}
 	group.SetLimit(chunksInFlight)
 	for i, r := range ranges {
 		group.Go(func() error {
-			data := make([]byte, r.To-r.From)
-			_, err := l.read(data, r.From)
-			l.data[i] = data
+			list[i] = make([]byte, r.To-r.From)
+			_, err := l.read(list[i], r.From)
 			return err
 		})
 	}
-	return group.Wait()
+	return list, group.Wait()
 }
 
 // read reads bytes of the object from storage.
@@ -67,10 +65,8 @@ func (l *loaded) read(p []byte, offset int64) (int, error) {
 
 // ReadAt implements io.ReaderAt.
 func (l *loaded) ReadAt(p []byte, offset int64) (int, error) {
-	for i, r := range l.ranges {
-		if r.From <= offset && offset+int64(len(p)) <= r.To {
-			return copy(p, l.data[i][offset-r.From:]), nil
-		}
+	if from := offset - l.from; from >= 0 && from+int64(len(p)) <= int64(len(l.tail)) {
+		return copy(p, l.tail[from:]), nil
 	}
 	if offset < 0 || offset+int64(len(p)) > l.object.Size {
 		return 0, io.ErrUnexpectedEOF
@@ -97,10 +93,12 @@ func (r reader) openParquet(ctx context.Context, o source.Object) (*parquet.File
 	if compressionOf(o.Name) != plain {
 		return nil, nil, &Fault{Object: o.Name, Text: "the object is compressed, and Parquet compresses its columns itself: decompress the object"}
 	}
-	l := &loaded{reader: r, ctx: ctx, object: o}
-	if err := l.load([]parquet.Range{{From: max(0, o.Size-parquet.TailSize), To: o.Size}}); err != nil {
+	l := &loaded{reader: r, ctx: ctx, object: o, from: max(0, o.Size-parquet.TailSize)}
+	tail := make([]byte, o.Size-l.from)
+	if _, err := l.read(tail, l.from); err != nil {
 		return nil, nil, err
 	}
+	l.tail = tail
 	f, err := parquet.Open(l, o.Size)
 	if err != nil {
 		return nil, nil, l.explain(0, err)
@@ -151,10 +149,11 @@ func (l *loaded) rows(f *parquet.File, group int, columns []int, offset int64) (
 	if err != nil {
 		return nil, l.explain(offset, err)
 	}
-	if err := l.load(chunks); err != nil {
+	data, err := l.load(chunks)
+	if err != nil {
 		return nil, err
 	}
-	rows, err := f.Rows(group, columns, l)
+	rows, err := f.Rows(group, columns, data)
 	if err != nil {
 		return nil, l.explain(offset, err)
 	}

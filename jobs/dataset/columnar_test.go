@@ -222,10 +222,15 @@ func readParquet(content []byte) bool {
 		columns = append(columns, i)
 	}
 	for group := range file.Groups() {
-		if _, err := file.Chunks(group, columns); err != nil {
+		ranges, err := file.Chunks(group, columns)
+		if err != nil {
 			return false
 		}
-		rows, err := file.Rows(group, columns, r)
+		var chunks [][]byte
+		for _, r := range ranges {
+			chunks = append(chunks, content[r.From:r.To])
+		}
+		rows, err := file.Rows(group, columns, chunks)
 		for n := 0; err == nil && n < 1000; n++ {
 			var ok bool
 			if ok, err = rows.Next(); !ok || err != nil {

@@ -3,51 +3,35 @@ package parquet
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	_ "unsafe" // for go:linkname
 
+	library "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/pierrec/lz4/v4"
 )
 
-// codecs is the library's table of codecs, indexed by their codes in the format. The library gives a
-// codec a buffer of the size in the header of the page. If a codec returns as many bytes in another
-// buffer, the library drops them and reads whatever its own buffer contains. The codec for LZ4_RAW does
-// so for pages that are compressed to more than a third of their size. The codecs in the table are therefore replaced
-// by codecs that always return the given buffer.
+// codecs is the library's table of codecs, indexed by their codes in the format. Package parquet gives the
+// library pages that are not compressed, so init moves the codecs to decoders.
 //
 //go:linkname codecs github.com/parquet-go/parquet-go.compressionCodecs
 var codecs [format.Lz4Raw + 1]compress.Codec
 
+// decoders are the codecs of pages.
+var decoders [format.Lz4Raw + 1]compress.Codec
+
 func init() {
-	codecs[format.Lz4Raw] = lz4Raw{codecs[format.Lz4Raw]}
-	codecs[format.Lz4] = lz4Hadoop{codecs[format.Lz4Raw]}
-	for code, codec := range codecs {
-		if codec != nil && format.CompressionCodec(code) != format.Uncompressed {
-			codecs[code] = inPlace{codec}
-		}
+	decoders = codecs
+	decoders[format.Lz4Raw] = lz4Raw{codecs[format.Lz4Raw]}
+	decoders[format.Lz4] = lz4Hadoop{decoders[format.Lz4Raw]}
+	for code := range codecs {
+		codecs[code] = &library.Uncompressed
 	}
 }
 
-// inPlace decodes into the given buffer.
-type inPlace struct{ compress.Codec }
-
-// Decode implements compress.Codec.
-func (c inPlace) Decode(page, src []byte) ([]byte, error) {
-	if len(src) == 0 { // a page without values may be stored without any bytes
-		return page[:0], nil
-	}
-	decoded, err := c.Codec.Decode(page, src)
-	switch {
-	case err != nil:
-		return decoded, err
-	case len(decoded) > len(page):
-		return nil, fmt.Errorf("a page has more bytes than its header says, which are %d", len(page))
-	case len(decoded) > 0 && &decoded[0] == &page[0]:
-		return decoded, nil
-	}
-	return page[:copy(page, decoded)], nil
+// known reports whether a codec can be decoded.
+func known(codec format.CompressionCodec) bool {
+	return codec >= 0 && int(codec) < len(decoders) && decoders[codec] != nil
 }
 
 // lz4Raw decodes LZ4_RAW. The library's codec enlarges its buffer without end if the content is damaged.

@@ -152,7 +152,7 @@ func readAll(t *testing.T, content []byte) (list []string) {
 		columns = append(columns, i)
 	}
 	for group := range f.Groups() {
-		rows, err := f.Rows(group, columns, r)
+		rows, err := openRows(f, group, columns, content)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,10 +178,23 @@ func readAll(t *testing.T, content []byte) (list []string) {
 	return list
 }
 
+// openRows returns the rows of a row group of an object.
+func openRows(f *File, group int, columns []int, content []byte) (*Rows, error) {
+	ranges, err := f.Chunks(group, columns)
+	if err != nil {
+		return nil, err
+	}
+	var chunks [][]byte
+	for _, r := range ranges {
+		chunks = append(chunks, content[r.From:r.To])
+	}
+	return f.Rows(group, columns, chunks)
+}
+
 func TestDamagedLZ4(t *testing.T) {
 	page := make([]byte, 100)
 	for name, src := range map[string][]byte{"no LZ4": bytes.Repeat([]byte{0xff}, 50), "too long": append([]byte{0x1f, 'a', 1, 0, 250}, 0x50, 'a', 'b', 'c', 'd', 'e')} {
-		if got, err := library.LookupCompressionCodec(library.Lz4Raw.CompressionCodec()).Decode(page, src); err == nil {
+		if got, err := decoders[format.Lz4Raw].Decode(page, src); err == nil {
 			t.Errorf("%s: got %d bytes, want an error", name, len(got))
 		}
 	}
@@ -208,12 +221,12 @@ func TestHadoopLZ4(t *testing.T) {
 		"two blocks":    append(framed(content[:100]), framed(content[100:])...),
 		"without sizes": block(content),
 	} {
-		got, err := library.LookupCompressionCodec(format.Lz4).Decode(make([]byte, len(content)), src)
+		got, err := decoders[format.Lz4].Decode(make([]byte, len(content)), src)
 		if err != nil || !bytes.Equal(got, content) {
 			t.Errorf("%s: got %q, %v, want %q", name, got, err, content)
 		}
 	}
-	if got, err := library.LookupCompressionCodec(format.Lz4).Decode(make([]byte, len(content)), framed(content)[:30]); err == nil {
+	if got, err := decoders[format.Lz4].Decode(make([]byte, len(content)), framed(content)[:30]); err == nil {
 		t.Errorf("truncated: got %d bytes, want an error", len(got))
 	}
 }

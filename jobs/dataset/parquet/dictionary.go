@@ -65,6 +65,14 @@ func (l *leaf) codes(page library.Page, d *Dictionary) ([]int32, error) {
 	return all, nil
 }
 
+// value returns the value with the given code, or null.
+func (d *Dictionary) value(code int32) library.Value {
+	if code < 0 {
+		return library.NullValue()
+	}
+	return d.values[code]
+}
+
 // Len returns the number of values in the dictionary.
 func (d *Dictionary) Len() int { return len(d.values) }
 

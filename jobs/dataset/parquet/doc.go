@@ -13,18 +13,28 @@
 // FIXED_LEN_BYTE_ARRAY, and the bytes below a VARIANT, are returned in hexadecimal. Another BYTE_ARRAY
 // without a type is text, because old writers store text in this way. Columns in lists and maps are not read.
 //
-// The library's codecs are replaced by codecs that always decode a page into the library's buffer,
-// because the library would lose the content of hardly compressed LZ4_RAW pages. A page that is
-// larger than its header says, or whose CRC is wrong, is damaged. The package also reads objects that
-// the library refuses and other readers accept: the codec LZ4 of old writers, a footer with keys without
-// values or with a type of a group, bytes after the last value of a page, and column chunks whose size does
-// not include the header of their dictionary. The program bench/internal/refused lists the objects of public
-// test suites that are refused.
+// This package cuts column chunks into pages and decompresses them, and gives them to the library. A page
+// whose size, number of values or CRC differs from its header is damaged. A dictionary that no page uses is
+// not decoded. The package also reads objects that the library refuses and other readers accept: the codec
+// LZ4 of old writers, a footer with keys without values, with a type of a group or with more column chunks
+// than columns, bytes after the last value of a page, and column chunks whose size does not include the
+// header of their dictionary. The program bench/internal/refused lists the objects of public test suites that
+// are refused.
+//
+// # Limits
+//
+// A few bytes of an object can claim billions of values, so the claims are checked before memory is allocated:
+//
+//   - The metadata of an object has at most 64 MiB, and at most 65,536 columns, row groups and column chunks
+//     together, and one more for each 16 bytes.
+//   - The decoded pages of a row group, which are the dictionary and one other page of each column, need at
+//     most 512 MiB and 16 times the stored size of the columns. A value counts 9 bytes beside the bytes of
+//     the page, and a value of a dictionary 64 bytes.
+//   - The column chunks of a row group together are not larger than the object.
 //
 // # What can fail
 //
-//   - The object is not Parquet or is damaged: an error. The library may panic or allocate much for
-//     a damaged object.
-//   - The library panics, the object is encrypted, a column is compressed with LZO, or a text is not
-//     UTF-8: an [UnreadableError]. Columns that the job does not use are not decoded.
+//   - The object is not Parquet or is damaged: an error.
+//   - The library panics, the object is encrypted, a limit is exceeded, a column is compressed with LZO, or a
+//     text is not UTF-8: an [UnreadableError]. Columns that the job does not use are not decoded.
 package parquet

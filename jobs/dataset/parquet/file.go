@@ -36,6 +36,9 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	if string(magic[:]) == "PARE" {
 		return nil, errEncrypted
 	}
+	if err := checkFooter(r, size); err != nil {
+		return nil, err
+	}
 	file, err := openStrictly(r, size)
 	if err != nil && strings.Contains(err.Error(), "signed footer") {
 		return nil, errEncrypted
@@ -180,14 +183,23 @@ func (f *File) Offset(group int) (int64, error) {
 	return first.From, err
 }
 
+var errOverlap = errors.New("the footer has column chunks that overlap")
+
 // Chunks returns the ranges of bytes of some columns in a row group.
 func (f *File) Chunks(group int, columns []int) (list []Range, err error) {
+	total, counted := int64(0), map[int]bool{}
 	for _, c := range columns {
 		r, err := f.chunk(group, f.leaves[c].index)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, r)
+		if list = append(list, r); !counted[c] {
+			counted[c] = true
+			total += r.To - r.From - headerSize
+		}
+	}
+	if total > f.size {
+		return nil, errOverlap
 	}
 	return list, nil
 }

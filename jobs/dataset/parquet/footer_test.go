@@ -50,6 +50,10 @@ func TestFooters(t *testing.T) {
 			f.Schema[0].Type = thrift.Null[format.Type]{V: format.Int64, Valid: true}
 			return f
 		},
+		"more column chunks than columns": func(f *footer) any {
+			f.RowGroups[0].Columns = append(f.RowGroups[0].Columns, f.RowGroups[0].Columns[0])
+			return f
+		},
 		"header of the dictionary is not counted": func(f *footer) any {
 			f.RowGroups[0].Columns[0].MetaData.TotalCompressedSize -= 14
 			return f
@@ -72,10 +76,10 @@ func TestUnknownCodec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Rows(0, []int{0}, r); err != nil {
+	if _, err := openRows(f, 0, []int{0}, content); err != nil {
 		t.Error(err)
 	}
-	if _, err := f.Rows(0, []int{1}, r); err == nil || !strings.Contains(err.Error(), `column "b" is compressed with LZO, which cannot be read`) {
+	if _, err := openRows(f, 0, []int{1}, content); err == nil || !strings.Contains(err.Error(), `column "b" is compressed with LZO, which cannot be read`) {
 		t.Errorf("got %v, want that LZO cannot be read", err)
 	}
 }

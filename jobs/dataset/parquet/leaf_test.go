@@ -75,7 +75,7 @@ func TestNoUTF8(t *testing.T) {
 		t.Fatal(err)
 	}
 	for column, want := range []string{"", `column "b": "\xff" is not UTF-8, and the type BYTE_ARRAY is read as text: leave the column out`} {
-		rows, err := f.Rows(0, []int{column}, r)
+		rows, err := openRows(f, 0, []int{column}, content)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,12 +11,17 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// batch is the number of rows whose values are decoded together.
-const batch = 1024
+// maxBatch is the maximum number of rows whose values are decoded together, and maxBatchValues the maximum
+// number of their values in all columns.
+const (
+	maxBatch       = 1024
+	maxBatchValues = 2 << 20
+)
 
 // Rows iterates over the rows of a row group. Only one goroutine may use a Rows.
 type Rows struct {
 	columns []column
+	batch   int   // number of rows that are decoded together
 	left    int64 // number of rows after the current batch
 	count   int   // number of rows in the current batch
 	at      int   // current row in the batch
@@ -24,50 +29,48 @@ type Rows struct {
 
 type column struct {
 	leaf   leaf
+	source pages
 	pages  *library.FilePages
 	left   int                 // number of values in the page after the batch
 	reader library.ValueReader // reader of a page without a dictionary
-	values [batch]library.Value
+	codes  []int32             // rest of the codes of a page with a dictionary; -1 for null
+	known  *Dictionary         // dictionary of codes
 
-	// The fields dictionary and codes are for pages with a dictionary. Codes are indices in the
-	// dictionary, or -1 for null.
-	dictionary *Dictionary // nil if the page has no dictionary
-	codes      []int32     // codes of the batch and of the rest of the page
+	// The batch consists of values, or, if all its values are in one dictionary, of the dictionary and
+	// indices in it.
+	values     []library.Value
+	dictionary *Dictionary // nil if the batch consists of values
+	indices    []int32     // -1 for null
 }
 
 // Rows returns the rows of a row group with the values of some columns. Next must be called before
-// the first row. The reader r must contain at least the bytes that Chunks returns.
-func (f *File) Rows(group int, columns []int, r io.ReaderAt) (rows *Rows, err error) {
+// the first row. The parameter chunks has the bytes of each range that Chunks returns.
+func (f *File) Rows(group int, columns []int, chunks [][]byte) (rows *Rows, err error) {
 	defer recoverTo(&err)
 	g := f.file.RowGroups()[group]
 	rows = &Rows{columns: make([]column, len(columns)), left: g.NumRows()}
+	rows.batch = max(1, min(maxBatch, maxBatchValues/max(1, len(columns))))
+	stored := 0
+	for _, chunk := range chunks {
+		stored += len(chunk)
+	}
+	shared := newBudget(int64(stored))
 	for i, c := range columns {
 		l := f.leaves[c]
 		chunk, ok := g.ColumnChunks()[l.index].(*library.FileColumnChunk)
 		if !ok {
 			return nil, fmt.Errorf("column %q has no data", l.name)
 		}
-		if err := f.prepare(group, l); err != nil {
-			return nil, err
+		m := &f.file.Metadata().RowGroups[group].Columns[l.index].MetaData
+		if !known(m.Codec) {
+			return nil, &UnreadableError{fmt.Sprintf("column %q is compressed with %v, which cannot be read: write it with another compression, such as ZSTD", l.name, m.Codec)}
 		}
-		rows.columns[i].leaf, rows.columns[i].pages = l, chunk.PagesFrom(r)
+		one := &rows.columns[i]
+		one.leaf = l
+		one.source = pages{column: m, leaf: &one.leaf, data: chunks[i], budget: shared}
+		one.pages = one.source.open(chunk, m)
 	}
 	return rows, nil
-}
-
-// prepare sets the size of a column chunk to that of the bytes that Chunks returns. It returns an error if no
-// codec is known for the chunk.
-func (f *File) prepare(group int, l leaf) error {
-	r, err := f.chunk(group, l.index)
-	if err != nil {
-		return err
-	}
-	m := &f.file.Metadata().RowGroups[group].Columns[l.index].MetaData
-	m.TotalCompressedSize = r.To - r.From
-	if m.Codec < 0 || int(m.Codec) >= len(codecs) || codecs[m.Codec] == nil {
-		return &UnreadableError{fmt.Sprintf("column %q is compressed with %v, which cannot be read: write it with another compression, such as ZSTD", l.name, m.Codec)}
-	}
-	return nil
 }
 
 // Next moves to the next row. Next returns false after the last row.
@@ -81,20 +84,14 @@ func (r *Rows) Next() (bool, error) {
 	return true, r.fill()
 }
 
-// fill decodes the next batch. The batch ends at the end of a page of any column.
+// fill decodes the next batch.
 func (r *Rows) fill() (err error) {
 	defer recoverTo(&err)
-	count := int(min(batch, r.left))
+	count := int(min(int64(r.batch), r.left))
 	for i := range r.columns {
 		c := &r.columns[i]
-		if err := c.advance(r.count); err != nil {
+		if err := c.fill(count, r.batch); err != nil {
 			return fmt.Errorf("column %q: %w", c.leaf.name, err)
-		}
-		count = min(count, c.left)
-	}
-	for i := range r.columns {
-		if err := r.columns[i].fill(count); err != nil {
-			return fmt.Errorf("column %q: %w", r.columns[i].leaf.name, err)
 		}
 	}
 	r.at, r.count = 0, count
@@ -102,50 +99,88 @@ func (r *Rows) fill() (err error) {
 	return nil
 }
 
-// advance drops a batch of count rows, and reads the next page if the page of the batch has ended.
-func (c *column) advance(count int) error {
-	if c.dictionary != nil {
-		c.codes = c.codes[count:]
-	}
-	for c.left == 0 {
-		page, err := c.pages.ReadPage()
-		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("%w: the row group has more rows than the column has values", io.ErrUnexpectedEOF)
-		}
-		if err != nil {
-			return err
-		}
-		c.left, c.reader = int(page.NumValues()), nil
-		if page.Dictionary() == nil {
-			c.dictionary, c.reader = nil, page.Values()
-			continue
-		}
-		if c.dictionary == nil || c.dictionary.of != page.Dictionary() {
-			if c.dictionary, err = newDictionary(page.Dictionary(), &c.leaf); err != nil {
+// fill decodes the values of the next count rows, which may be in several pages.
+func (c *column) fill(count, most int) error {
+	c.dictionary, c.indices = nil, c.indices[:0]
+	for have := 0; have < count; {
+		if c.left == 0 {
+			if err := c.advance(); err != nil {
 				return err
 			}
+			continue
 		}
-		if c.codes, err = c.leaf.codes(page, c.dictionary); err != nil {
+		n := min(c.left, count-have)
+		c.left -= n
+		if c.reader == nil && (have == 0 || c.dictionary == c.known) {
+			c.dictionary, c.indices, c.codes = c.known, append(c.indices, c.codes[:n]...), c.codes[n:]
+			have += n
+			continue
+		}
+		if c.values == nil {
+			c.values = make([]library.Value, most)
+		}
+		c.expand()
+		if err := c.read(c.values[have : have+n]); err != nil {
 			return err
 		}
+		have += n
 	}
 	return nil
 }
 
-// fill decodes the values of the next count rows, which must be in the current page.
-func (c *column) fill(count int) error {
-	c.left -= count
+// expand replaces the indices of the batch by the values.
+func (c *column) expand() {
+	for i, code := range c.indices {
+		c.values[i] = c.dictionary.value(code)
+	}
+	c.dictionary, c.indices = nil, c.indices[:0]
+}
+
+// read reads values of the current page.
+func (c *column) read(values []library.Value) error {
 	if c.reader == nil {
+		for i := range values {
+			values[i] = c.known.value(c.codes[i])
+		}
+		c.codes = c.codes[len(values):]
 		return nil
 	}
-	for have := 0; have < count; {
-		n, err := c.reader.ReadValues(c.values[have:count])
+	for have := 0; have < len(values); {
+		n, err := c.reader.ReadValues(values[have:])
 		have += n
-		if have < count && (n == 0 || err != nil) {
-			return fmt.Errorf("%w: a page has fewer values than its header says", io.ErrUnexpectedEOF)
+		if have < len(values) && (n == 0 || err != nil) {
+			return errFewer
 		}
 	}
-	return c.leaf.check(c.values[:count])
+	return c.leaf.check(values)
+}
+
+// advance reads the next page.
+func (c *column) advance() error {
+	page, err := c.pages.ReadPage()
+	switch {
+	case c.source.err != nil && !errors.Is(c.source.err, io.EOF):
+		return c.source.err
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%w: the row group has more rows than the column has values", io.ErrUnexpectedEOF)
+	case err != nil:
+		return err
+	}
+	c.left, c.reader = int(page.NumValues()), nil
+	if page.Dictionary() == nil {
+		c.reader = page.Values()
+		return nil
+	}
+	if c.known == nil || c.known.of != page.Dictionary() {
+		if c.known, err = newDictionary(page.Dictionary(), &c.leaf); err != nil {
+			return err
+		}
+	}
+	c.codes, err = c.leaf.codes(page, c.known)
+	if err == nil && len(c.codes) < c.left {
+		err = errCodes
+	}
+	return err
 }
 
 // check returns an error if a text of the column is not UTF-8.
@@ -168,7 +203,7 @@ func (c *column) value(at int) *library.Value {
 		}
 		return nil
 	}
-	if code := c.codes[at]; code >= 0 {
+	if code := c.indices[at]; code >= 0 {
 		return &c.dictionary.values[code]
 	}
 	return nil
@@ -198,7 +233,7 @@ func (r *Rows) Number(i int, n *exact.Number) bool { return r.NumberAfter(i, 0, 
 func (r *Rows) NumberAfter(i, rows int, n *exact.Number) bool {
 	c := &r.columns[i]
 	if c.dictionary != nil {
-		code := c.codes[r.at+rows]
+		code := c.indices[r.at+rows]
 		return code >= 0 && c.dictionary.number(code, n)
 	}
 	v := c.value(r.at + rows)
@@ -225,7 +260,7 @@ func (r *Rows) Codes(i int) ([]int32, *Dictionary) {
 	if c.dictionary == nil {
 		return nil, nil
 	}
-	return c.codes[r.at:r.count], c.dictionary
+	return c.indices[r.at:r.count], c.dictionary
 }
 
 // Skip moves forward by a number of rows within the batch.
