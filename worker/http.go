@@ -2,25 +2,15 @@ package worker
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/bellwether-compute/bellwether/worker/internal/executor"
 	"github.com/bellwether-compute/bellwether/worker/page"
 )
-
-// httpServer serves /healthz, /readyz and /metrics, and the page that shows the cluster.
-type httpServer struct {
-	server  *http.Server
-	page    *page.Page
-	serving sync.WaitGroup
-}
 
 // healthAnswer is the body of /healthz and /readyz.
 type healthAnswer struct {
@@ -30,16 +20,12 @@ type healthAnswer struct {
 	Worker  executor.Status `json:"worker"`
 }
 
-// serveHTTP listens on the configured address and serves until close is called.
-func serveHTTP(cfg Config, h *health, log *slog.Logger) (*httpServer, error) {
+// serveHTTP listens on the configured address and serves /healthz, /readyz and /metrics, and the page that
+// shows the cluster, until the page is closed.
+func serveHTTP(cfg Config, h *health, log *slog.Logger) (*page.Page, error) {
 	view, err := page.New(page.Config{Cluster: cfg.Cluster, Program: cfg.Name, Hosts: cfg.HTTPHosts, Token: cfg.HTTPToken, Logger: log})
 	if err != nil {
 		return nil, err
-	}
-	listener, err := net.Listen("tcp", cfg.HTTP)
-	if err != nil {
-		view.Close()
-		return nil, configError{fmt.Errorf("serve health and metrics: %w", err)}
 	}
 	mux := http.NewServeMux()
 	guarded := func(path string, handler http.HandlerFunc) { mux.Handle("GET "+path, view.Guard(handler)) }
@@ -58,20 +44,12 @@ func serveHTTP(cfg Config, h *health, log *slog.Logger) (*httpServer, error) {
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}).ServeHTTP)
 	mux.Handle("/", view.Handler())
-	s := &httpServer{server: page.NewServer(mux), page: view}
-	s.serving.Go(func() {
-		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("Stopped serving health and metrics", "error", err)
-		}
-	})
-	log.Info("Serving health and metrics", "address", listener.Addr().String())
-	return s, nil
-}
-
-func (s *httpServer) close() {
-	_ = s.server.Close() // Close drops requests in flight
-	s.serving.Wait()
-	s.page.Close()
+	address, err := view.Serve(cfg.HTTP, mux)
+	if err != nil {
+		return nil, configError{fmt.Errorf("serve health and metrics: %w", err)}
+	}
+	log.Info("Serving health and metrics", "address", address.String())
+	return view, nil
 }
 
 func (h *health) answer(w http.ResponseWriter, ok bool, reasons []string) {

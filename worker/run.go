@@ -108,7 +108,7 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
-		defer server.close()
+		defer server.Close()
 	}
 	storage, err := retryOpen(ctx, log, func(ctx context.Context) (*cluster.Storage, error) {
 		return p.openStorage(ctx)

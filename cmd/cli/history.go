@@ -52,16 +52,9 @@ The causes:
 func showTerms(w io.Writer, terms []client.Term) {
 	console.Row(w, "EPOCH", "AT", "CAUSE", "DETECT", "ELECT", "FENCE", "RESUME", "FIRST WORK", "FIRST RESULT", "WORKER")
 	for _, t := range terms {
-		console.Row(w, t.Epoch, human.Time(t.At), t.Cause, step(known(t.Detect)), step(known(t.Elect)), step(known(t.Fence)), step(known(t.Resume)), step(t.FirstAssignment), step(t.FirstResult), t.Worker)
+		p := t.Phases()
+		console.Row(w, t.Epoch, human.Time(t.At), t.Cause, step(p[0]), step(p[1]), step(p[2]), step(p[3]), step(p[4]), step(p[5]), t.Worker)
 	}
-}
-
-// known returns nil if d is 0, which stands for an unknown duration.
-func known(d time.Duration) *time.Duration {
-	if d == 0 {
-		return nil
-	}
-	return &d
 }
 
 // step formats the duration of a step in milliseconds.

@@ -79,21 +79,10 @@ func (t *Term) observeFigures() {
 
 // observePhases reports the phases that the new record contains and the old record does not.
 func (t *Term) observePhases(before, after store.TermRecord) {
-	earlier := phases(before)
-	for i, took := range phases(after) {
+	earlier := before.Phases()
+	for i, took := range after.Phases() {
 		if took != nil && earlier[i] == nil {
 			t.cfg.Observe(PhaseDone{Phases[i], *took})
 		}
 	}
-}
-
-// phases returns how long each of the Phases took, or nil for a phase whose duration is unknown.
-func phases(t store.TermRecord) []*time.Duration {
-	known := func(d time.Duration) *time.Duration {
-		if d == 0 {
-			return nil
-		}
-		return &d
-	}
-	return []*time.Duration{known(t.Detect), known(t.Elect), known(t.Fence), known(t.Resume), t.FirstAssignment, t.FirstResult}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
-	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -77,20 +76,12 @@ type SubmitOptions struct {
 	NoCheck bool
 }
 
-func (o SubmitOptions) withDefaults() SubmitOptions {
-	o.MaxAttempts = cmp.Or(o.MaxAttempts, DefaultMaxAttempts)
-	return o
-}
-
-func (o SubmitOptions) validate() error {
-	return cmp.Or(
-		field.Check(o.Priority >= -MaxPriority && o.Priority <= MaxPriority, "Priority", o.Priority, "%d to %d", -MaxPriority, MaxPriority),
-		field.Check(o.MaxAttempts >= 1, "MaxAttempts", o.MaxAttempts, "at least 1"),
-		field.Check(o.Timeout >= 0, "Timeout", o.Timeout, "0 or more"),
-		field.Check(o.PartitionTimeout >= 0, "PartitionTimeout", o.PartitionTimeout, "0 or more"),
-		field.Check(o.Audit <= jobs.MaxAudit, "Audit", o.Audit, "at most %d", jobs.MaxAudit),
-		field.Check(o.MaxSkipped <= MaxSkipped, "MaxSkipped", o.MaxSkipped, "at most %d", MaxSkipped),
-	)
+// spec returns the options as they are stored.
+func (o SubmitOptions) spec() store.Spec {
+	return store.Spec{
+		Priority: o.Priority, MaxAttempts: cmp.Or(o.MaxAttempts, DefaultMaxAttempts), MaxSkipped: o.MaxSkipped, StrictBuilds: o.StrictBuilds,
+		Timeout: o.Timeout, PartitionTimeout: o.PartitionTimeout, Audit: o.Audit,
+	}
 }
 
 func (o SubmitOptions) params(job jobs.Job) (base jobs.Params, err error) {
@@ -109,8 +100,7 @@ func (o SubmitOptions) params(job jobs.Job) (base jobs.Params, err error) {
 // Check returns the parameters of a job in the stored form. Check fails with [ErrInvalid] if Submit refuses
 // the options whatever the cluster and the job's input are.
 func (o SubmitOptions) Check(job jobs.Job) (jobs.Params, error) {
-	o = o.withDefaults()
-	if err := o.validate(); err != nil {
+	if err := o.spec().CheckOptions(); err != nil {
 		return nil, errorf(ErrInvalid, "submit job %s: %w", job.Name(), err)
 	}
 	params, err := o.params(job)
@@ -156,7 +146,6 @@ func (c *Client) checkInput(ctx context.Context, job jobs.Job, params jobs.Param
 // definition. If Submit fails, the job may still have been submitted, unless the error is [ErrInvalid], [ErrUnused],
 // [ErrUnknown] or [ErrOtherStorage].
 func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id string, err error) {
-	o = o.withDefaults()
 	params, err := o.Check(job)
 	if err != nil {
 		return "", err
@@ -170,12 +159,8 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 	}
 	now := time.Now().UTC()
 	id = store.NewID(now)
-	spec := store.Spec{
-		ID: id, Job: job.Name(), Version: job.Version(), Params: params,
-		Priority: o.Priority, MaxAttempts: o.MaxAttempts, MaxSkipped: o.MaxSkipped, StrictBuilds: o.StrictBuilds,
-		Submitted: now,
-		Timeout:   o.Timeout, PartitionTimeout: o.PartitionTimeout, Audit: o.Audit,
-	}
+	spec := o.spec()
+	spec.ID, spec.Job, spec.Version, spec.Params, spec.Submitted = id, job.Name(), job.Version(), params, now
 	if err := s.Submit(ctx, spec, o.Files...); err != nil {
 		return "", c.explain(fmt.Errorf("submit job %s: %w", job.Name(), err))
 	}

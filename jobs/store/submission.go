@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 )
 
 // MaxDeliveries is the largest number of times that a submission is delivered before a leader has
@@ -93,29 +95,27 @@ func (s *Store) putFiles(ctx context.Context, id string, files []jobs.File) erro
 	return nil
 }
 
+// CheckOptions checks what a submitter chooses beside the kind of the job and its parameters.
+func (s Spec) CheckOptions() error {
+	return cmp.Or(
+		field.Check(s.Priority >= -MaxPriority && s.Priority <= MaxPriority, "Priority", s.Priority, "%d to %d", -MaxPriority, MaxPriority),
+		field.Check(s.MaxAttempts >= 1, "MaxAttempts", s.MaxAttempts, "at least 1"),
+		field.Check(s.MaxSkipped <= MaxSkipped, "MaxSkipped", s.MaxSkipped, "at most %d", MaxSkipped),
+		field.Check(s.Timeout >= 0, "Timeout", s.Timeout, "0 or more"),
+		field.Check(s.PartitionTimeout >= 0, "PartitionTimeout", s.PartitionTimeout, "0 or more"),
+		field.Check(s.Audit <= jobs.MaxAudit, "Audit", s.Audit, "at most %d", jobs.MaxAudit),
+	)
+}
+
 // check checks a spec before each write and after each read, because other programs can write to storage too.
 func (s Spec) check() error {
-	switch {
-	case !ValidID(s.ID):
-		return fmt.Errorf("ID %.50q: want an ID made by NewID", s.ID)
-	case s.Priority < -MaxPriority || s.Priority > MaxPriority:
-		return fmt.Errorf("Priority %d: want %d to %d", s.Priority, -MaxPriority, MaxPriority)
-	case s.MaxAttempts < 1:
-		return fmt.Errorf("MaxAttempts %d: want at least 1", s.MaxAttempts)
-	case s.MaxSkipped > MaxSkipped:
-		return fmt.Errorf("MaxSkipped %d: want at most %d", s.MaxSkipped, MaxSkipped)
-	case s.Timeout < 0:
-		return fmt.Errorf("Timeout %v: want 0 or more", s.Timeout)
-	case s.PartitionTimeout < 0:
-		return fmt.Errorf("PartitionTimeout %v: want 0 or more", s.PartitionTimeout)
-	case s.Audit > jobs.MaxAudit:
-		return fmt.Errorf("Audit %d: want at most %d", s.Audit, jobs.MaxAudit)
-	case len(s.Params) > MaxParams:
-		return fmt.Errorf("Params of %d bytes: want at most %d", len(s.Params), MaxParams)
-	case !bytes.HasPrefix(s.Params, []byte("{")) || !json.Valid(s.Params):
-		return fmt.Errorf("Params %.50q: want a JSON object", s.Params)
-	}
-	return engine.CheckKind(s.Job, s.Version)
+	return cmp.Or(
+		field.Check(ValidID(s.ID), "ID", s.ID[:min(len(s.ID), 50)], "an ID made by NewID"),
+		s.CheckOptions(),
+		field.Check(len(s.Params) <= MaxParams, "Params", nil, "at most %d bytes, got %d", MaxParams, len(s.Params)),
+		field.Check(bytes.HasPrefix(s.Params, []byte("{")) && json.Valid(s.Params), "Params", string(s.Params[:min(len(s.Params), 50)]), "a JSON object"),
+		engine.CheckKind(s.Job, s.Version),
+	)
 }
 
 // Receive waits for a submission until ctx is done. The job may have begun or ended already. Receive moves two

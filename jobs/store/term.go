@@ -29,6 +29,17 @@ type TermRecord struct {
 	FirstResult     *time.Duration `cbor:"10,keyasint,omitempty"` // time until a worker reported a new node
 }
 
+// Phases returns the lengths of the steps from Detect to FirstResult, or nil for those that are not known.
+func (t TermRecord) Phases() []*time.Duration {
+	all := []*time.Duration{&t.Detect, &t.Elect, &t.Fence, &t.Resume, t.FirstAssignment, t.FirstResult}
+	for i, d := range all[:4] {
+		if *d == 0 {
+			all[i] = nil
+		}
+	}
+	return all
+}
+
 // MarshalJSON encodes the record for the command line and the page, with durations in milliseconds.
 func (t TermRecord) MarshalJSON() ([]byte, error) {
 	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -3,8 +3,10 @@ package page
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -68,6 +70,9 @@ type Page struct {
 
 	running sync.WaitGroup // number of running requests
 
+	server  *http.Server // nil until Serve is called
+	serving sync.WaitGroup
+
 	mu     sync.Mutex
 	client *client.Client // client of the cluster; nil until the first request
 	closed bool
@@ -91,9 +96,34 @@ func New(cfg Config) (*Page, error) {
 	return p, nil
 }
 
-// Close waits for the requests in flight and closes the connection to the cluster. The caller must
-// first close the HTTP server, which ends the requests.
+// Serve listens on an address and serves a handler of which the page is a part, or the page alone if
+// the handler is nil, until Close is called. It returns the address, whose port the system has chosen if
+// that was 0. After an error the page is closed.
+func (p *Page) Serve(address string, handler http.Handler) (net.Addr, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	if handler == nil {
+		handler = p.Handler()
+	}
+	p.server = newServer(handler)
+	p.serving.Go(func() {
+		if err := p.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			p.cfg.Logger.Error("Stopped serving HTTP", "error", err)
+		}
+	})
+	return listener.Addr(), nil
+}
+
+// Close stops the server of Serve, drops its requests, and closes the connection to the cluster. A
+// caller that serves Handler with a server of its own must close that server first.
 func (p *Page) Close() {
+	if p.server != nil {
+		_ = p.server.Close() // Close drops requests in flight
+		p.serving.Wait()
+	}
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()

@@ -17,10 +17,10 @@ const (
 	maxConnections = 4 * maxViewers
 )
 
-// NewServer returns an HTTP server for the page, or for a handler of which the page is a part. The
+// newServer returns an HTTP server for the page, or for a handler of which the page is a part. The
 // server bounds the time of each request and the number of open connections: a new connection above
 // the limit replaces the connection that has waited longest for a request.
-func NewServer(handler http.Handler) *http.Server {
+func newServer(handler http.Handler) *http.Server {
 	c := connections{waiting: map[net.Conn]time.Time{}, open: map[net.Conn]bool{}}
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -327,20 +327,14 @@ func (n *narrator) say(format string, args ...any) {
 func (n *narrator) failover(c client.Term) {
 	n.say("epoch %d is led by %s (cause: %s). After the old leader's last sign of life,", c.Epoch, c.Worker, c.Cause)
 	var total time.Duration
-	for _, step := range []struct {
-		until string
-		took  *time.Duration
-	}{
-		{"it was believed dead", known(c.Detect)},
-		{"its lease was taken over", known(c.Elect)},
-		{"its writes were fenced off", known(c.Fence)},
-		{"work could be assigned again", known(c.Resume)},
-		{"a worker was assigned work", c.FirstAssignment},
-		{"a worker reported a new result", c.FirstResult},
-	} {
-		if step.took != nil {
-			total += *step.took
-			n.printf("         %8.1f ms  %s\n", total.Seconds()*1000, step.until)
+	until := []string{
+		"it was believed dead", "its lease was taken over", "its writes were fenced off",
+		"work could be assigned again", "a worker was assigned work", "a worker reported a new result",
+	}
+	for i, took := range c.Phases() {
+		if took != nil {
+			total += *took
+			n.printf("         %8.1f ms  %s\n", total.Seconds()*1000, until[i])
 		}
 	}
 }
@@ -352,12 +346,4 @@ func (n *narrator) verdict(r comparison) {
 		return
 	}
 	n.printf("\nThe bytes differ.\ncluster  %s\nrun      %s\n", r.Cluster.Result, r.Run.Result)
-}
-
-// known returns nil if d is 0, which stands for an unknown duration.
-func known(d time.Duration) *time.Duration {
-	if d == 0 {
-		return nil
-	}
-	return &d
 }

@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
-	"sync"
+
+	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/worker/page"
-	"github.com/spf13/cobra"
 )
 
 // PageFlags are the flags of a page: its address, its host names and the file that permits actions.
@@ -47,10 +45,8 @@ func (f PageFlags) Token() (string, error) {
 
 // PageServer serves a page until Close is called.
 type PageServer struct {
-	URL     string
-	page    *page.Page
-	server  *http.Server
-	serving sync.WaitGroup
+	*page.Page
+	URL string
 }
 
 // ServePage serves the page of a cluster.
@@ -63,22 +59,9 @@ func ServePage(a *console.App, cfg cluster.Config, flags PageFlags, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", flags.Address)
+	address, err := view.Serve(flags.Address, nil)
 	if err != nil {
-		view.Close()
 		return nil, console.Usagef("serve the page: %w: give another --http", err)
 	}
-	s := &PageServer{
-		URL: fmt.Sprintf("http://%s/", listener.Addr()), page: view,
-		server: page.NewServer(view.Handler()),
-	}
-	s.serving.Go(func() { _ = s.server.Serve(listener) }) // Serve returns when Close is called
-	return s, nil
-}
-
-// Close stops the server.
-func (s *PageServer) Close() {
-	_ = s.server.Close() // Close drops requests in flight
-	s.serving.Wait()
-	s.page.Close()
+	return &PageServer{view, fmt.Sprintf("http://%s/", address)}, nil
 }

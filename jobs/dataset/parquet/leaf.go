@@ -64,75 +64,69 @@ func (k kind) name() string {
 	return "text"
 }
 
+// kinds are the kinds of a type's values by the physical types that store them.
+type kinds map[library.Kind]kind
+
+var (
+	physical = kinds{
+		library.Boolean: boolean, library.Int32: integer32, library.Int64: integer64, library.Int96: julian,
+		library.Float: float32bits, library.Double: float64bits, library.FixedLenByteArray: blob, library.ByteArray: text,
+	}
+	decimals  = kinds{library.Int32: decimal32, library.Int64: decimal64, library.ByteArray: decimalBytes, library.FixedLenByteArray: decimalBytes}
+	unsigned  = kinds{library.Int32: unsigned32, library.Int64: unsigned64}
+	times     = kinds{library.Int32: timeOfDay, library.Int64: timeOfDay}
+	blobs     = kinds{library.ByteArray: blob, library.FixedLenByteArray: blob}
+	intervals = kinds{library.FixedLenByteArray: interval}
+)
+
 // newLeaf describes a column, which the element of the schema declares. newLeaf returns false for a type
 // that this package does not read.
 func newLeaf(name string, c library.LeafColumn, element *format.SchemaElement) (leaf, bool) {
 	t := c.Node.Type()
-	physical := t.Kind()
-	l := leaf{name: name, typ: physical.String(), index: c.ColumnIndex, level: c.MaxDefinitionLevel}
+	l := leaf{name: name, typ: t.Kind().String(), index: c.ColumnIndex, level: c.MaxDefinitionLevel}
 	logical := t.LogicalType()
 	if logical == nil && element.LogicalType.Value != nil { // the library does not know the type
 		logical = &element.LogicalType
 	}
-	if element.ConvertedType.Valid && element.ConvertedType.V == deprecated.Interval {
-		l.kind = interval
-		return l, physical == library.FixedLenByteArray
-	}
-	if logical != nil {
+	all := physical
+	switch {
+	case element.ConvertedType.Valid && element.ConvertedType.V == deprecated.Interval:
+		all = intervals
+	case logical != nil:
 		l.typ = logical.String()
-		switch t := logical.Value.(type) {
-		case *format.DecimalType:
-			l.scale = int(t.Scale)
-			l.kind = map[library.Kind]kind{library.Int32: decimal32, library.Int64: decimal64, library.ByteArray: decimalBytes, library.FixedLenByteArray: decimalBytes}[physical]
-			return l, l.kind != text && l.scale >= 0 && l.scale <= exact.MaxDigits
-		case *format.DateType:
-			l.kind = date
-			return l, physical == library.Int32
-		case *format.TimestampType:
-			l.kind, l.unit = timestamp, t.Unit.Value.Duration()
-			return l, physical == library.Int64
-		case *format.TimeType:
-			l.kind, l.unit = timeOfDay, t.Unit.Value.Duration()
-			return l, physical == library.Int32 || physical == library.Int64
-		case *format.UUIDType:
-			l.kind = uuid
-			return l, physical == library.FixedLenByteArray
-		case *format.IntType:
-			if !t.IsSigned {
-				l.kind = unsigned64
-				if physical == library.Int32 {
-					l.kind = unsigned32
-				}
-				return l, physical == library.Int32 || physical == library.Int64
-			}
-		case *format.Float16Type:
-			l.kind = float16bits
-			return l, physical == library.FixedLenByteArray
-		case *format.BsonType, *format.VariantType, *format.GeometryType, *format.GeographyType:
-			l.kind = blob
-			return l, true
+		all = l.logical(logical.Value)
+	}
+	var known bool
+	l.kind, known = all[t.Kind()]
+	return l, known && l.scale >= 0 && l.scale <= exact.MaxDigits
+}
+
+// logical returns the kinds of a logical type, and sets the scale or the unit of its values.
+func (l *leaf) logical(typ any) kinds {
+	switch t := typ.(type) {
+	case *format.DecimalType:
+		l.scale = int(t.Scale)
+		return decimals
+	case *format.DateType:
+		return kinds{library.Int32: date}
+	case *format.TimestampType:
+		l.unit = t.Unit.Value.Duration()
+		return kinds{library.Int64: timestamp}
+	case *format.TimeType:
+		l.unit = t.Unit.Value.Duration()
+		return times
+	case *format.UUIDType:
+		return kinds{library.FixedLenByteArray: uuid}
+	case *format.IntType:
+		if !t.IsSigned {
+			return unsigned
 		}
+	case *format.Float16Type:
+		return kinds{library.FixedLenByteArray: float16bits}
+	case *format.BsonType, *format.VariantType, *format.GeometryType, *format.GeographyType:
+		return blobs
 	}
-	switch physical {
-	case library.Boolean:
-		l.kind = boolean
-	case library.Int32:
-		l.kind = integer32
-	case library.Int64:
-		l.kind = integer64
-	case library.Int96:
-		l.kind = julian
-	case library.Float:
-		l.kind = float32bits
-	case library.Double:
-		l.kind = float64bits
-	case library.FixedLenByteArray:
-		l.kind = blob
-	default:
-		l.kind = text
-		return l, physical == library.ByteArray
-	}
-	return l, true
+	return physical
 }
 
 // append appends a value as text.
