@@ -43,14 +43,15 @@ azurite: ## run Azurite, the emulator of Azure Storage, until Ctrl-C
 SINGLE := coordinator/ledger coordinator/term election/machine worker/session bench/internal/sim jobs/wasm jobs/primes jobs/montecarlo
 
 # Packages whose tests mainly wait for hundreds of processes. make race tests them with the race
-# detector. The race detector also runs in the processes of bench/internal/chaos.
+# detector, and so does 'make test PROCESSES='. The race detector also runs in the processes of
+# bench/internal/chaos.
 PROCESSES := cmd/cli bench/internal/hostile
 
 # The tests with and without the race detector run at the same time, because most tests wait for
 # processes and timers. All packages are compiled first, because tests whose calls have time limits
 # should not run beside the compiler. go vet is the task of lint. Test binaries without debug
 # information link faster.
-TEST = $(GO) test -vet=off -ldflags=-w -timeout 9m
+TEST = $(GO) test -vet=off -ldflags=-w -timeout 15m
 
 # One package more than there are cores.
 PARALLEL = $$(($$(getconf _NPROCESSORS_ONLN) + 1))

@@ -31,6 +31,7 @@ func TestDefectsAreCaught(t *testing.T) {
 	}
 	for _, d := range defects {
 		t.Run(strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {
+			t.Parallel() // the compiler and the linker often keep only one core busy
 			command := d.build(t, top)
 			out, err := exec.Command(command, "-test.run=^TestSeedsKeepThePromises$", "-sim.seeds="+d.within, "-sim.failures=1").CombinedOutput()
 			if _, failed := err.(*exec.ExitError); err != nil && !failed {
