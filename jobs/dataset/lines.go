@@ -107,6 +107,12 @@ func (l *Lines) Range(partition uint64) (objects []string, offset, length int64)
 	return objects, offset, length
 }
 
+// Whole reports whether a partition reads objects from their beginning to their end.
+func (l *Lines) Whole(partition uint64) bool {
+	p := l.ranges.part(partition)
+	return p.begins() && p.ends()
+}
+
 // Each calls do with consecutive pieces of a partition's lines, after decompression, or of the partition's
 // object as it is stored. The bytes are those of the object. If a partition reads several objects, Each adds a newline between two objects
 // if the first one does not end in a newline, because otherwise two lines would become one. The slice

@@ -15,8 +15,9 @@ import (
 
 // Result is the result of a job.
 type Result struct {
-	Output jobs.Attachment `json:"output"`         // merged outputs of the job
-	Text   string          `json:"text,omitempty"` // copy of merged outputs of the job, if the outputs are text of at most 16 KiB
+	Output jobs.Attachment `json:"output"`          // merged outputs of the job
+	Files  *Files          `json:"files,omitempty"` // files that the calls have written; nil without the parameter output
+	Text   string          `json:"text,omitempty"`  // copy of merged outputs of the job, if the outputs are text of at most 16 KiB
 }
 
 const maxText = 16 << 10
@@ -64,12 +65,20 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 	return jobs.Definition[P, []byte, Result]{
 		Name: k.Name, Version: k.Version, Summary: k.Summary, Defaults: k.Defaults,
 		Plan: func(ctx context.Context, p P) (jobs.Plan, error) {
-			return k.Program(p).plan(ctx)
+			params := k.Program(p)
+			plan, err := params.plan(ctx)
+			if err != nil || params.Output == "" {
+				return plan, err
+			}
+			return params.planOutput(ctx, plan)
 		},
 		Open: func(ctx context.Context, p P, plan jobs.Plan) (jobs.Mapper[[]byte], error) {
-			m := mapper{partitions: plan.Partitions, describe: k.Describe}
 			params := k.Program(p)
+			m := mapper{partitions: plan.Partitions, describe: k.Describe}
 			var err error
+			if plan, m.output, err = params.openOutput(plan); err != nil {
+				return nil, err
+			}
 			if m.merge, err = parseMerge(params.Merge); err != nil {
 				return nil, err
 			}
@@ -95,17 +104,21 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 		Finish:     func(ctx context.Context, p P, root []byte) (Result, error) { return k.finish(ctx, &calls, p, root) },
 		Codec:      jobs.Raw{},
 		Restricted: k.Restricted,
+		NoAudit:    func(p P) string { return k.Program(p).noAudit() },
 	}
 }
 
 // finish computes the result of a job from the partial of the root.
 func (k Kind[P]) finish(ctx context.Context, calls *runners, p P, root []byte) (r Result, err error) {
-	m, body, err := open(root)
+	m, f, body, err := open(root)
 	if err == nil && m.text != nil {
 		body, err = m.text(body)
 	}
 	if err == nil && k.Program(p).Finish {
 		body, err = calls.finish(ctx, k.job(p), body)
+	}
+	if err == nil && f.output != "" {
+		r.Files, err = k.Program(p).commit(ctx, f) // last, because a job with a committed output must not fail
 	}
 	if err != nil {
 		return r, err
@@ -151,7 +164,8 @@ type mapper struct {
 	merge      merge
 	partitions uint64
 	input      input
-	describe   bool // value of the field Describe of the kind
+	output     *outputFiles // nil without the parameter output
+	describe   bool         // value of the field Describe of the kind
 }
 
 // Close releases the runner of the job.
@@ -159,20 +173,36 @@ func (m mapper) Close() error { return m.runner.release() }
 
 // Map calls the program for a partition and returns the partial.
 func (m mapper) Map(ctx context.Context, partition uint64) ([]byte, error) {
-	output, err := m.runner.make(ctx, m.call(partition))
+	c := m.call(partition)
+	var f files
+	if m.output != nil {
+		c.collect = func(ctx context.Context, out outFolder) (err error) {
+			f, err = m.output.store(ctx, partition, m.input.name(partition), out)
+			return err
+		}
+	}
+	output, err := m.runner.make(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return m.partial(output)
+	return m.partial(output, f)
 }
 
-// partial returns the partial of a call with the given output.
-func (m mapper) partial(output []byte) ([]byte, error) {
+// CleanUp implements jobs.Cleaner.
+func (m mapper) CleanUp(ctx context.Context) error {
+	if m.output == nil {
+		return nil
+	}
+	return m.output.folder(ctx).Abandon(ctx)
+}
+
+// partial returns the partial of a call with the given output and files.
+func (m mapper) partial(output []byte, f files) ([]byte, error) {
 	body, err := m.merge.normalize(output)
 	if err != nil {
 		return nil, jobs.Permanent(fmt.Errorf("map: output of %s for merge %s: %w", m.runner.program.name, m.merge.name, err))
 	}
-	return newPartial(m.merge, body), nil
+	return newPartial(m.merge, f, body), nil
 }
 
 // call returns the description of the call for a partition.

@@ -3,6 +3,7 @@
 //
 //	bellwether run exec -p input='logs/*.txt' -p merge=sum --send count.py -- python3 count.py
 //	bellwether run exec -p input='photos/*.jpg' -p split=file -- exiftool {}
+//	bellwether run exec -p input='photos/*.jpg' -p split=file -p output=small -- sh -c 'convert "$1" -resize 200 "$BELLWETHER_OUT/$1"' sh {}
 //	bellwether run exec --items urls.txt -- ./check --url {}
 //	bellwether run exec -p partitions=100 -p merge=sum -- /opt/simulate
 //
@@ -47,6 +48,7 @@
 //	BELLWETHER_PHASE        map, merge or finish
 //	BELLWETHER_PARTITION    index of the partition, from 0
 //	BELLWETHER_PARTITIONS   number of partitions
+//	BELLWETHER_OUT          folder for files, with the parameter output, in the phase map
 //	BELLWETHER_MEMORY       parameter memory in bytes; 0: no limit
 //	BELLWETHER_INPUT        names of the objects that the call reads, separated by newlines
 //	BELLWETHER_OFFSET       offset of the range in the object; 0 for several objects
@@ -61,6 +63,16 @@
 // pause and does not count as an attempt. The attempt fails if the program exits with any other
 // status, is ended by a signal, or exceeds a limit. The error of the attempt contains the last 4
 // KiB of standard error.
+//
+// # Files
+//
+// With the parameter output, the folder BELLWETHER_OUT exists in the working folder of each call of the phase
+// map. If the call succeeds, the worker writes the files of the folder to objects of the output, under names of
+// the attempt; the partial lists them, and the end of the job commits the list, as package output says. Whatever dies, the
+// list has the files of each call exactly once, and those of a failed or skipped call not at all. The command
+// "bellwether output" lists and copies them, with the paths that the program has given them. A call may write
+// 10,000 files, in all of max-output bytes. Links and pipes, and files of other users, are errors. The
+// list names the item of each file: the object, or the arguments from --items.
 //
 // # Kept processes
 //
@@ -128,6 +140,9 @@
 //     job fails.
 //   - A kept process does not write exactly one answer for each call, in the order of the calls: the
 //     process is killed, and the job fails.
+//   - The files of a call cannot be stored, because the folder of the output is not available: the attempt
+//     fails. What it has stored is removed at the end of the job, as package output says.
+//   - The folder of the output has the manifest of an earlier job: the job fails.
 //   - A program ends before the processes that it has started: these processes are killed, even if
 //     they have left the process group like daemons. Without a control group for each call, a process
 //     escapes from this and from the limit of memory if it has left the group, its parent has ended, and it

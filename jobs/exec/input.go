@@ -119,6 +119,24 @@ func (in input) add(partition uint64, c *call) {
 	}
 }
 
+// name describes what the call of a partition gets, for people.
+func (in input) name(partition uint64) string {
+	if in.items != nil {
+		return strings.Join(in.items.of(partition), " ")
+	}
+	if in.lines == nil {
+		return ""
+	}
+	objects, offset, length := in.lines.Range(partition)
+	switch {
+	case len(objects) > 1:
+		return fmt.Sprintf("%s and %d more", objects[0], len(objects)-1)
+	case in.lines.Whole(partition):
+		return objects[0]
+	}
+	return fmt.Sprintf("%s bytes %d to %d", objects[0], offset, offset+length)
+}
+
 // size returns about how many bytes the data of a partition's call has.
 func (in input) size(partition uint64) int64 {
 	if in.lines == nil {

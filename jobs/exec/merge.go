@@ -53,42 +53,59 @@ func parseMerge(name string) (merge, error) {
 	return merge{}, fmt.Errorf("parameter merge: got %.100q, takes concat, sum, min, max, sorted, top:N, json, hll, ddsketch or program", name)
 }
 
-// newPartial returns a partial, which consists of the name of its merge, a newline, and the body.
-// The partial contains the name because the functions that merge partials do not get the parameters
-// of the job.
-func newPartial(m merge, body []byte) []byte {
-	return slices.Concat([]byte(m.name), []byte{'\n'}, body)
+// newPartial returns a partial, which consists of a line, the files if the line announces them, and the body.
+// The line contains the name of the merge, because the functions that merge partials do not get the parameters of the job:
+//
+//	NAME
+//	NAME OUTPUT LENGTH    with an output: its ID, and the number of bytes that describe the files
+func newPartial(m merge, f files, body []byte) []byte {
+	if f.output == "" {
+		return slices.Concat([]byte(m.name), []byte{'\n'}, body)
+	}
+	return slices.Concat(fmt.Appendf(nil, "%s %s %d\n", m.name, f.output, len(f.items)), f.items, body)
 }
 
-// open splits a partial into its merge and its body.
-func open(partial []byte) (m merge, body []byte, err error) {
-	name, body, found := bytes.Cut(partial, []byte{'\n'})
-	if !found {
-		return merge{}, nil, fmt.Errorf("a partial of %d bytes does not name its merge", len(partial))
+// open splits a partial into its merge, the files that its calls have written, and its body.
+func open(partial []byte) (m merge, f files, body []byte, err error) {
+	line, body, found := bytes.Cut(partial, []byte{'\n'})
+	name, rest, described := strings.Cut(string(line), " ")
+	if described {
+		var length string
+		f.output, length, _ = strings.Cut(rest, " ")
+		n, err := strconv.Atoi(length)
+		if err != nil || n < 0 || n > len(body) || f.output == "" {
+			return m, f, nil, errPartial
+		}
+		f.items, body = body[:n:n], body[n:]
 	}
-	m, err = parseMerge(string(name))
-	return m, body, err
+	if !found {
+		return m, f, nil, errPartial
+	}
+	m, err = parseMerge(name)
+	return m, f, body, err
 }
+
+var errPartial = errors.New("damaged partial")
 
 // mergePartials merges two neighbouring partials.
 func mergePartials(left, right []byte) ([]byte, error) {
-	m, a, err := open(left)
+	m, f, a, err := open(left)
 	if err != nil {
 		return nil, err
 	}
-	other, b, err := open(right)
+	other, g, b, err := open(right)
 	if err != nil {
 		return nil, err
 	}
-	if m.name != other.name {
-		return nil, fmt.Errorf("merge a partial of merge %s with one of merge %s", m.name, other.name)
+	if m.name != other.name || f.output != g.output {
+		return nil, fmt.Errorf("merge a partial of merge %s %s with one of merge %s %s", m.name, f.output, other.name, g.output)
 	}
-	if m.name == concat.name {
+	if m.name == concat.name && f.output == "" {
 		return append(left, b...), nil
 	}
 	body, err := m.join(a, b)
 	if err != nil {
 		return nil, fmt.Errorf("merge %s: %w", m.name, err)
 	}
-	return newPartial(m, body), nil
+	return newPartial(m, f.and(g), body), nil
 }

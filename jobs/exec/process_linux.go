@@ -95,3 +95,9 @@ func enlarge(pipe io.Writer) {
 const largePipe = 1 << 20
 
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+
+// owns reports whether a user owns a file.
+func owns(user *account.Account, info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Uid == user.UID
+}

@@ -97,7 +97,11 @@ func (p program) once(ctx context.Context, g *Guard, c call) (output []byte, err
 	}
 	reason = cmp.Or(<-fed, reason)
 	err = run.wait(g) // the output is complete only after the wait
-	return stdout.data, p.outcome(reason, err, run.stderr)
+	err = p.outcome(reason, err, run.stderr)
+	if err == nil && c.collect != nil {
+		err = c.collect(ctx, outFolder{filepath.Join(run.Dir, outName), p.output, p.user})
+	}
+	return stdout.data, err
 }
 
 // process is a run of the program, with its working folder.
@@ -158,6 +162,11 @@ func (p program) prepare(ctx context.Context, g *Guard, c call) (run process, er
 	for _, o := range c.operands {
 		path := filepath.Join(dir, o.name)
 		err = cmp.Or(err, os.WriteFile(path, o.data, 0o600), os.Chmod(path, 0o444)) // whatever the umask
+	}
+	if c.collect != nil {
+		out := filepath.Join(dir, outName)
+		run.Env = append(run.Env, "BELLWETHER_OUT="+out)
+		err = cmp.Or(err, os.Mkdir(out, 0o700), p.give(out))
 	}
 	err = cmp.Or(err, p.give(dir)) // last, because other processes of the user could replace files by links
 	if err != nil {

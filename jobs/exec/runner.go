@@ -26,6 +26,7 @@ type call struct {
 	operands []operand                                                   // partials that the program gets as files
 	values   []string                                                    // arguments of this call: see the method arguments of program
 	file     *objectFile                                                 // object that the program gets as a file; nil if there is none
+	collect  func(ctx context.Context, out outFolder) error              // takes the files of a successful call; nil if the program may write none
 }
 
 // operand is a partial that a call reads.
@@ -212,11 +213,11 @@ func (r *runner) once(ctx context.Context, c call) ([]byte, error) {
 
 // merge calls the program of a job to merge two partials.
 func (r *runners) merge(ctx context.Context, j job, left, right []byte) (merged []byte, err error) {
-	_, a, err := open(left)
+	_, f, a, err := open(left)
 	if err != nil {
 		return nil, err
 	}
-	_, b, err := open(right)
+	_, g, b, err := open(right)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +228,7 @@ func (r *runners) merge(ctx context.Context, j job, left, right []byte) (merged 
 	if err != nil {
 		return nil, err
 	}
-	return newPartial(byProgram, output), nil
+	return newPartial(byProgram, f.and(g), output), nil
 }
 
 // finish calls the program of a job with the merged outputs.

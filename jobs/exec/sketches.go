@@ -3,7 +3,6 @@ package exec
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -129,7 +128,7 @@ func (m sketches[S]) each(body []byte, do func(key string, s S)) error {
 	for len(body) > 0 {
 		length, size := binary.Uvarint(body)
 		if size <= 0 || length > uint64(len(body)-size) {
-			return errors.New("damaged partial")
+			return errPartial
 		}
 		key := string(body[size : size+int(length)])
 		s, rest, err := m.read(body[size+int(length):])

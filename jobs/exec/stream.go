@@ -35,7 +35,7 @@ func (m streamer) Stream(ctx context.Context, span jobs.Span) iter.Seq2[[]byte, 
 			output, err := s.next()
 			var partial []byte
 			if err == nil {
-				partial, err = m.partial(output)
+				partial, err = m.partial(output, files{})
 			}
 			if !yield(partial, err) || err != nil {
 				return

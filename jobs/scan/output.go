@@ -3,16 +3,12 @@ package scan
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
-	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
-	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
 // Output describes the output of a job with the parameter output.
@@ -51,11 +47,7 @@ func (p Params) checkOutput() error {
 
 // folder returns the folder of the output with an ID.
 func (p Params) folder(ctx context.Context, id string) output.Folder {
-	name := p.Output
-	if !strings.HasSuffix(name, "/") {
-		name += "/"
-	}
-	return output.Folder{Driver: dataset.Open(ctx), Name: name, ID: id, Format: output.Format(p.OutputFormat)}
+	return dataset.OutputFolder(ctx, p.Output, id, output.Format(p.OutputFormat))
 }
 
 // prepare refuses an output folder that is in use. It reports whether the job has an output.
@@ -63,21 +55,7 @@ func prepare(ctx context.Context, p Params, _ []string) (bool, error) {
 	if p.Output == "" {
 		return false, nil
 	}
-	storage, folder := dataset.Open(ctx), p.folder(ctx, "").Name
-	err := storage.CheckCreate(folder)
-	if err == nil {
-		err = output.Check(ctx, storage, folder)
-	}
-	if err != nil {
-		err = fmt.Errorf("parameter output: %s: %w", p.Output, err)
-	}
-	for _, lasting := range []error{output.ErrExists, source.ErrDenied, source.ErrUnsupported} {
-		if errors.Is(err, lasting) {
-			err = jobs.Permanent(err)
-			break
-		}
-	}
-	return true, err
+	return true, dataset.CheckOutput(ctx, p.Output)
 }
 
 // pending contains the rows of the output in the order of the input. Each element of parts is an

@@ -7,6 +7,7 @@ package outputs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -32,8 +33,9 @@ import (
 // Command returns the command output.
 func Command(a *console.App) *cobra.Command {
 	var (
-		to    string
-		print bool
+		to     string
+		print  bool
+		byItem bool
 	)
 	cmd := &cobra.Command{
 		Use:     "output ID|FOLDER",
@@ -43,12 +45,19 @@ func Command(a *console.App) *cobra.Command {
 output. They are found by the manifest of the job, so rows that were written twice because
 a worker died do not count. This process reads the objects itself, with its own credentials.
 
+Files that programs of the job exec have written have the paths that the programs gave
+them. If two items wrote one path, --copy needs --by-item, with which the files of each item go
+to a folder of their own, named by the number of the item's partition.
+
 In place of the ID of a job, the name of its folder does too: a name with a slash, such as
 logs/errors or azblob://CONTAINER/errors.`,
 		Args: console.WantArgs(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to != "" && print {
 				return console.Usagef("--copy and --print exclude each other")
+			}
+			if byItem && to == "" {
+				return console.Usagef("--by-item is for --copy")
 			}
 			ctx, stop := console.Interruptible(cmd.Context())
 			defer stop()
@@ -70,20 +79,16 @@ logs/errors or azblob://CONTAINER/errors.`,
 			case err != nil:
 				return err
 			case to != "":
-				return copyTo(ctx, a, from, m, to)
+				return copyTo(ctx, a, from, m, to, byItem)
 			case print:
 				return printRows(ctx, a, from, m)
 			}
-			return a.Show(m, func(w io.Writer) {
-				console.Row(w, "NAME", "ROWS", "BYTES", "SHA256")
-				for _, p := range m.Objects {
-					console.Row(w, p.Name, p.Rows, p.Bytes, p.SHA256)
-				}
-			})
+			return a.Show(m, func(w io.Writer) { table(w, m) })
 		},
 		ValidArgsFunction: a.CompleteID,
 	}
 	cmd.Flags().StringVar(&to, "copy", "", "copy the objects to this folder")
+	cmd.Flags().BoolVar(&byItem, "by-item", false, "with --copy: copy the files of each item to a folder of their own")
 	cmd.Flags().BoolVar(&print, "print", false, "print the rows; of CSV the header only once")
 	console.CompleteFolders(cmd, "copy")
 	return cmd
@@ -113,23 +118,73 @@ func folderOf(ctx context.Context, a *console.App, cfg cluster.Config, id string
 	return manifest, nil
 }
 
+// table writes a table of the objects of an output.
+func table(w io.Writer, m output.Manifest) {
+	if m.Format == output.Files {
+		console.Row(w, "ITEM", "FILE", "BYTES", "SHA256")
+		for _, p := range m.Objects {
+			console.Row(w, cmp.Or(p.Item, "-"), p.Path, p.Bytes, p.SHA256)
+		}
+		return
+	}
+	console.Row(w, "NAME", "ROWS", "BYTES", "SHA256")
+	for _, p := range m.Objects {
+		console.Row(w, p.Name, p.Rows, p.Bytes, p.SHA256)
+	}
+}
+
 // copyTo copies the objects of a job's output to a folder. copyTo keeps files that an
 // earlier copy has written.
-func copyTo(ctx context.Context, a *console.App, from source.Driver, m output.Manifest, folder string) error {
+func copyTo(ctx context.Context, a *console.App, from source.Driver, m output.Manifest, folder string, byItem bool) error {
+	names, err := copyNames(m, byItem)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}
-	for _, p := range m.Objects {
+	for i, p := range m.Objects {
 		content, err := output.Content(ctx, from, p)
 		if err != nil {
 			return err
 		}
-		if err := createFile(filepath.Join(folder, path.Base(p.Name)), content); err != nil {
+		name := filepath.Join(folder, filepath.FromSlash(names[i]))
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			return err
+		}
+		if err := createFile(name, content); err != nil {
 			return err
 		}
 	}
-	a.Note("copied %s objects with %s rows, %s, to %s", human.Count(len(m.Objects)), human.Count(m.Rows), human.Size(m.Bytes), folder)
+	what := fmt.Sprintf("%s objects with %s rows", human.Count(len(m.Objects)), human.Count(m.Rows))
+	if m.Format == output.Files {
+		what = human.Count(len(m.Objects)) + " files"
+	}
+	a.Note("copied %s, %s, to %s", what, human.Size(m.Bytes), folder)
 	return nil
+}
+
+// copyNames returns the names of the copies of the objects of an output.
+func copyNames(m output.Manifest, byItem bool) (names []string, err error) {
+	items := map[string]string{} // items by the name of the copy
+	for _, p := range m.Objects {
+		if m.Format != output.Files {
+			names = append(names, path.Base(p.Name))
+			continue
+		}
+		partition, _, _ := strings.Cut(output.Folder{ID: m.ID}.Label(p), "-")
+		name := p.Path
+		if byItem {
+			name = path.Join(partition, p.Path)
+		}
+		item := fmt.Sprintf("%q of partition %s", p.Item, partition)
+		if other, twice := items[name]; twice {
+			return nil, console.Usagef("the items %s and %s both wrote %s: add --by-item, for a folder for each item", other, item, name)
+		}
+		items[name] = item
+		names = append(names, name)
+	}
+	return names, nil
 }
 
 // createFile creates a file with its complete content in one step. createFile accepts an existing

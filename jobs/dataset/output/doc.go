@@ -16,6 +16,9 @@
 // at the borders of partitions are joined later, so the end of the job writes their rows to
 // separate objects.
 //
+// An output of the format [Files] has files in place of rows: an attempt writes each with WriteFile, and the
+// manifest has the path and the item of each.
+//
 // The manifest is created only if the folder has no manifest yet. If the end of a job is computed
 // twice, the second Commit finds the manifest of the first Commit, which lists the same rows.
 //

@@ -29,6 +29,7 @@ const (
 	CSV     Format = "csv"
 	NDJSON  Format = "ndjson"
 	Parquet Format = "parquet"
+	Files   Format = "files" // objects that programs have written, with any content
 )
 
 // Text reports whether the objects are text.

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -38,6 +39,10 @@ type Part struct {
 	Rows   uint64 `json:"rows"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
+
+	// Path and Item describe an object of the format Files.
+	Path string `json:"path,omitempty"` // name that the program has given to the file, which may contain slashes
+	Item string `json:"item,omitempty"` // part of the input from which the program has made the file
 }
 
 // Manifest lists the objects of an output.
@@ -69,13 +74,16 @@ func NewID() string { return strings.ToLower(rand.Text()[:8]) }
 // Of returns the name of the manifest that the result of a job contains. Of returns false if the
 // job has no output.
 func Of(result json.RawMessage) (manifest string, ok bool) {
+	type described struct {
+		Manifest string `json:"manifest"`
+	}
 	var r struct {
-		Output struct {
-			Manifest string `json:"manifest"`
-		} `json:"output"`
+		Output described `json:"output"`
+		Files  described `json:"files"` // of jobs that run programs, whose output is what the programs print
 	}
 	err := json.Unmarshal(result, &r)
-	return r.Output.Manifest, err == nil && r.Output.Manifest != ""
+	manifest = cmp.Or(r.Output.Manifest, r.Files.Manifest)
+	return manifest, err == nil && manifest != ""
 }
 
 // CheckName returns an error if a name is not a valid name of an output folder.
@@ -143,22 +151,28 @@ func (f Folder) Write(ctx context.Context, label string, columns []Column, rows 
 	if err != nil {
 		return part, err
 	}
-	sum := sha256.Sum256(content)
-	part.Bytes, part.SHA256 = int64(len(content)), hex.EncodeToString(sum[:])
-	o, err := f.create(ctx, label, content)
-	if err != nil {
-		return part, fmt.Errorf("write output: %w", err)
-	}
-	part.Name = o.Name
-	return part, nil
+	err = f.write(ctx, &part, label, "."+string(f.Format), content)
+	return part, err
 }
 
-// RemoveLate removes a part of an attempt if the job has already committed its output, because no
-// later Commit would remove the part. The attempt may still count: if the leader dies before the
+// write writes an object, and completes its part.
+func (f Folder) write(ctx context.Context, p *Part, label, ending string, content []byte) error {
+	sum := sha256.Sum256(content)
+	p.Bytes, p.SHA256 = int64(len(content)), hex.EncodeToString(sum[:])
+	o, err := f.create(ctx, label, ending, content)
+	if err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	p.Name = o.Name
+	return nil
+}
+
+// RemoveLate removes the parts of an attempt if the job has already committed its output, because no
+// later Commit would remove the parts. The attempt may still count: if the leader dies before the
 // job's end is durable, partitions are computed again after the commit, and the next Commit returns
 // the first manifest. If another job has committed its output, RemoveLate returns an error. An
 // attempt must call RemoveLate after Write.
-func (f Folder) RemoveLate(ctx context.Context, p Part) error {
+func (f Folder) RemoveLate(ctx context.Context, parts ...Part) error {
 	_, m, err := read(ctx, f.Driver, f.Name)
 	switch {
 	case errors.Is(err, source.ErrNotFound):
@@ -166,16 +180,19 @@ func (f Folder) RemoveLate(ctx context.Context, p Part) error {
 	case err != nil:
 		return err
 	}
-	err = f.Driver.Remove(ctx, p.Name)
+	err = nil
 	if m.ID != f.ID {
-		err = errors.Join(fmt.Errorf("%s: %w", f.Name, ErrExists), err)
+		err = fmt.Errorf("%s: %w", f.Name, ErrExists)
+	}
+	for _, p := range parts {
+		err = errors.Join(err, f.Driver.Remove(ctx, p.Name))
 	}
 	return err
 }
 
 // create creates an object. Each try uses another name, because a try may have created its object
 // even if it has failed.
-func (f Folder) create(ctx context.Context, label string, content []byte) (o source.Object, err error) {
+func (f Folder) create(ctx context.Context, label, ending string, content []byte) (o source.Object, err error) {
 	for try := range writeTries {
 		if try > 0 {
 			select {
@@ -184,7 +201,7 @@ func (f Folder) create(ctx context.Context, label string, content []byte) (o sou
 			case <-time.After(firstPause << (try - 1)):
 			}
 		}
-		name := fmt.Sprintf("%s%s%s-%s.%s", f.Name, f.prefix(), label, strings.ToLower(rand.Text()[:12]), f.Format)
+		name := fmt.Sprintf("%s%s%s-%s%s", f.Name, f.prefix(), label, strings.ToLower(rand.Text()[:12]), ending)
 		o, err = f.Driver.Create(ctx, name, content)
 		if err == nil || !errors.Is(err, source.ErrUnavailable) && !errors.Is(err, source.ErrExists) {
 			return o, err
@@ -218,7 +235,7 @@ func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (nam
 	created := err == nil
 	if errors.Is(err, source.ErrExists) {
 		var first Manifest
-		if o, first, err = read(ctx, f.Driver, f.Name); err == nil && (first.ID != f.ID || first.Rows != m.Rows) {
+		if o, first, err = read(ctx, f.Driver, f.Name); err == nil && (first.ID != f.ID || first.Rows != m.Rows || f.Format == Files && len(first.Objects) != len(parts)) {
 			err = fmt.Errorf("%s: %w", f.Name, ErrExists)
 		}
 		m = first
@@ -350,6 +367,9 @@ func decode(content []byte) (m Manifest, err error) {
 		at := strings.LastIndex(p.Name, "/") + 1
 		if i == 0 {
 			folder = p.Name[:at]
+		}
+		if m.Format == Files && CheckPath(p.Path) != nil {
+			return m, fmt.Errorf("%w: path %q", errManifest, p.Path)
 		}
 		if names[p.Name] || p.Name[:at] != folder || !strings.HasPrefix(p.Name[at:], Folder{ID: m.ID}.prefix()) || p.Bytes < 0 {
 			return m, fmt.Errorf("%w: object %q", errManifest, p.Name)
