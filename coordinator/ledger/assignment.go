@@ -144,6 +144,9 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 	j, deaths, duplicate := a.job, a.deaths, a.duplicate
 	if died {
 		deaths = a.deathsAfterOne()
+		if a.quarantined {
+			j.ranAlone(a.span.Lo, l.now-a.progressAt)
+		}
 		j.leaderExemptUntil = l.now + leaderMakesAfter
 		j.checkpoint.request() // the checkpoint tells the next leader about the death
 		if a.state == stateRunning {
@@ -156,7 +159,8 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 	l.release(a)
 	switch {
 	case duplicate != nil || j.ending():
-	case a.quarantined && blamed(j, deaths) && j.forest.anyMissing(a.span):
+	case died && a.quarantined && j.forest.anyMissing(a.span) && l.blamed(j, a.span.Lo, deaths):
+		l.deaths.forget(j)
 		l.giveUp(j, a.span.Lo, blame(a.span.Lo, a.step, deaths, a.worker.id))
 	default:
 		l.enqueue(j, a.span, deaths)

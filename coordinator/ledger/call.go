@@ -50,6 +50,7 @@ type call struct {
 
 	failed      int           // number of attempts at the call that returned an error
 	deaths      int           // number of workers that died while the call was assigned to them
+	alone       time.Duration // time for which the call has run alone on workers that died
 	due         time.Duration // time at which the backoff after the last failure ends
 	avoidWorker string        // ID of the worker on which the call failed last
 }
@@ -98,14 +99,15 @@ func (l *Ledger) addCall(j *job, function wire.Function, node engine.Node) {
 	c := &call{function: function, node: node, queuedAt: l.now}
 	for i, r := range j.calls.record {
 		if r.Function == function.String() && r.Node == node {
-			c.failed, c.deaths = r.Failed, r.Deaths
+			c.failed, c.deaths, c.alone = r.Failed, r.Deaths, r.Alone
 			j.calls.record = slices.Delete(j.calls.record, i, i+1)
 			break
 		}
 	}
 	j.calls.list = append(j.calls.list, c)
 	l.queueGrew = true
-	if blamedCall(j, c.deaths) {
+	if c.quarantined() && l.blamedCall(j, c) {
+		l.deaths.forget(j)
 		l.fail(j, blameCall(c, "an earlier leader"))
 	}
 }
@@ -421,6 +423,9 @@ func (l *Ledger) onCallFailed(j *job, w *worker, f *wire.Failure) {
 func (l *Ledger) reclaimCall(a *assignment, died bool) {
 	c, j := a.call, a.job
 	if died {
+		if a.quarantined {
+			c.alone += l.now - a.progressAt
+		}
 		c.deaths = c.deathsAfterOne()
 		j.wantStored(c, func(holder string) bool { return holder != a.worker.id }) // operands in storage survive the next death of a worker
 		j.leaderExemptUntil = l.now + leaderMakesAfter
@@ -428,16 +433,16 @@ func (l *Ledger) reclaimCall(a *assignment, died bool) {
 	}
 	l.release(a)
 	l.queueGrew = true
-	if !c.done && !j.ending() && blamedCall(j, c.deaths) {
+	if died && !c.done && !j.ending() && l.blamedCall(j, c) {
+		l.deaths.forget(j)
 		l.fail(j, blameCall(c, a.worker.id))
 	}
 }
 
-// blamedCall reports whether so many workers died that a call must be the cause. The first death
-// may have another cause, so one death more than the limit is needed. Each later death of a call's
-// worker counts only if the call ran alone.
-func blamedCall(j *job, deaths int) bool {
-	return deaths >= 1+max(1, min(j.spec.MaxAttempts, killsToBlame))
+// blamedCall reports whether a call must be the cause of the deaths of its workers. The first death may
+// have another cause, because the call did not run alone.
+func (l *Ledger) blamedCall(j *job, c *call) bool {
+	return l.kills(j, c.String(), c.deaths-1, c.alone)
 }
 
 // blameCall returns the reason for failing a job whose call kills its workers.
@@ -475,7 +480,7 @@ func (l *Ledger) resumeCalls(j *job, list []store.CallRecord, leaderDied bool) {
 }
 
 func (c *call) toRecord() store.CallRecord {
-	return store.CallRecord{Function: c.function.String(), Node: c.node, Failed: c.failed, Deaths: c.deaths}
+	return store.CallRecord{Function: c.function.String(), Node: c.node, Failed: c.failed, Deaths: c.deaths, Alone: c.alone}
 }
 
 // snapshotCalls returns the records of calls for the next manifest. The leader may be killed by a

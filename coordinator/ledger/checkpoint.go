@@ -79,10 +79,12 @@ func (l *Ledger) AllDurable() bool {
 
 // snapshot returns the job's state for a checkpoint.
 func (l *Ledger) snapshot(j *job) Snapshot {
+	deaths, workerTime := l.outsideDeaths()
 	s := Snapshot{Nodes: j.forest.finishedNodes(), Work: store.Work{
 		Executed: j.executed, Uncounted: j.uncounted, Builds: slices.Clone(j.builds.list), Skipped: j.firstSkipped(j.skipped.len),
 		Errors: j.errors.sorted(), OtherErrors: j.errors.others, Calls: l.snapshotCalls(j),
 		Elapsed: l.now - j.began, Retried: slices.Clone(j.retried.set.spans), PartitionTime: j.partitionTime(),
+		Deaths: deaths, WorkerTime: workerTime,
 	}}
 	for _, id := range slices.Sorted(maps.Keys(j.contributors)) {
 		s.Workers = append(s.Workers, store.Contributor{Worker: id, Through: j.contributors[id].received})
@@ -94,7 +96,7 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 	}
 	addSuspect := func(span engine.Span, deaths, deathsWithLeader int) {
 		if deaths > 0 || deathsWithLeader > 0 {
-			s.CrashSuspects = append(s.CrashSuspects, store.CrashSuspect{Span: span, Deaths: deaths, Led: deathsWithLeader})
+			s.CrashSuspects = append(s.CrashSuspects, store.CrashSuspect{Span: span, Deaths: deaths, Led: deathsWithLeader, Alone: j.alone[span.Lo]})
 		}
 	}
 	for _, x := range j.queue.suspects.list {

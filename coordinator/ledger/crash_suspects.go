@@ -16,8 +16,8 @@ const (
 	// quarantineAfter deaths only deaths in quarantine are counted.
 	quarantineAfter = 2
 	// killsToBlame is the number of workers that must die while running a quarantined partition
-	// before the partition is blamed. A lower limit of attempts in the job's spec replaces
-	// killsToBlame.
+	// before the partition is blamed, unless other workers die too. A lower limit of attempts in the
+	// job's spec replaces killsToBlame.
 	killsToBlame = 3
 )
 
@@ -30,6 +30,10 @@ type crashSuspect struct {
 
 // quarantined reports whether each partition of a crash suspect must run alone.
 func (s crashSuspect) quarantined() bool { return s.deaths >= quarantineAfter && s.piece == 1 }
+
+// spared returns the number of deaths in quarantine that were not enough for blame although they were
+// killsToBlame or more.
+func (s crashSuspect) spared() int { return max(0, s.deaths-quarantineAfter-killsToBlame+1) }
 
 // crashSuspects is a sorted list of a job's queued crash suspects, which do not overlap.
 // Neighbouring crash suspects are not joined, because each has its own number of deaths.
@@ -75,13 +79,25 @@ func (s *crashSuspects) prefix(span engine.Span) engine.Span {
 	return engine.Span{Lo: span.Lo, Hi: min(span.Hi, s.list[i].span.Hi)}
 }
 
-// first returns the index of the first crash suspect that is, or is not, quarantined. It returns -1
-// if there is no such crash suspect.
-func (s *crashSuspects) first(quarantined bool) int {
-	if quarantined && s.quarantined == 0 || !quarantined && s.quarantined == len(s.list) {
+// first returns the index of the first crash suspect that is not quarantined, or -1 if there is none.
+func (s *crashSuspects) first() int {
+	if s.quarantined == len(s.list) {
 		return -1
 	}
-	return slices.IndexFunc(s.list, func(x crashSuspect) bool { return x.quarantined() == quarantined })
+	return slices.IndexFunc(s.list, func(x crashSuspect) bool { return !x.quarantined() })
+}
+
+// firstQuarantined returns the index of the first quarantined crash suspect, or -1 if there is none.
+// Partitions that were not blamed for killsToBlame deaths come last, so that they do not hold up the
+// others.
+func (s *crashSuspects) firstQuarantined() int {
+	best := -1
+	for i, x := range s.list {
+		if s.quarantined > 0 && x.quarantined() && (best < 0 || x.spared() < s.list[best].spared()) {
+			best = i
+		}
+	}
+	return best
 }
 
 // spans lists the spans of the crash suspects that are quarantined, or of those that are not.

@@ -272,7 +272,7 @@ func (l *Ledger) nudgeIdle() {
 // wouldTake reports whether a worker with idle slots would get partitions of a job if it reported
 // now. Ticks use wouldTake to avoid useless nudges.
 func (l *Ledger) wouldTake(w *worker, j *job) bool {
-	if w.holdsNothing() && (w.reserved || l.mayReserve()) && l.quarantinedFor(w) == j {
+	if w.holdsNothing() && (w.reserved || l.mayReserve(w)) && l.quarantinedFor(w) == j {
 		return true
 	}
 	return !w.reserved && l.hasWork(w, j)

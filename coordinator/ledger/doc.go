@@ -47,8 +47,8 @@
 //   - crash suspect: a worker died while the partition was assigned to it. Crash suspects run again
 //     in pieces of one eighth of their span. A single partition that two workers died with is
 //     quarantined: it runs alone, on a worker that is reserved for quarantined partitions and
-//     calls. A quarantined partition is blamed after at most three more deaths: it is skipped, or
-//     the job fails.
+//     calls. A quarantined partition is blamed after three more deaths, unless other workers die
+//     too: it is skipped, or the job fails.
 //
 // The remaining two states of a partition are:
 //
@@ -65,6 +65,20 @@
 // that the worker has finished itself, the worker is benched: it gets no partitions for 10 s, and
 // then one partition as a probe. If the probe fails, the worker is benched for longer, up to a
 // minute. Partitions that fail everywhere, because of their job, bench no worker.
+//
+// # Deaths from outside
+//
+// Machines are evicted, and processes are killed. The ledger cannot know why a process died, so it compares
+// deaths. A death comes from outside if all work that was assigned to the worker has finished since
+// then. The number of these deaths, and the time for which workers have run without quarantined work,
+// give the mean lifetime of workers. Work that ran alone on workers that died is blamed if
+//
+//	deaths ≥ 2 + 6 · (time that it ran on them) / (mean lifetime), and deaths ≥ 3
+//
+// The work of a death that did not come from outside explains the death, so both the death and the time
+// before it are left out. Work that is not blamed is tried again, after other quarantined partitions of
+// its job, and the job's Trouble says so. At most a quarter of the workers are reserved, or half of them
+// if no other work is queued; the other workers are the comparison.
 //
 // # The trial of a job
 //
@@ -149,8 +163,8 @@
 //   - A call that returned an error is queued again after a backoff, for another worker if there is
 //     one. A job fails when a call reaches the limit of attempts, or if the call's error is
 //     permanent.
-//   - A call whose worker died is quarantined at once. A quarantined call is blamed after at most
-//     three more deaths, and the job fails.
+//   - A call whose worker died is quarantined at once. A quarantined call is blamed after three more
+//     deaths, unless other workers die too, and the job fails.
 //   - A worker whose call slots have all run calls for 10 s is hung: it makes one more call at a time
 //     beside them. Such a call must return within 10 s. If it does not, it has not failed, and waits
 //     for a call slot. The calls that a hung worker has not begun are withdrawn.

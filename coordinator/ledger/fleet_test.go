@@ -16,6 +16,7 @@ import (
 
 // fleet is a ledger with many workers that all finish partitions at the same rate. It measures how
 // much the ledger assigns and how long it takes, in clusters that are too large for the simulator.
+
 type fleet struct {
 	ledger  *Ledger
 	trees   map[string]engine.Tree
@@ -27,6 +28,7 @@ type fleet struct {
 	actions map[string]int
 	answers []Event // answers to the ledger's actions that were not delivered yet
 	ended   int
+	failed  []string // errors of the jobs that failed
 	nudged  []string
 	epoch   uint64
 }
@@ -118,6 +120,9 @@ func (f *fleet) step(e Event) {
 			f.answers = append(f.answers, Checkpointed{a.Job})
 		case EndJob:
 			f.ended++
+			if a.Error != "" {
+				f.failed = append(f.failed, a.Error)
+			}
 			f.answers = append(f.answers, JobEnded{a.Job})
 		}
 	}
@@ -174,13 +179,17 @@ func (f *fleet) report(w *fleetWorker) {
 		}
 	}
 	w.spans = slices.DeleteFunc(w.spans, func(s wire.HeldSpan) bool { return s.Span.Empty() })
-	for _, c := range w.calls { // the ledger merges, so the calls are calls of Finish
+	for _, c := range w.calls {
 		if done[c.Job] == nil {
 			order = append(order, c.Job)
 		}
 		output := wire.NewOutput(c.Call.Function, 0, nil)
 		output.Epoch = f.epoch
-		done[c.Job] = append(done[c.Job], wire.Item{Output: &output})
+		item := wire.Item{Output: &output}
+		if c.Call.Function == wire.Merge {
+			item = wire.Item{Partial: &wire.Partial{Node: c.Call.Node, MergedFor: f.epoch}}
+		}
+		done[c.Job] = append(done[c.Job], item)
 	}
 	w.calls = nil
 	for _, id := range order {

@@ -18,9 +18,10 @@ type job struct {
 	tree    engine.Tree // aggregation tree of the job; zero until the job is planned
 	state   jobState
 
-	forest      *forest        // finished nodes of the job
-	assignments assignmentList // spans of the job that workers hold
-	queue       queue          // partitions that are neither finished nor assigned
+	forest      *forest                  // finished nodes of the job
+	assignments assignmentList           // spans of the job that workers hold
+	queue       queue                    // partitions that are neither finished nor assigned
+	alone       map[uint64]time.Duration // time for which unfinished quarantined partitions have run on workers that died, by partition
 	skipped     sortedList[skippedPartition]
 	calls       callList      // unfinished calls of the job's Plan, Merge and Finish
 	began       time.Duration // time at which the job would have begun if this leader had done all work on it; negative if the job is older than the term
@@ -169,6 +170,11 @@ func (l *Ledger) finished(j *job, n engine.Node) {
 	j.mergesDone(span)
 	j.queue.remove(span)
 	j.queue.failed.remove(span)
+	for partition := range j.alone {
+		if span.Lo <= partition && partition < span.Hi {
+			delete(j.alone, partition)
+		}
+	}
 	l.mergeUp(j, n)
 	if j.forest.treeNodes > l.cfg.MaxTreeNodes {
 		l.fail(j, fmt.Sprintf("its finished nodes are scattered over more than %d nodes of the tree", l.cfg.MaxTreeNodes))

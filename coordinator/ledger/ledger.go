@@ -25,6 +25,7 @@ type Ledger struct {
 	departed    map[string]departure
 	slotsByKind map[wire.JobKind]int // number of slots that can run a kind of job; slots of draining workers do not count
 	reserved    int                  // number of workers that are reserved for quarantined partitions and calls
+	deaths      deathLog
 
 	lastNumber uint64 // number of the newest assignment in this term
 	counts     uint64 // number of times that workers were counted for display: see worker.countedIn
@@ -49,7 +50,9 @@ func New(cfg Config, now time.Duration) (*Ledger, error) {
 
 // Step takes one event and returns the actions that follow from it, in order.
 func (l *Ledger) Step(now time.Duration, e Event) []Action {
-	l.now = max(l.now, now)
+	now = max(l.now, now)
+	l.deaths.pass(time.Duration(len(l.workers)-l.reserved) * (now - l.now))
+	l.now = now
 	switch e := e.(type) {
 	case JobAdded:
 		l.addJob(e)

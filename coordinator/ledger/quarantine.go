@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -15,12 +16,21 @@ func (a *assignment) deathsAfterOne() int {
 	if a.quarantined {
 		return a.deaths + 1
 	}
-	return min(a.deaths+1, quarantineAfter)
+	return max(a.deaths, min(a.deaths+1, quarantineAfter))
 }
 
-// blamed reports whether so many workers died that a partition must be the cause.
-func blamed(j *job, deaths int) bool {
-	return deaths >= quarantineAfter+max(1, min(j.spec.MaxAttempts, killsToBlame))
+// blamed reports whether a partition must be the cause of the deaths of its workers.
+func (l *Ledger) blamed(j *job, partition uint64, deaths int) bool {
+	return l.kills(j, fmt.Sprintf("partition %d", partition), deaths-quarantineAfter, j.alone[partition])
+}
+
+// ranAlone adds the time of an attempt to the time for which a quarantined partition has run on workers
+// that died.
+func (j *job) ranAlone(partition uint64, d time.Duration) {
+	if j.alone == nil {
+		j.alone = map[uint64]time.Duration{}
+	}
+	j.alone[partition] += d
 }
 
 // blame returns the error for a partition that kills its workers. The parameter function is the
@@ -42,7 +52,11 @@ func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bo
 				deaths = max(deaths, s.Led)
 			}
 			deaths = max(deaths, j.queue.remove(gap)) // if spans in the list overlap, the highest number of deaths counts
-			if leaderDied && gap.Len() == 1 && blamed(j, deaths) {
+			if s.Alone > 0 && gap.Len() == 1 {
+				j.ranAlone(gap.Lo, s.Alone-j.alone[gap.Lo])
+			}
+			if leaderDied && gap.Len() == 1 && l.blamed(j, gap.Lo, deaths) {
+				l.deaths.forget(j)
 				l.giveUp(j, gap.Lo, blame(gap.Lo, "", deaths, "an earlier leader"))
 				continue
 			}
@@ -64,7 +78,7 @@ func (l *Ledger) reserve(w *worker) bool {
 	if w.reserved {
 		return true
 	}
-	if !l.mayReserve() || l.quarantinedFor(w) == nil {
+	if !l.mayReserve(w) || l.quarantinedFor(w) == nil {
 		return false
 	}
 	l.setReserved(w, true)
@@ -76,9 +90,17 @@ func (l *Ledger) reserve(w *worker) bool {
 	return true
 }
 
-// mayReserve reports whether one more worker may be reserved. At most a quarter of the
-// workers are reserved, so that other work continues.
-func (l *Ledger) mayReserve() bool { return l.reserved < max(1, len(l.workers)/4) }
+// mayReserve reports whether a worker may be reserved. At most a quarter of the workers are reserved, so
+// that other work continues. If no other work is queued for an idle worker, half of the workers may be
+// reserved. The other half survives, even if all quarantined work kills its workers.
+func (l *Ledger) mayReserve(w *worker) bool {
+	if l.reserved < max(1, len(l.workers)/4) {
+		return true
+	}
+	return l.reserved < len(l.workers)/2 && w.holdsNothing() && !slices.ContainsFunc(l.jobs, func(j *job) bool {
+		return l.hasWork(w, j) || slices.ContainsFunc(j.calls.list, l.mayAssign)
+	})
+}
 
 func (l *Ledger) setReserved(w *worker, reserved bool) {
 	if w.reserved == reserved {
@@ -113,7 +135,7 @@ func (l *Ledger) assignQuarantined(w *worker) {
 		return
 	}
 	suspects := &j.queue.suspects
-	s := suspects.list[suspects.first(true)]
+	s := suspects.list[suspects.firstQuarantined()]
 	span := single(s.span.Lo)
 	suspects.remove(span)
 	l.log(j.spec.ID, w.id, "Partition %d runs alone, workers that died while it ran alone: %d", s.span.Lo, s.deaths-quarantineAfter)
@@ -158,7 +180,7 @@ func (l *Ledger) takeSuspect(w *worker, j *job) (a assignment, ok bool) {
 		return assignment{}, false
 	}
 	suspects := &j.queue.suspects
-	s := suspects.list[suspects.first(false)]
+	s := suspects.list[suspects.first()]
 	gap := s.span
 	if j.large {
 		gap = l.gapFor(w, j, suspects.spans(false), 1)

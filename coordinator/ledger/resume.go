@@ -26,6 +26,7 @@ func (l *Ledger) addJob(e JobAdded) {
 	l.jobsByID[j.spec.ID] = j
 	l.unknownJobs.markKnown(j.spec.ID)
 	l.queueGrew = true
+	l.resumeDeaths(e)
 	l.resumeContributors(j, e.Workers)
 	l.resumeForest(j, e.Nodes)
 	j.resumeFailures(e.Work)

@@ -20,9 +20,10 @@ import (
 //	new [epoch=N] [self=W] [storage=S] [mtbf=D]
 //	                                make a ledger; the time goes on
 //	add JOB [partitions=N] [timeout=D] [elapsed=D] [priority=N] [attempts=N] [skip=N] [died] [cannot-merge] [past-trial] [audit=N]
+//	    [deaths=N worker-time=D]
 //	                                without partitions, the job is not planned
 //	    node 2/0 | node 0/4 -       a finished node of the manifest; - if it was skipped
-//	    worker W N | suspect LO-HI DEATHS[/LED] | attempt P N | executed N | uncounted | skipped P | partition-time D
+//	    worker W N | suspect LO-HI DEATHS[/LED] [ALONE] | attempt P N | executed N | uncounted | skipped P | partition-time D
 //	    call FUNCTION [NODE] FAILED DEATHS/LED
 //	report W [hello=SLOTS [storage=S] [holds]] [seq=N] [conversation=N] [draining] [more] [lost=SLOTS] [lost-calls=N]
 //	    JOB FIRST: 2/0 !5 !!6       items: a node, a failure, a permanent failure
@@ -39,6 +40,7 @@ import (
 //	planned JOB partitions=N, plan-refused JOB
 //	died W, merged JOB, merge-slow JOB, merge-failed JOB, checkpointed JOB, ended JOB, parked JOB, cancel JOB, stop
 //	state, jobs, workers, all-durable    print what the ledger has
+//	deaths                          print the number of deaths from outside, and for how long workers have run
 //	elapsed JOB                     print the time spent on a job, as the next checkpoint will contain it
 //	partition-time JOB              print the mean slot time of a partition, as the next checkpoint will contain it
 //	map JOB [lo=N] step=N cells=N [durable=LO-HI]
@@ -188,6 +190,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return fmt.Sprintln(s.ledger.snapshot(s.ledger.jobsByID[subject]).Elapsed)
 	case "partition-time":
 		return fmt.Sprintln(s.ledger.snapshot(s.ledger.jobsByID[subject]).PartitionTime)
+	case "deaths":
+		n, workerTime := s.ledger.outsideDeaths()
+		return fmt.Sprintf("%d in %v\n", n, workerTime)
 	case "all-durable":
 		return fmt.Sprintln(s.ledger.AllDurable())
 	}
@@ -276,6 +281,9 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 	}
 	e.Spec.StrictBuilds = d.HasArg("strict-builds")
 	e.Spec.Audit = uint32(arg("audit", 0))
+	if e.Deaths = int(arg("deaths", 0)); e.Deaths > 0 {
+		e.WorkerTime = s.Duration(s.Text("worker-time", ""))
+	}
 	for line := range strings.Lines(d.Input) {
 		f := strings.Fields(line)
 		switch f[0] {
@@ -291,7 +299,11 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 		case "suspect":
 			deaths, led, _ := strings.Cut(f[2]+"/0", "/")
 			led, _, _ = strings.Cut(led, "/")
-			e.CrashSuspects = append(e.CrashSuspects, store.CrashSuspect{Span: s.Span(f[1]), Deaths: int(s.Number(deaths)), Led: int(s.Number(led))})
+			suspect := store.CrashSuspect{Span: s.Span(f[1]), Deaths: int(s.Number(deaths)), Led: int(s.Number(led))}
+			if len(f) > 3 {
+				suspect.Alone = s.Duration(f[3])
+			}
+			e.CrashSuspects = append(e.CrashSuspects, suspect)
 		case "attempt":
 			e.Attempts = append(e.Attempts, store.Attempt{Partition: s.Number(f[1]), Failed: int(s.Number(f[2]))})
 		case "build":

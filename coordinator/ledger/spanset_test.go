@@ -112,8 +112,7 @@ func TestCrashSuspectsAreASet(t *testing.T) {
 				if n != len(naive) || list.size != uint64(n) || list.quarantined != quarantined {
 					t.Fatalf("%v has size %d and %d quarantined, want %d and %d", list.list, list.size, list.quarantined, n, quarantined)
 				}
-				for _, want := range []bool{true, false} {
-					i := list.first(want)
+				for want, i := range map[bool]int{true: list.firstQuarantined(), false: list.first()} {
 					if has := want && quarantined > 0 || !want && quarantined < len(list.list); has != (i >= 0) || has && list.list[i].quarantined() != want {
 						t.Fatalf("first(%v) of %v is %d", want, list.list, i)
 					}

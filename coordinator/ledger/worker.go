@@ -99,6 +99,7 @@ func (l *Ledger) onWorkerDied(id string) {
 			l.log("", id, "Worker left")
 		} else {
 			l.log("", id, "Worker died")
+			l.recordDeath(w)
 		}
 		l.removeWorker(w, true)
 	} else if l.recovery.active {

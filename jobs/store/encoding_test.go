@@ -76,6 +76,10 @@ var formats = []testedFormat{
 	format("manifest", encodeManifest, decodeManifest, someManifest(), Manifest{State: Queued},
 		Manifest{State: Running, Nodes: []StoredNode{{Node: engine.Leaf(4), Blob: strings.Repeat("ab", 32), Large: true, Size: 1 << 30}}, Work: Work{Uncounted: true, PartitionTime: 1500 * time.Millisecond}},
 		Manifest{State: Running, Work: Work{Attempts: []Attempt{{Partition: 4, Failed: 1}}, Errors: []ErrorText{{"no disk", 9, 4}}, OtherErrors: 3}},
+		Manifest{State: Running, Work: Work{
+			Deaths: 3, WorkerTime: time.Hour, CrashSuspects: []CrashSuspect{{Span: engine.Span{Lo: 4, Hi: 5}, Deaths: 3, Alone: time.Minute}},
+			Calls: []CallRecord{{Function: "Plan", Deaths: 2, Alone: time.Second}},
+		}},
 		Manifest{State: Running, Samples: []Sample{{At: time.Second, Epoch: 3, Done: 9, Executed: 10, Failing: 1, Workers: 2, Cells: []byte{0, 255}}}, Work: Work{Retried: []engine.Span{{Lo: 4, Hi: 6}}}}),
 	format("term", encodeTerm, decodeTerm, someTerm(), TermRecord{}, TermRecord{FirstAssignment: new(time.Duration(0))}),
 	format("poison", encodePoisoned, decodePoisoned, somePoisoned(), Poisoned{}),

@@ -109,6 +109,8 @@ type Work struct {
 	Uncounted     bool           `cbor:"23,keyasint,omitempty"` // true if executions of partitions in Nodes may be missing from Executed
 	PartitionTime time.Duration  `cbor:"24,keyasint,omitempty"` // mean time for which a partition occupies a slot; 0 until it is measured, and in manifests of earlier versions
 	Elapsed       time.Duration  `cbor:"32,keyasint,omitempty"` // time for which leaders have worked on the job, each measured by its leader: see [Manifest.TimeSpent]
+	Deaths        int            `cbor:"33,keyasint,omitempty"` // number of workers of the cluster that died from outside; 0 in manifests of earlier versions
+	WorkerTime    time.Duration  `cbor:"34,keyasint,omitempty"` // sum of the times for which workers ran, to which Deaths belongs
 	Retried       []engine.Span  `cbor:"31,keyasint,omitempty"` // partitions that ran again after a failure or a worker's death, for display; may include neighbouring partitions
 }
 
@@ -152,6 +154,10 @@ type CrashSuspect struct {
 	Span   engine.Span `cbor:"1,keyasint"`
 	Deaths int         `cbor:"2,keyasint"`
 	Led    int         `cbor:"3,keyasint,omitempty"` // number of deaths that replaces Deaths if the leader that wrote the manifest died
+
+	// Alone is the time for which a span of one partition has run alone on workers that died; 0 in
+	// manifests of earlier versions.
+	Alone time.Duration `cbor:"4,keyasint,omitempty"`
 }
 
 // CallRecord is the record of an unfinished call of Plan, Merge or Finish. CallRecord counts the
@@ -162,4 +168,8 @@ type CallRecord struct {
 	Failed   int         `cbor:"3,keyasint,omitempty"` // number of failed attempts
 	Deaths   int         `cbor:"4,keyasint,omitempty"`
 	Led      int         `cbor:"5,keyasint,omitempty"` // number of deaths that replaces Deaths if the leader that wrote the manifest died
+
+	// Alone is the time for which the call has run alone on workers that died; 0 in manifests of earlier
+	// versions.
+	Alone time.Duration `cbor:"6,keyasint,omitempty"`
 }

@@ -9,10 +9,11 @@ import (
 )
 
 // mayBeBlamed reports whether the leader may skip a partition or fail the job for it: the scenario makes the
-// partition fail or kill its process, or many workers died while it was assigned to them.
+// partition fail or kill its process, or many workers died while it was assigned to them, more often than
+// other workers.
 func (c *checks) mayBeBlamed(j *job, partition uint64) bool {
 	return partition == j.broken || partition == j.permanent || partition == j.sours || partition == j.killer ||
-		c.deaths[partitionOf{j.spec.ID, partition}] >= min(j.spec.MaxAttempts, 3)
+		c.deaths[partitionOf{j.spec.ID, partition}] >= min(j.spec.MaxAttempts, 3) && c.diesOften(partitionOf{j.spec.ID, partition})
 }
 
 // mayFail reports whether the leader may end a job as failed because of any partition.

@@ -116,12 +116,14 @@ func (c *checks) assigns(worker *process, r wire.Receipt) {
 			given.function = a.Call.Function
 		}
 		c.assigned[worker] = append(c.assigned[worker], given)
+		c.runsAlone(worker, a)
 	}
 }
 
 // died is called when a process dies. It counts the death for each partition and call that was assigned to the
 // process, because a leader may suspect them.
 func (c *checks) died(p *process) {
+	c.diedAlone(p)
 	for _, a := range c.assigned[p] {
 		if a.function != wire.Map {
 			c.callsDied[callOf{a.job, a.function}]++

@@ -410,6 +410,13 @@ var defects = []defect{
 		within: "10000",
 	},
 	{
+		name:   "a partition is blamed for deaths although other workers die as often",
+		file:   "coordinator/ledger/deaths.go",
+		old:    "+deathsPerChance*byChance:",
+		new:    "+0*byChance:",
+		within: "3000",
+	},
+	{
 		name:   "a worker begins partitions although its memory is short",
 		file:   "worker/session/session.go",
 		old:    "return s.work.paused || s.keepsTooMuch()",

@@ -68,6 +68,9 @@
 //     more than twice Young's interval, also by a new leader, and a leader merges no large
 //     partials if a worker can merge them. Manifests contain the time that a partition takes, once
 //     a job's first leader has measured it.
+//   - In calm simulations a harmless partition is blamed only if workers that ran it alone died at least
+//     twice as often as all workers. In some calm simulations processes live about as long as a
+//     partition takes.
 //   - A call that does not return until its job is cancelled, 100 s after the last fault, holds up no
 //     other job, even if it occupies the only slot.
 //   - Within three minutes after the last fault every job has ended as expected, all workers have

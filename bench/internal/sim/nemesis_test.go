@@ -55,6 +55,9 @@ func (s *Sim) nemesis() {
 		return
 	}
 	f := faultKinds[s.rng.IntN(len(faultKinds))]
+	if s.scenario.evicts {
+		f = faultKinds[0]
+	}
 	if (f.calm || !s.scenario.calm) && s.joined < s.scenario.maxProcesses && len(s.workers()) > 0 {
 		s.cover("fault: " + f.name)
 		s.trace.printf(nil, "FAULT: %s", f.name)
@@ -138,7 +141,7 @@ func (s *Sim) kill(p *process) {
 }
 
 func (s *Sim) replace() {
-	if s.rng.chance(0.8) || len(s.workers()) == 0 || s.healed && !s.complete() {
+	if s.rng.chance(0.8) || s.scenario.evicts || len(s.workers()) == 0 || s.healed && !s.complete() {
 		s.after(s.rng.logBetween(20*time.Millisecond, 3*time.Second), func() { s.join() })
 	}
 }

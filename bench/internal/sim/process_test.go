@@ -19,6 +19,7 @@ type process struct {
 	log   *slog.Logger
 
 	started time.Duration
+	ended   time.Duration // time at which the process ended, valid only if it is not alive
 	rate    float64       // speed of the monotonic clock; 1 is the true speed
 	offset  time.Duration // error of the wall clock when the process starts
 
@@ -119,7 +120,7 @@ func (p *process) crash() {
 
 // end marks the process as ended, so that its remaining events do not run.
 func (p *process) end() {
-	p.alive, p.life, p.backlog = false, 0, nil
+	p.alive, p.life, p.backlog, p.ended = false, 0, nil, p.sim.now
 	p.stalled = false
 }
 

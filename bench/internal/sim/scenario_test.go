@@ -10,6 +10,7 @@ import (
 // scenario is drawn from the seed before the simulation begins.
 type scenario struct {
 	calm         bool // true if the only faults are processes that die, stop and join
+	evicts       bool // true if the only fault is that processes are killed, one after another, in about the time that a partition takes
 	processes    int
 	maxProcesses int // maximum number of processes that the simulation starts
 	maxSlots     int
@@ -91,7 +92,25 @@ func (s *Sim) draw() (scenario, faultRates) {
 		}
 		sc.jobs = append(sc.jobs, b)
 	}
+	if sc.calm && c.chance(0.15) {
+		s.drawEvictions(&sc)
+	}
 	return sc, f
+}
+
+// drawEvictions makes processes live about as long as the partitions of the only job take.
+func (s *Sim) drawEvictions(sc *scenario) {
+	c := s.rng
+	sc.evicts, sc.oldShare = true, 0
+	sc.processes, sc.maxSlots = c.intBetween(3, 6), 1
+	sc.faultEvery, sc.faultsUntil = 600*time.Millisecond, 40*time.Second
+	sc.maxProcesses = sc.processes + 200
+	lives := time.Duration(sc.processes) * sc.faultEvery
+	sc.jobs = []jobBehaviour{{
+		partitions: uint64(c.intBetween(1, 5)), each: c.between(lives/2, 2*lives),
+		broken: noPartition, permanent: noPartition, sours: noPartition, killer: noPartition, hangs: noPartition,
+		cancelAt: -1, removeIn: -1, specAgain: -1,
+	}}
 }
 
 func (s *Sim) drawJob(sc scenario) jobBehaviour {
