@@ -23,6 +23,7 @@ const (
 type workerBlame struct {
 	failures int           // number of partitions that failed on the worker and ran on others since the worker last finished one
 	error    string        // error of the worker's last failed attempt
+	reason   string        // why and for how long the worker was benched
 	benches  int           // number of times that the worker was benched since it last finished a partition
 	until    time.Duration // time until which the worker is benched
 }
@@ -48,7 +49,8 @@ func (l *Ledger) bench(w *worker) {
 	b := &w.blame
 	b.until = l.now + min(benchFor<<min(b.benches, 3), benchAtMost)
 	b.benches++
-	l.log("", w.id, "Worker benched for %v, partitions that failed only on it: %d, last: %s", b.until-l.now, b.failures, b.error)
+	b.reason = fmt.Sprintf("for %v, partitions that failed only on this worker: %d, last: %s", b.until-l.now, b.failures, b.error)
+	l.log("", w.id, "Worker benched %s", b.reason)
 	for _, a := range w.assignments {
 		if a.call == nil {
 			a.cutAt(0, nil)
@@ -67,9 +69,3 @@ func (w *worker) benched(now time.Duration) bool { return now < w.blame.until &&
 
 // probes reports whether a worker was benched and has not finished a partition since.
 func (w *worker) probes() bool { return w.blame.benches > 0 }
-
-// benchedText says for how long and why a worker is benched.
-func (w *worker) benchedText(now time.Duration) string {
-	b := w.blame
-	return fmt.Sprintf("benched: for %v, partitions that failed only on this worker: %d, last: %s", (b.until - now).Round(time.Second), b.failures, b.error)
-}

@@ -11,15 +11,18 @@ import (
 
 const (
 	// deathsPerChance is how many deaths in quarantine are allowed for each death that chance explains. It
-	// is a compromise: work that kills its worker within a sixth of the mean lifetime of workers is always
+	// is a compromise: work that kills its worker within an eighth of the mean lifetime of workers is always
 	// blamed, and harmless work rarely, even if its attempts last longer than workers live.
-	deathsPerChance = 6
+	deathsPerChance = 8
 	// maxDeaths is the number of deaths whose work the ledger remembers. It counts earlier deaths as deaths
 	// from outside.
 	maxDeaths = 256
 	// When workers have run for maxWorkerTime in all, half of the deaths and of the time are forgotten, so
 	// that the mean lifetime of workers follows changes.
 	maxWorkerTime = 10_000 * time.Hour
+	// minWorkerTime is added to the time for which workers have run, so that work that kills its worker at
+	// once is also blamed in a cluster that has just started.
+	minWorkerTime = time.Minute
 )
 
 // deathLog records the deaths of workers. Most deaths come from outside: machines are evicted, and
@@ -152,7 +155,7 @@ func (l *Ledger) kills(j *job, name string, deaths int, alone time.Duration) boo
 		return false
 	}
 	outside, workerTime := l.outsideDeaths()
-	lifetime := max(time.Second, workerTime/time.Duration(outside+1))
+	lifetime := (workerTime + minWorkerTime) / time.Duration(outside+1)
 	switch byChance := alone.Seconds() / lifetime.Seconds(); {
 	case float64(deaths) >= float64(limit-1)+deathsPerChance*byChance:
 		return true

@@ -73,7 +73,7 @@
 // then. The number of these deaths, and the time for which workers have run without quarantined work,
 // give the mean lifetime of workers. Work that ran alone on workers that died is blamed if
 //
-//	deaths ≥ 2 + 6 · (time that it ran on them) / (mean lifetime), and deaths ≥ 3
+//	deaths ≥ 2 + 8 · (time that it ran on them) / (mean lifetime), and deaths ≥ 3
 //
 // The work of a death that did not come from outside explains the death, so both the death and the time
 // before it are left out. Work that is not blamed is tried again, after other quarantined partitions of

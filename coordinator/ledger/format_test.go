@@ -89,6 +89,9 @@ func formatReceipt(r wire.Receipt) string {
 			text += fmt.Sprintf(",auditors=%v", j.Auditors)
 		}
 	}
+	if r.Benched != "" {
+		text += fmt.Sprintf(" benched=%q", r.Benched)
+	}
 	return text + fmt.Sprintf(" every=%v", r.Every)
 }
 

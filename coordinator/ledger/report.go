@@ -66,6 +66,9 @@ func (l *Ledger) onReport(e Reported) {
 		l.checkRecovery()
 		l.dispatch(w)
 	}
+	if w.benched(l.now) {
+		w.receipt.Benched = w.blame.reason
+	}
 	l.completeReceipt(w)
 	l.do(Reply{w.id, w.receipt, w.operands})
 }

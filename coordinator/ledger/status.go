@@ -37,7 +37,7 @@ func (l *Ledger) workerState(w *worker) string {
 	case w.draining:
 		return "draining"
 	case w.benched(l.now):
-		return w.benchedText(l.now)
+		return "benched: " + w.blame.reason
 	case len(w.assignments) > 0:
 		return "busy"
 	}

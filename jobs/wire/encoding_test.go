@@ -85,6 +85,7 @@ var (
 			}}},
 		},
 		Cuts:    []Cut{{ID: SpanID{7, 1}, Hi: 8}},
+		Benched: "for 10s",
 		Jobs:    []JobReceipt{{Job: "j", Received: 5, Durable: 4, Ended: true, Release: []engine.Node{{Level: 1}}, Store: []engine.Node{{Level: 2}}, Auditors: []string{"w-2", "w-3"}}},
 		Every:   time.Second,
 		Storage: "s",

@@ -230,6 +230,7 @@ type Receipt struct {
 	Every    time.Duration `cbor:"8,keyasint"`            // time until the next report, unless the worker has an urgent report
 	Storage  string        `cbor:"9,keyasint,omitempty"`  // identity of the storage that the leader uses
 	Holds    bool          `cbor:"10,keyasint,omitempty"` // true if the leader supports held nodes; false for a leader of an earlier version
+	Benched  string        `cbor:"11,keyasint,omitempty"` // reason why the worker gets no partitions for some time; empty if it may get some
 }
 
 // ParamsInStore replaces parameters that are too large for a message. The worker then reads the

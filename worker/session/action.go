@@ -105,6 +105,13 @@ type ReportRefused struct {
 	Wait   time.Duration
 }
 
+// Benched means that the leader assigns no partitions to the worker for some time, because partitions failed
+// that then ran on other workers.
+type Benched struct {
+	Epoch  uint64
+	Reason string
+}
+
 // ReceiptDropped means that the session has ignored a receipt that does not belong to the report in
 // flight, or that comes from a leader on another storage.
 type ReceiptDropped struct{ Err error }
@@ -137,6 +144,7 @@ func (Leave) action()            {}
 func (Following) action()        {}
 func (ReportAnswered) action()   {}
 func (ReportRefused) action()    {}
+func (Benched) action()          {}
 func (ReceiptDropped) action()   {}
 func (OrderIgnored) action()     {}
 func (MemoryFull) action()       {}
@@ -145,6 +153,7 @@ func (DrainBegun) action()       {}
 func (Following) notice()      {}
 func (ReportAnswered) notice() {}
 func (ReportRefused) notice()  {}
+func (Benched) notice()        {}
 func (ReceiptDropped) notice() {}
 func (OrderIgnored) notice()   {}
 func (MemoryFull) notice()     {}

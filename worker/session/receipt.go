@@ -26,6 +26,10 @@ func (s *Session) check(r wire.Receipt) error {
 // receive carries out a receipt that passed check and does not refuse the report.
 func (s *Session) receive(r wire.Receipt) {
 	s.conversation.inFlight = false
+	if r.Benched != "" && r.Benched != s.benched {
+		s.do(Benched{r.Epoch, r.Benched})
+	}
+	s.benched = r.Benched
 	s.work.alone.known = s.work.alone.reported
 	for _, j := range r.Jobs {
 		s.receiveJob(j)

@@ -23,7 +23,7 @@ import (
 //	connected, disconnected, drain
 //	leader EPOCH, nudge EPOCH [storage=S]  a beacon, or an answer to who leads; a nudge
 //	record EPOCH [followed=EPOCH]      the record in storage has EPOCH; the session asked while it followed the last asked epoch
-//	receipt [exchange=N] [epoch=N] [sequence=N] [every=D] [refused=TEXT] [storage=S]
+//	receipt [exchange=N] [epoch=N] [sequence=N] [every=D] [refused=TEXT] [benched=TEXT] [storage=S]
 //	    [assign=(JOB,LO,HI)] [alone=(JOB,LO,HI)] [call=(JOB,FUNCTION)] [beside=(JOB,FUNCTION)] [cut=(NUMBER,HI)] [received=(JOB,N)] [durable=(JOB,N)] [ended=JOB]
 //	    [holds] [release=(JOB,NODE)] [store=(JOB,NODE)] [auditors=(JOB,WORKER...)]
 //	                                   by default of the last report; keys may be repeated; the opening
@@ -305,6 +305,8 @@ func (s *script) receipt() ReceiptHeard {
 			r.Every = s.Duration(name)
 		case "refused":
 			r.Refused = name
+		case "benched":
+			r.Benched = name
 		case "assign", "alone":
 			s.assign(&r, name, 1000, wire.Assignment{Span: engine.Span{Lo: s.Number(a.Vals[1]), Hi: s.Number(a.Vals[2])}, Alone: a.Key == "alone"})
 		case "call", "beside":
@@ -402,6 +404,8 @@ func brief(a Action) string {
 		return fmt.Sprintf("notice: answered after %v", a.Took)
 	case ReportRefused:
 		return fmt.Sprintf("notice: refused by epoch %d: %s; wait %v", a.Epoch, a.Reason, a.Wait)
+	case Benched:
+		return fmt.Sprintf("notice: benched by epoch %d: %s", a.Epoch, a.Reason)
 	case ReceiptDropped:
 		return fmt.Sprintf("notice: dropped: %v", a.Err)
 	case OrderIgnored:

@@ -19,6 +19,7 @@ type Session struct {
 	actions []Action
 	// stepWanted is set if a direct call has made a report or another action due.
 	stepWanted bool
+	benched    string // reason in the last receipt why the worker is benched; empty if it is not
 
 	leader       leader
 	conversation conversation

@@ -27,6 +27,7 @@ type checks struct {
 	deaths    map[partitionOf]int // number of processes that died while the partition was assigned to them
 	callsDied map[callOf]int      // number of processes that died while the call was assigned to them
 	alone     aloneChecks
+	benched   benchChecks
 	holders   map[conversationOf]*observedHolder
 	fetches   map[fetchOf]*observedFetch
 	readBlobs map[string]bool // the blobs whose content was compared, with their node and the job's skipped partitions
@@ -75,6 +76,7 @@ func newChecks(s *Sim) *checks {
 	return &checks{
 		sim: s, manifests: map[string]store.Manifest{}, first: map[string]uint64{}, measured: map[string]bool{}, terms: map[uint64]*observedTerm{},
 		epochs: map[*process]followedEpoch{}, invented: map[uint64]bool{}, kept: map[*process]map[string]*keptItems{},
+		benched:  benchChecks{failed: map[partitionOf]bool{}},
 		alone:    aloneChecks{running: map[*process]aloneRun{}, died: map[partitionOf]aloneDeaths{}},
 		assigned: map[*process][]assigned{}, copies: map[string][]copied{}, deaths: map[partitionOf]int{}, callsDied: map[callOf]int{}, readBlobs: map[string]bool{},
 		holders: map[conversationOf]*observedHolder{}, fetches: map[fetchOf]*observedFetch{},

@@ -50,6 +50,7 @@ func (c *checks) keptBy(p *process, job string) *keptItems {
 // delivered is called when a slot or a call has passed items to its worker's session.
 func (c *checks) delivered(p *process, j *job, items []wire.Item) {
 	k := c.keptBy(p, j.spec.ID)
+	c.deliveredOrFailed(p, j, items)
 	for _, i := range items {
 		item := keptItem{at: c.sim.now}
 		if i.Partial != nil && i.Partial.MergedFor == 0 && !i.Partial.Stored {
@@ -117,6 +118,7 @@ func (c *checks) assigns(worker *process, r wire.Receipt) {
 		}
 		c.assigned[worker] = append(c.assigned[worker], given)
 		c.runsAlone(worker, a)
+		c.assignsBroken(worker, r.Epoch, a)
 	}
 }
 

@@ -29,7 +29,7 @@
 // writer has died, or executes a client's write after the job was removed. Processes are killed,
 // alone or all at once, with or without their host. Processes stop, join, and stall for any time.
 // Clocks drift. Workers that hold large partials die, lose a partial because its file cannot be
-// read, or run out of memory while the spill folder is full. Fetches of held partials stop half-way
+// read, or run out of memory while the spill folder is full. All partitions fail on one process. Fetches of held partials stop half-way
 // or return damaged bytes. Partitions fail, succeed once and fail afterwards, hang and kill their
 // process. Jobs are cancelled, and are removed when they have ended. A process with another storage
 // joins, and leads on that storage until the simulation ends. A beacon has an epoch that no leader
@@ -71,6 +71,8 @@
 //   - In calm simulations a harmless partition is blamed only if workers that ran it alone died at least
 //     twice as often as all workers. In some calm simulations processes live about as long as a
 //     partition takes.
+//   - A worker on which each partition fails gets no partitions for 10 s when eight of them have run on other
+//     workers.
 //   - A call that does not return until its job is cancelled, 100 s after the last fault, holds up no
 //     other job, even if it occupies the only slot.
 //   - Within three minutes after the last fault every job has ended as expected, all workers have

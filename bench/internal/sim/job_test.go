@@ -127,6 +127,8 @@ var (
 	errFlaky  = errors.New("the partition fails this time")
 	errBroken = errors.New("the partition always fails")
 	errPlan   = errors.New("the plan fails this time")
+
+	errMachine = errors.New("each partition fails on this machine")
 )
 
 func (s *Sim) define(version string) jobs.Job {

@@ -58,7 +58,7 @@ func (s *Sim) nemesis() {
 	if s.scenario.evicts {
 		f = faultKinds[0]
 	}
-	if (f.calm || !s.scenario.calm) && s.joined < s.scenario.maxProcesses && len(s.workers()) > 0 {
+	if (f.calm || !s.scenario.calm) && !s.scenario.breaks && s.joined < s.scenario.maxProcesses && len(s.workers()) > 0 {
 		s.cover("fault: " + f.name)
 		s.trace.printf(nil, "FAULT: %s", f.name)
 		f.do(s)

@@ -29,6 +29,7 @@ type process struct {
 	ghostUntil     time.Duration // time until which NATS believes that the process is connected, although its host is gone
 	stableFrom     time.Duration // time on the process's clock before which silence does not count as evidence of a dead process
 	cutFromStorage bool
+	broken         bool // true if all partitions fail at once on the process, as on a machine without free file descriptors
 	coroutines     []*coroutine
 
 	storage *storage

@@ -11,6 +11,7 @@ import (
 type scenario struct {
 	calm         bool // true if the only faults are processes that die, stop and join
 	evicts       bool // true if the only fault is that processes are killed, one after another, in about the time that a partition takes
+	breaks       bool // true if the only fault is that all partitions fail on one process
 	processes    int
 	maxProcesses int // maximum number of processes that the simulation starts
 	maxSlots     int
@@ -92,8 +93,11 @@ func (s *Sim) draw() (scenario, faultRates) {
 		}
 		sc.jobs = append(sc.jobs, b)
 	}
-	if sc.calm && c.chance(0.15) {
+	switch {
+	case sc.calm && c.chance(0.15):
 		s.drawEvictions(&sc)
+	case sc.calm && c.chance(0.05):
+		s.drawBreakage(&sc)
 	}
 	return sc, f
 }
@@ -106,11 +110,24 @@ func (s *Sim) drawEvictions(sc *scenario) {
 	sc.faultEvery, sc.faultsUntil = 600*time.Millisecond, 40*time.Second
 	sc.maxProcesses = sc.processes + 200
 	lives := time.Duration(sc.processes) * sc.faultEvery
-	sc.jobs = []jobBehaviour{{
-		partitions: uint64(c.intBetween(1, 5)), each: c.between(lives/2, 2*lives),
+	sc.jobs = []jobBehaviour{harmless(uint64(c.intBetween(1, 5)), c.between(lives/2, 2*lives))}
+}
+
+// drawBreakage makes one process break while the only job runs.
+func (s *Sim) drawBreakage(sc *scenario) {
+	c := s.rng
+	sc.breaks, sc.oldShare = true, 0
+	sc.processes, sc.faultsUntil = c.intBetween(3, 5), 20*time.Second
+	sc.jobs = []jobBehaviour{harmless(90, c.between(200*time.Millisecond, time.Second))}
+}
+
+// harmless returns a job whose code does what it should.
+func harmless(partitions uint64, each time.Duration) jobBehaviour {
+	return jobBehaviour{
+		partitions: partitions, each: each,
 		broken: noPartition, permanent: noPartition, sours: noPartition, killer: noPartition, hangs: noPartition,
 		cancelAt: -1, removeIn: -1, specAgain: -1,
-	}}
+	}
 }
 
 func (s *Sim) drawJob(sc scenario) jobBehaviour {

@@ -107,6 +107,12 @@ func (s *Sim) populate() {
 		s.after(s.rng.between(0, time.Second), func() { s.join() })
 	}
 	s.after(s.scenario.faultEvery, s.nemesis)
+	if s.scenario.breaks {
+		s.after(2*time.Second, func() {
+			s.cover("fault: process broke")
+			s.anyWorker().broken = true
+		})
+	}
 }
 
 func (s *Sim) runAll() {

@@ -56,6 +56,9 @@ func (s *slot) goOn() {
 	}
 	sim.checks.computes(p, s.task.job, claim)
 	takes, kills := s.task.job.cost(claim)
+	if p.broken {
+		takes = time.Millisecond
+	}
 	if kills {
 		sim.cover("fault: partition killed its process")
 		p.timer(sim.rng.between(0, takes), func() { sim.kill(p) })
@@ -75,6 +78,11 @@ func (s *slot) goOn() {
 func (s *slot) ran(claim engine.Span) {
 	var err error
 	p := s.worker.process
+	if p.broken {
+		s.running, s.clean, s.next = false, false, claim.Lo
+		s.deliver(s.next, errMachine, s.goOn)
+		return
+	}
 	if p.sim.merges(func() { s.next, err = s.stack.Run(s.task.ctx, claim, new(atomic.Bool)) }) == kills {
 		p.sim.kill(p)
 		return

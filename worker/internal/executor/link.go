@@ -191,6 +191,8 @@ func (l *link) note(notice session.Notice) {
 		l.w.cfg.ReportDone(n.Took)
 	case session.ReportRefused:
 		l.limits.warn("refused", "Leader refuses the report", "epoch", n.Epoch, "error", n.Reason)
+	case session.Benched:
+		log.Warn("Leader assigns no partitions to this worker", "epoch", n.Epoch, "reason", n.Reason)
 	case session.ReceiptDropped:
 		l.limits.warn("receipt", "Message refused", "subject", l.inbox, "error", n.Err)
 	case session.OrderIgnored:
