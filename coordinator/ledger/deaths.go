@@ -39,6 +39,7 @@ type deathLog struct {
 type death struct {
 	work []workID      // assignments that may have ended the process
 	ran  time.Duration // longest time for which one of them was assigned or made no progress
+	led  []string      // IDs of the jobs that the process led; their merges may have ended it
 }
 
 // workID names a span or a call of a job.
@@ -57,11 +58,11 @@ func (d *deathLog) pass(workerTime time.Duration) {
 	}
 }
 
-// forget removes the deaths of workers to which work of a job was assigned, because the job was blamed for
-// deaths.
+// forget removes the deaths of workers to which work of a job was assigned, or which led the job, because the
+// job was blamed for deaths.
 func (d *deathLog) forget(j *job) {
 	d.list = slices.DeleteFunc(d.list, func(x *death) bool {
-		return slices.ContainsFunc(x.work, func(w workID) bool { return w.job == j.spec.ID })
+		return slices.Contains(x.led, j.spec.ID) || slices.ContainsFunc(x.work, func(w workID) bool { return w.job == j.spec.ID })
 	})
 }
 
@@ -101,6 +102,7 @@ func (l *Ledger) resumeDeaths(e JobAdded) {
 		d.list = append(d.list, d.leader)
 	}
 	own := d.leader
+	own.led = append(own.led, e.Spec.ID)
 	for _, s := range e.CrashSuspects {
 		if s.Led > 0 {
 			own.work = append(own.work, workID{job: e.Spec.ID, span: s.Span})

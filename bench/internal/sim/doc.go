@@ -69,7 +69,7 @@
 //     partials if a worker can merge them. Manifests contain the time that a partition takes, once
 //     a job's first leader has measured it.
 //   - In calm simulations a harmless partition is blamed only if workers that ran it alone died at least
-//     twice as often as all workers. In some calm simulations processes live about as long as a
+//     half as often again as all workers. In some calm simulations processes live about as long as a
 //     partition takes.
 //   - A worker on which each partition fails gets no partitions for 10 s when eight of them have run on other
 //     workers.

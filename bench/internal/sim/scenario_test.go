@@ -94,7 +94,7 @@ func (s *Sim) draw() (scenario, faultRates) {
 		sc.jobs = append(sc.jobs, b)
 	}
 	switch {
-	case sc.calm && c.chance(0.15):
+	case sc.calm && c.chance(0.06):
 		s.drawEvictions(&sc)
 	case sc.calm && c.chance(0.05):
 		s.drawBreakage(&sc)
@@ -107,10 +107,10 @@ func (s *Sim) drawEvictions(sc *scenario) {
 	c := s.rng
 	sc.evicts, sc.oldShare = true, 0
 	sc.processes, sc.maxSlots = c.intBetween(3, 6), 1
-	sc.faultEvery, sc.faultsUntil = 600*time.Millisecond, 40*time.Second
+	sc.faultEvery, sc.faultsUntil = 5*time.Second, 5*time.Minute
 	sc.maxProcesses = sc.processes + 200
 	lives := time.Duration(sc.processes) * sc.faultEvery
-	sc.jobs = []jobBehaviour{harmless(uint64(c.intBetween(1, 5)), c.between(lives/2, 2*lives))}
+	sc.jobs = []jobBehaviour{harmless(uint64(c.intBetween(1, 3)), c.between(lives/2, lives))}
 }
 
 // drawBreakage makes one process break while the only job runs.
