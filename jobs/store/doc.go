@@ -9,7 +9,7 @@
 //	       |
 //	     Store        types, keys, formats
 //	     /   \
-//	 Blobs   Queue    a driver: azure, jetstream, memory
+//	 Blobs   Queue    a driver: azure, jetstream, memory; folder, without a queue
 //
 // The rest of Bellwether uses [Store]. Drivers implement [Blobs] and [Queue]; package storetest
 // contains the conformance suite for drivers.
@@ -26,6 +26,8 @@
 //	active/JOB          empty; exists until the job has ended
 //	term/EPOCH          the record of one leader's term
 //	poison/NAME         a message that was moved out of the queue, and the reason
+//	kept/FAMILY/ID, packs/ID
+//	                    partials that later jobs reuse: see package kept
 //	identity            a random number that identifies the storage; immutable
 //
 // # Formats
