@@ -34,7 +34,8 @@ func NewID(now time.Time) string {
 	return string(id[:])
 }
 
-func idTime(id string) time.Time {
+// TimeOf returns the time in a valid ID.
+func TimeOf(id string) time.Time {
 	var millis int64
 	for _, digit := range id[:idTimeDigits] {
 		millis = millis<<5 | int64(strings.IndexRune(idDigits, digit))

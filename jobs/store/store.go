@@ -209,7 +209,7 @@ func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 	add := func(key string) {
 		kind, rest, _ := strings.Cut(key, "/")
 		id, _, _ := strings.Cut(rest, "/")
-		if ValidID(id) && (kind+"/" != specs || time.Since(idTime(id)) > submitTime) {
+		if ValidID(id) && (kind+"/" != specs || time.Since(TimeOf(id)) > submitTime) {
 			left[id] = true
 		}
 	}
