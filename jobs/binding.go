@@ -127,7 +127,7 @@ func (b *binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (
 	if err != nil {
 		return nil, err
 	}
-	t := &task[T]{opened: opened[T]{codec: b.def.Codec, merge: b.merger(p), pool: new(spares[T])}, aliases: b.InPlace()}
+	t := &task[T]{opened: opened[T]{codec: b.def.Codec, merge: b.merger(p), pool: new(spares[T])}, aliases: b.InPlace(), plan: plan}
 	if t.tree, err = engine.NewTree(plan.Partitions); err != nil {
 		return nil, err
 	}
@@ -243,6 +243,21 @@ func (b *binding[P, T, R]) checkAudit(params Params) error {
 		return fmt.Errorf("job %s cannot be audited or checked: %s", b.def.Name, reason)
 	}
 	return nil
+}
+
+func (b *binding[P, T, R]) family(params Params, build string) (key Key, err error) {
+	defer recoverTo(&err)
+	p, err := b.params.parse(params, nil)
+	if err != nil {
+		return Key{}, err
+	}
+	if b.def.NoReuse != nil {
+		if reason := b.def.NoReuse(p); reason != "" {
+			return Key{}, fmt.Errorf("job %s cannot reuse partials of other jobs: %s", b.def.Name, reason)
+		}
+	}
+	codec := fmt.Sprintf("%T", b.def.Codec)
+	return engine.NewKey([]byte("family"), []byte(b.def.Name), []byte(b.def.Version), params, []byte(codec), []byte(build)), nil
 }
 
 // HasMerger implements [engine.Job]. For parameters that cannot be parsed HasMerger returns false,

@@ -17,7 +17,7 @@ type Plan struct {
 // called from several goroutines at once. The caller owns the returned value: Merge
 // may change it.
 //
-// A Mapper may also implement one of [Forker], [Filler] and [Streamer], and [Cleaner] and [Sizer]. If a
+// A Mapper may also implement one of [Forker], [Filler] and [Streamer], and [Cleaner], [Keyer] and [Sizer]. If a
 // Mapper implements [io.Closer], Close is called once, after the last Map has returned.
 type Mapper[T any] interface {
 	Map(ctx context.Context, partition uint64) (T, error)
@@ -128,6 +128,10 @@ type Definition[P, T, R any] struct {
 	// each computation of a partition writes an object. If the reason is empty or NoAudit is nil,
 	// the job can be audited.
 	NoAudit func(p P) (reason string)
+	// NoReuse returns why a job with parameters p cannot reuse partials of other jobs ([Reuse]), for
+	// example because Map writes objects that belong to the job. If the reason is empty or NoReuse is
+	// nil, the job can reuse partials.
+	NoReuse func(p P) (reason string)
 }
 
 // Limits bound how long each call of a definition's functions may take. When a limit has passed,

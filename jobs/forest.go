@@ -22,7 +22,13 @@ type valueForest[T any] struct {
 	opened[T]
 
 	mu      sync.Mutex
-	waiting map[engine.Node]T // values of nodes whose sibling is not yet finished
+	waiting map[engine.Node]marked[T] // nodes whose sibling is not yet finished
+}
+
+// marked is the value of a node, with its mark if partials are reused.
+type marked[T any] struct {
+	value T
+	mark  mark
 }
 
 func (f *valueForest[T]) add(ctx context.Context, from engine.Stack, attempts int) (err error) {
@@ -32,25 +38,31 @@ func (f *valueForest[T]) add(ctx context.Context, from engine.Stack, attempts in
 		}
 	}()
 	s := from.(*stack[T])
-	n, value := s.nodes[0], s.values[0]
+	n, with := s.nodes[0], marked[T]{value: s.values[0]}
+	if f.reuse != nil {
+		with.mark = s.marks[0]
+	}
 	s.clear()
 	for {
-		sibling, ok := f.takeSibling(n, value)
+		sibling, ok := f.takeSibling(n, with)
 		if !ok {
 			return nil
 		}
-		left, right := sibling, value
+		left, right := sibling, with
 		if !n.IsRight() {
-			left, right = value, sibling
+			left, right = with, sibling
 		}
 		parent := f.tree.Lift(n.Parent())
-		if value, err = f.mergePair(ctx, left, right, attempts); err != nil {
+		if with.value, err = f.mergePair(ctx, left.value, right.value, attempts); err != nil {
 			return Permanent(fmt.Errorf("node %v: %w", parent, err))
 		}
-		if spare, ok := f.pool.freed(left, right, value); ok {
+		if spare, ok := f.pool.freed(left.value, right.value, with.value); ok {
 			f.pool.put(spare)
 		}
-		n = parent
+		if n = parent; f.reuse != nil {
+			with.mark = merged(left.mark, right.mark)
+			f.keep(ctx, n, with.value, &with.mark)
+		}
 	}
 }
 
@@ -67,14 +79,14 @@ func (f *valueForest[T]) mergePair(ctx context.Context, left, right T, attempts 
 
 // takeSibling removes the sibling of a node from the forest and returns it. If the sibling is not
 // finished, takeSibling adds the node to the forest instead.
-func (f *valueForest[T]) takeSibling(n engine.Node, value T) (sibling T, ok bool) {
+func (f *valueForest[T]) takeSibling(n engine.Node, with marked[T]) (sibling marked[T], ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if sibling, ok = f.waiting[n.Sibling()]; ok && n != f.tree.Root() {
 		delete(f.waiting, n.Sibling())
 		return sibling, true
 	}
-	f.waiting[n] = value
+	f.waiting[n] = with
 	return sibling, false
 }
 
@@ -84,7 +96,7 @@ func (f *valueForest[T]) root() (data []byte, err error) {
 	if !ok { // the definition's Merge ended the goroutine of a slot with runtime.Goexit
 		return nil, fmt.Errorf("Merge: %w", ErrGoexit)
 	}
-	if data, err = encodeInPlace(f.codec, root); err != nil {
+	if data, err = encodeInPlace(f.codec, root.value); err != nil {
 		return nil, fmt.Errorf("encode the root: %w", err)
 	}
 	return data, nil

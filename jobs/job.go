@@ -26,6 +26,7 @@ type untyped interface {
 	normalize(base []byte, pairs []string) (Params, error)
 	encode(params any) (Params, error)
 	checkAudit(p Params) error
+	family(p Params, build string) (Key, error)
 	plan(ctx context.Context, p Params) (Plan, error)
 	preview(ctx context.Context, p Params, plan Plan) (Preview, error)
 	open(ctx context.Context, p Params, plan Plan) (openTask, error)
@@ -76,6 +77,12 @@ func (j Job) Limits() Limits { return j.limits }
 // CheckAudit returns an error if a job with these parameters cannot be audited, as described at the
 // field NoAudit of [Definition].
 func (j Job) CheckAudit(p Params) error { return j.binding.checkAudit(p) }
+
+// Family returns the key that all kept partials of jobs with these parameters share. The build describes
+// how the program was compiled, because programs that were compiled in another way may compute other
+// bytes. Family returns an error if the job cannot reuse partials, as described at the field NoReuse of
+// [Definition].
+func (j Job) Family(p Params, build string) (Key, error) { return j.binding.family(p, build) }
 
 // Restricted reports whether the job is restricted, as described at the field Restricted of
 // [Definition].

@@ -18,6 +18,7 @@ type Local struct {
 	Slots    int // number of goroutines that call Map; at least 1
 	Attempts int // number of attempts per partition, without pauses; at least 1
 	Audit    Audit
+	Reuse    Reuse
 
 	// Grant contains what the job may use, such as the folders whose files it may read. A job that
 	// reads from a cluster's storage account also needs a context of cluster.With.
@@ -33,6 +34,7 @@ type LocalResult struct {
 	Result     json.RawMessage
 	Partitions uint64
 	Attachment Attachment // attachment of the result; zero if the result has no attachment
+	Reused     Reused
 }
 
 // Run plans, maps, merges and finishes a job. The params are in the stored form. When
@@ -60,7 +62,7 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	if closeErr := task.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("close job %s: %w", job.Name(), closeErr)
 	}
-	result := LocalResult{Partitions: plan.Partitions}
+	result := LocalResult{Partitions: plan.Partitions, Reused: task.reused()}
 	if err == nil {
 		result.Result, result.Attachment, err = job.finish(ctx, params, engine.Operand{Data: root, Own: true})
 	}
@@ -83,6 +85,26 @@ func cleanUp(ctx context.Context, job Job, task openTask) error {
 		return fmt.Errorf("clean up after job %s: %w", job.Name(), err)
 	}
 	return nil
+}
+
+// Missing returns how many partitions of a job with a plan Run would compute, because [Local].Reuse does
+// not have their partials. Missing computes nothing.
+func (l Local) Missing(ctx context.Context, job Job, params Params, plan Plan) (missing uint64, err error) {
+	ctx, release := WithGrant(ctx, l.Grant)
+	defer release()
+	task, err := job.binding.open(ctx, params, plan)
+	if err != nil {
+		return 0, err
+	}
+	found, err := task.reuses(ctx, l.Reuse, maxLevel)
+	missing = plan.Partitions
+	for _, f := range found {
+		missing -= f.span.Len()
+	}
+	if closeErr := task.Close(); err == nil && closeErr != nil {
+		err = fmt.Errorf("close job %s: %w", job.Name(), closeErr)
+	}
+	return missing, err
 }
 
 // RunPartition plans a job and maps only one partition, to find out why the partition failed.
@@ -138,15 +160,23 @@ func (l Local) reduce(ctx context.Context, job Job, task openTask, tree engine.T
 	for level > 0 && subtrees(tree, level) < uint64(slots)*subtreesPerSlot {
 		level--
 	}
+	var found []keptNode
+	if l.Reuse.Kept != nil {
+		var err error
+		if found, err = task.reuses(ctx, l.Reuse, level); err != nil {
+			return nil, fmt.Errorf("find kept partials of job %s: %w", job.Name(), err)
+		}
+	}
+	spans := cut(tree, level, found)
 	var done atomic.Uint64
 	f := task.forest()
-	err := l.each(ctx, task, subtrees(tree, level), func(i uint64) Span { return tree.Span(engine.Node{Level: level, Index: i}) },
+	err := l.each(ctx, task, uint64(len(spans)), func(i uint64) Span { return spans[i] },
 		func(i uint64, s engine.Stack) error {
 			if err := f.add(ctx, s, l.Attempts); err != nil {
 				return fmt.Errorf("merge partials of job %s: %w", job.Name(), err)
 			}
 			if l.Progress != nil {
-				l.Progress(done.Add(tree.Span(engine.Node{Level: level, Index: i}).Len()), tree.Partitions())
+				l.Progress(done.Add(spans[i].Len()), tree.Partitions())
 			}
 			return nil
 		})
@@ -158,6 +188,32 @@ func (l Local) reduce(ctx context.Context, job Job, task openTask, tree engine.T
 		return nil, fmt.Errorf("job %s: %w", job.Name(), err)
 	}
 	return root, nil
+}
+
+// cut returns the spans that slots run, in order. Each is the span of a node: of a kept node above the
+// level, or else of a node of the level.
+func cut(tree engine.Tree, level uint8, found []keptNode) (spans []Span) {
+	add := func(hi uint64) {
+		for lo := last(spans).Hi; lo < hi; lo = last(spans).Hi {
+			spans = append(spans, tree.Span(engine.Node{Level: level, Index: lo >> level}))
+		}
+	}
+	for _, f := range found {
+		if f.node.Level > level {
+			add(f.span.Lo)
+			spans = append(spans, f.span)
+		}
+	}
+	add(tree.Partitions())
+	return spans
+}
+
+// last returns the last span of a list, or an empty span before the first partition.
+func last(spans []Span) Span {
+	if len(spans) == 0 {
+		return Span{}
+	}
+	return spans[len(spans)-1]
 }
 
 // each runs n spans in the slots. After each span, each calls the function done with the stack that

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
@@ -19,6 +20,10 @@ type stack[T any] struct {
 	merging bool                                                   // true during a call of Merge, and after a call that failed or panicked
 	nodes   []engine.Node
 	values  []T
+
+	marks []mark     // marks of the nodes; empty unless partials are reused
+	mark  mark       // mark of the value that push adds
+	found []keptNode // nodes whose partials are probably kept, in order; other stacks may use the slice too
 
 	audit       *auditor[T] // auditor of the slot; nil if no partition is audited
 	next        uint64      // first partition of the span that is not done
@@ -73,8 +78,16 @@ func (s *stack[T]) running() string {
 	return "Fork"
 }
 
-// run maps partitions from s.next on until hi, until stop is set or until one fails.
+// run runs partitions from s.next on until hi, until stop is set or until one fails.
 func (s *stack[T]) run(ctx context.Context, hi uint64, stop *atomic.Bool) error {
+	if s.reuse != nil {
+		return s.runReusing(ctx, hi, s.found, stop)
+	}
+	return s.compute(ctx, hi, stop)
+}
+
+// compute maps partitions from s.next on until hi, until stop is set or until one fails.
+func (s *stack[T]) compute(ctx context.Context, hi uint64, stop *atomic.Bool) error {
 	if m, ok := s.mapper.(Streamer[T]); ok {
 		return s.stream(ctx, m, hi, stop)
 	}
@@ -85,16 +98,23 @@ func (s *stack[T]) run(ctx context.Context, hi uint64, stop *atomic.Bool) error 
 	}
 	for ; s.next < hi && !stop.Load(); s.next++ {
 		s.progress.Set(s.next, engine.Map)
+		var began time.Time
+		if s.reuse != nil {
+			began = time.Now()
+		}
 		value, err := s.mapOne(ctx, s.next)
 		if err != nil {
 			return err
+		}
+		if s.reuse != nil {
+			s.mark = mark{s.reuse.key(ctx, s.next), time.Since(began), -1}
 		}
 		if s.audit != nil {
 			if err := s.auditValue(ctx, value); err != nil {
 				return err
 			}
 		}
-		if err := s.push(ctx, value); err != nil {
+		if err := s.push(ctx, s.tree.Lift(engine.Leaf(s.next)), value); err != nil {
 			return err
 		}
 	}
@@ -107,20 +127,27 @@ func (s *stack[T]) stream(ctx context.Context, m Streamer[T], hi uint64, stop *a
 		return nil
 	}
 	s.progress.Set(s.next, engine.Map)
+	began := time.Now()
 	for value, err := range m.Stream(ctx, engine.Span{Lo: s.next, Hi: hi}) {
 		if err != nil {
 			return err
+		}
+		if s.reuse != nil {
+			s.mark = mark{s.reuse.key(ctx, s.next), time.Since(began), -1}
 		}
 		if s.audit != nil {
 			if err := s.auditValue(ctx, value); err != nil {
 				return err
 			}
 		}
-		if err := s.push(ctx, value); err != nil {
+		if err := s.push(ctx, s.tree.Lift(engine.Leaf(s.next)), value); err != nil {
 			return err
 		}
 		if s.next++; s.next == hi || stop.Load() {
 			return nil
+		}
+		if s.reuse != nil {
+			began = time.Now()
 		}
 		s.progress.Set(s.next, engine.Map)
 	}
@@ -178,11 +205,13 @@ func (s *stack[T]) keepSpare(value T) {
 	s.spares = append(s.spares, value)
 }
 
-// push adds the value of the partition s.next to the stack. While the sibling of the topmost node is also on
-// the stack, push merges the two nodes.
-func (s *stack[T]) push(ctx context.Context, value T) error {
+// push adds the value of the node n, which begins at the partition s.next, to the stack. While the sibling
+// of the topmost node is also on the stack, push merges the two nodes.
+func (s *stack[T]) push(ctx context.Context, n engine.Node, value T) error {
 	top := len(s.nodes)
-	n := s.tree.Lift(engine.Leaf(s.next))
+	if s.reuse != nil {
+		s.keep(ctx, n, value, &s.mark)
+	}
 	for ; n.IsRight() && top > 0 && s.nodes[top-1] == n.Sibling(); n = s.tree.Lift(n.Parent()) {
 		s.merging = true
 		s.progress.Set(s.next, engine.Merge)
@@ -197,6 +226,13 @@ func (s *stack[T]) push(ctx context.Context, value T) error {
 		}
 		s.merging = false
 		top--
+		if s.reuse != nil {
+			s.mark = merged(s.marks[top], s.mark)
+			s.keep(ctx, s.tree.Lift(n.Parent()), value, &s.mark)
+		}
+	}
+	if s.reuse != nil {
+		s.marks = append(s.marks[:top], s.mark)
 	}
 	if top+1 < len(s.values) {
 		clear(s.values[top+1:]) // the garbage collector can then free the merged operands; the value at top is replaced below
@@ -232,6 +268,9 @@ func (s *stack[T]) Drain(hi uint64) (partials []engine.Partial, err error) {
 	for i, n := range s.nodes {
 		if s.tree.Span(n).Hi > hi {
 			s.nodes[kept], s.values[kept] = n, s.values[i]
+			if s.reuse != nil {
+				s.marks[kept] = s.marks[i]
+			}
 			kept++
 			continue
 		}
@@ -242,7 +281,7 @@ func (s *stack[T]) Drain(hi uint64) (partials []engine.Partial, err error) {
 		partials = append(partials, engine.Partial{Node: n, Data: data})
 	}
 	clear(s.values[kept:])
-	s.nodes, s.values = s.nodes[:kept], s.values[:kept]
+	s.nodes, s.values, s.marks = s.nodes[:kept], s.values[:kept], s.marks[:min(kept, len(s.marks))]
 	for kept == 0 && s.pool.give != nil && len(s.spares) > 0 {
 		s.pool.put(pop(&s.spares)) // the caller limits the memory of an empty stack
 	}
@@ -251,5 +290,5 @@ func (s *stack[T]) Drain(hi uint64) (partials []engine.Partial, err error) {
 
 func (s *stack[T]) clear() {
 	clear(s.values)
-	s.nodes, s.values, s.merging = s.nodes[:0], s.values[:0], false
+	s.nodes, s.values, s.marks, s.merging = s.nodes[:0], s.values[:0], s.marks[:0], false
 }

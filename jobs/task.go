@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
@@ -18,6 +19,12 @@ const MaxPartitions = engine.MaxPartitions
 type openTask interface {
 	engine.Task
 	audits(Audit) // makes the stacks that NewStack creates from now on audit partitions at once
+
+	// reuses makes the stacks that NewStack creates from now on take and keep partials of r. It returns
+	// the largest nodes whose partials are probably kept, and has read those above a level.
+	reuses(ctx context.Context, r Reuse, level uint8) ([]keptNode, error)
+	// reused returns what the task has reused so far.
+	reused() Reused
 	forest() forest
 }
 
@@ -28,6 +35,7 @@ type opened[T any] struct {
 	merge  merger[T]
 	codec  Codec[T]
 	pool   *spares[T] // values that all merges of the task have freed
+	reuse  *reuser    // nil unless partials are reused
 }
 
 // task is the [engine.Task] of a job.
@@ -35,6 +43,8 @@ type task[T any] struct {
 	opened[T]
 	aliases      bool  // true if the codec decodes partials without copying them
 	partialBytes int64 // size in bytes that the mapper's Sizer gives, or 0
+	plan         Plan
+	found        []keptNode
 
 	audit    Audit
 	deferred bool // true if the stacks only record the audited values
@@ -68,11 +78,25 @@ func (t *task[T]) Audit(share uint32, seed string) {
 func (t *task[T]) audits(a Audit) { t.audit, t.deferred = a, false }
 
 func (t *task[T]) NewStack() engine.Stack {
-	s := &stack[T]{opened: t.opened}
+	s := &stack[T]{opened: t.opened, found: t.found}
 	if t.audit.Share > 0 {
 		s.audit = &auditor[T]{Audit: t.audit, deferred: t.deferred, recompute: t.recomputer()}
 	}
 	return s
+}
+
+func (t *task[T]) reuses(ctx context.Context, r Reuse, level uint8) (found []keptNode, err error) {
+	defer recoverTo(&err) // the mapper's Key may panic
+	t.reuse = newReuser(r, t.mapper, t.plan)
+	t.found = t.reuse.check(ctx, t.tree, t.reuse.find(ctx, t.tree, engine.Span{Hi: t.plan.Partitions}), level)
+	return t.found, ctx.Err()
+}
+
+func (t *task[T]) reused() Reused {
+	if t.reuse == nil {
+		return Reused{}
+	}
+	return Reused{Partitions: t.reuse.partitions.Load(), Work: time.Duration(t.reuse.work.Load())}
 }
 
 func (t *task[T]) recomputer() recomputer[T] { return recomputer[T]{codec: t.codec, mapper: t.mapper} }
@@ -83,7 +107,7 @@ func (t *task[T]) Recompute(ctx context.Context, partitions []uint64, progress *
 }
 
 func (t *task[T]) forest() forest {
-	return &valueForest[T]{opened: t.opened, waiting: make(map[engine.Node]T)}
+	return &valueForest[T]{opened: t.opened, waiting: make(map[engine.Node]marked[T])}
 }
 
 func (t *task[T]) IsCloser() bool {

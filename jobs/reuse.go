@@ -1,0 +1,222 @@
+package jobs
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/engine"
+)
+
+// Keyer is an optional interface of a [Mapper] whose partials later jobs may reuse although the plan has
+// changed, for example because a file was added to the input. Key returns the input of a partition: all
+// that the partition's value depends on, apart from the definition's name and version, the parameters and
+// the build of the program. The key of a partition is the hash of all these. Partitions with the same key
+// must have the same value, encoded to the same bytes, in every job and at every index. The key should
+// therefore not contain the index, unless Map uses it:
+//
+//	func (m mapper) Key(_ context.Context, partition uint64) []byte {
+//		file := m.files[partition]
+//		return fmt.Appendf(nil, "%s %s", file.Name, file.ETag)
+//	}
+//
+// If Key returns nil, the partition is computed in every job, for example because its input may change
+// without a trace. Key may be called from several goroutines. It should take microseconds, because it is
+// called for each partition.
+//
+// Without a Keyer, a partition depends on its index and on the whole plan. Its partial is then reused
+// only by a job with the same parameters and the same plan.
+type Keyer interface {
+	Key(ctx context.Context, partition uint64) []byte
+}
+
+// Kept, KeptPartial, Key and Reused are the types that [Reuse] and [LocalResult] use.
+type (
+	Kept        = engine.Kept
+	KeptPartial = engine.KeptPartial
+	Key         = engine.Key
+	Reused      = engine.Reused
+)
+
+// Reuse is the collection of partials that a job reuses and extends. The zero value means that the job
+// computes everything and keeps nothing.
+type Reuse struct {
+	Family Key // value of the method Family of the job
+	Kept   Kept
+}
+
+// maxLevel is the level of the root of the largest tree.
+const maxLevel = 62
+
+// reuser finds kept partials for the stacks of a task, and keeps new partials.
+type reuser struct {
+	Reuse
+	input func(ctx context.Context, partition uint64) []byte
+
+	sizes      [maxLevel + 1]atomic.Int64 // size in bytes of the partial of each level that was encoded last, or 0
+	partitions atomic.Uint64              // number of partitions that were reused
+	work       atomic.Int64               // time in nanoseconds that Map had taken for them
+}
+
+// newReuser returns the reuser of a task with a mapper and a plan.
+func newReuser(r Reuse, mapper any, plan Plan) *reuser {
+	if keyer, ok := mapper.(Keyer); ok {
+		return &reuser{Reuse: r, input: keyer.Key}
+	}
+	prefix := engine.NewKey([]byte("plan"), plan.Data)
+	return &reuser{Reuse: r, input: func(_ context.Context, partition uint64) []byte {
+		b := binary.BigEndian.AppendUint64(slices.Clone(prefix[:]), plan.Partitions)
+		return binary.BigEndian.AppendUint64(b, partition)
+	}}
+}
+
+// key returns the key of a partition.
+func (r *reuser) key(ctx context.Context, partition uint64) Key {
+	input := r.input(ctx, partition)
+	if input == nil {
+		return Key{}
+	}
+	return engine.NewKey([]byte("partition"), r.Family[:], input)
+}
+
+// keptNode is a node whose partial is probably kept.
+type keptNode struct {
+	node engine.Node
+	span engine.Span
+	key  Key
+}
+
+// find returns the largest nodes within a span whose partials are probably kept, in order. It needs
+// memory only for these nodes.
+func (r *reuser) find(ctx context.Context, tree engine.Tree, span engine.Span) (found []keptNode) {
+	type open struct {
+		node engine.Node
+		key  Key
+	}
+	var stack []open
+	note := func(n engine.Node, key Key) {
+		if key == (Key{}) || !r.Kept.Has(key) {
+			return
+		}
+		covers := tree.Span(n)
+		for len(found) > 0 && found[len(found)-1].span.Lo >= covers.Lo {
+			found = found[:len(found)-1]
+		}
+		found = append(found, keptNode{n, covers, key})
+	}
+	for partition := span.Lo; partition < span.Hi && ctx.Err() == nil; partition++ {
+		n, key := tree.Lift(engine.Leaf(partition)), r.key(ctx, partition)
+		note(n, key)
+		for top := len(stack) - 1; top >= 0 && n.IsRight() && stack[top].node == n.Sibling(); top-- {
+			n, key = tree.Lift(n.Parent()), engine.KeyOf(stack[top].key, key)
+			stack = stack[:top]
+			note(n, key)
+		}
+		stack = append(stack, open{n, key})
+	}
+	return found
+}
+
+// check reads the kept nodes above a level. In place of a node that cannot be read it returns the nodes
+// below.
+func (r *reuser) check(ctx context.Context, tree engine.Tree, found []keptNode, level uint8) (checked []keptNode) {
+	for _, f := range found {
+		if f.node.Level > level {
+			if _, ok := r.Kept.Get(ctx, f.key); !ok {
+				checked = append(checked, r.check(ctx, tree, r.find(ctx, tree, f.span), level)...)
+				continue
+			}
+		}
+		checked = append(checked, f)
+	}
+	return checked
+}
+
+// mark is what a stack knows about a node if partials are reused.
+type mark struct {
+	key  Key
+	work time.Duration // time that Map has taken for the node's partitions
+	kept int           // level of the highest kept node that the node contains, or -1
+}
+
+// merged returns the mark of the node whose children have the marks left and right.
+func merged(left, right mark) mark {
+	return mark{engine.KeyOf(left.key, right.key), left.work + right.work, max(left.kept, right.kept)}
+}
+
+// keptEvery is the distance of the levels whose nodes are kept. The lowest nodes that are worth their
+// bytes are kept, because only they are found after partitions were inserted before them. Above them a
+// sixteenth of the nodes is kept, which saves most reads and merges.
+const keptEvery = 4
+
+// keep keeps the partial of a node, if it is worth its bytes. The value stays unchanged.
+func (o *opened[T]) keep(ctx context.Context, n engine.Node, value T, m *mark) {
+	r, level := o.reuse, int(n.Level)
+	size := &r.sizes[level]
+	switch {
+	case m.key == (Key{}), m.kept >= 0 && level < m.kept+keptEvery && n != o.tree.Root(), !engine.WorthKeeping(int(size.Load()), m.work):
+		return
+	case r.Kept.Has(m.key):
+		m.kept = level
+		return
+	}
+	data, err := o.codec.Encode(value)
+	if err != nil {
+		return // the job fails with this error when the partial is reported
+	}
+	if size.Store(int64(len(data))); !engine.WorthKeeping(len(data), m.work) {
+		return
+	}
+	r.Kept.Keep(ctx, m.key, KeptPartial{Data: data, Partitions: o.tree.Span(n).Len(), Work: m.work})
+	m.kept = level
+}
+
+// read returns the value of a kept node and its mark. It returns false if the partial is missing or
+// damaged.
+func (o *opened[T]) read(ctx context.Context, f keptNode) (value T, m mark, ok bool) {
+	p, ok := o.reuse.Kept.Get(ctx, f.key)
+	if !ok || p.Partitions != f.span.Len() {
+		return value, m, false
+	}
+	value, err := o.codec.Decode(p.Data)
+	if err != nil {
+		return value, m, false
+	}
+	o.reuse.partitions.Add(p.Partitions)
+	o.reuse.work.Add(int64(p.Work))
+	return value, mark{f.key, p.Work, int(f.node.Level)}, true
+}
+
+// runReusing is like compute, but takes the kept partials of found nodes. The nodes must be in order.
+func (s *stack[T]) runReusing(ctx context.Context, hi uint64, found []keptNode, stop *atomic.Bool) error {
+	first, _ := slices.BinarySearchFunc(found, s.next, func(f keptNode, next uint64) int {
+		if f.span.Lo < next {
+			return -1
+		}
+		return 1
+	})
+	for _, f := range found[first:] {
+		if f.span.Hi > hi {
+			break
+		}
+		if err := s.compute(ctx, f.span.Lo, stop); err != nil || s.next < f.span.Lo || stop.Load() {
+			return err
+		}
+		value, m, ok := s.read(ctx, f)
+		if !ok {
+			below := slices.DeleteFunc(s.reuse.find(ctx, s.tree, f.span), func(b keptNode) bool { return b.key == f.key })
+			if err := s.runReusing(ctx, f.span.Hi, below, stop); err != nil || s.next < f.span.Hi {
+				return err
+			}
+			continue
+		}
+		s.mark = m
+		if err := s.push(ctx, f.node, value); err != nil {
+			return err
+		}
+		s.next = f.span.Hi
+	}
+	return s.compute(ctx, hi, stop)
+}
