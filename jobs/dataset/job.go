@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -190,13 +191,17 @@ type mapper[P, A, R any] struct {
 	outputID  string // as in Place; empty if Store is not called
 	ranges    ranges
 	setup     []byte
+	setupKey  [sha256.Size]byte // SHA-256 of setup
 	folder    func() (*folder[A], error)
 	transfers *transfers
+
+	identities *identities
 }
 
 var (
 	_ jobs.Forker[Partial[int]] = (*mapper[Input, int, int])(nil)
 	_ jobs.Cleaner              = (*mapper[Input, int, int])(nil)
+	_ jobs.Keyer                = (*mapper[Input, int, int])(nil)
 	_ io.Closer                 = (*mapper[Input, int, int])(nil)
 )
 
@@ -212,6 +217,16 @@ func (m *mapper[P, A, R]) CleanUp(ctx context.Context) error {
 		return nil
 	}
 	return m.job.Discard(ctx, m.params, m.outputID)
+}
+
+// Key implements jobs.Keyer. A partial depends on the setup, which contains the columns of the dataset, and
+// on the partition's ranges of objects. The partials of a job that stores parts of accumulators refer to
+// objects of this job, so no other job reuses them.
+func (m *mapper[P, A, R]) Key(_ context.Context, partition uint64) []byte {
+	if m.outputID != "" {
+		return nil
+	}
+	return m.identities.key(m.setupKey[:], m.ranges.part(partition))
 }
 
 // Map computes a partition with a new fork.
@@ -241,7 +256,8 @@ func (m *mapper[P, A, R]) Fork() func(ctx context.Context, partition uint64) (Pa
 func (m *mapper[P, A, R]) compute(ctx context.Context, read *ahead, list [2]*folder[A], partition uint64) (Partial[A], error) {
 	p := m.ranges.part(partition)
 	read.begin(partition)
-	out := Partial[A]{Setup: m.setup, Lo: partition, Hi: partition + 1, Begins: p.begins(), Ends: p.ends()}
+	out := Partial[A]{Setup: m.setup, Begins: p.begins(), Ends: p.ends()}
+	out.From, out.To = p.borders()
 	both := !p.begins() && list[0].layout.quote != 0
 	scanners := []*scanner[A]{newScanner(list[0], p.objects[0], p.from, false, !both)}
 	if both {

@@ -15,9 +15,10 @@ import (
 // ranges, or whole objects. A line belongs to the partition in whose range it begins. To read a
 // partition's last line, Lines may therefore read some bytes of the next partition's range.
 type Lines struct {
-	ranges ranges
-	reader reader
-	whole  bool // true if each partition is an object, whose bytes are passed as they are stored
+	ranges     ranges
+	reader     reader
+	whole      bool // true if each partition is an object, whose bytes are passed as they are stored
+	identities *identities
 }
 
 // Split determines how Lines divides the objects of an input among partitions. With the zero Split, a
@@ -77,7 +78,7 @@ func openLines(in Input, split Split, plan jobs.Plan, from source.Driver) (*Line
 	if err != nil {
 		return nil, fmt.Errorf("decode plan: %w", err)
 	}
-	lines := &Lines{reader: newReader(from), whole: split.Objects}
+	lines := &Lines{reader: newReader(from), whole: split.Objects, identities: newIdentities(from)}
 	if split.Lines == 0 {
 		lines.ranges = split.divide(l, in.Block)
 	} else {
@@ -111,6 +112,12 @@ func (l *Lines) Range(partition uint64) (objects []string, offset, length int64)
 func (l *Lines) Whole(partition uint64) bool {
 	p := l.ranges.part(partition)
 	return p.begins() && p.ends()
+}
+
+// Key returns what the lines of a partition depend on, for jobs.Keyer. Key returns nil if an object may
+// change without a trace.
+func (l *Lines) Key(partition uint64) []byte {
+	return l.identities.key(nil, l.ranges.part(partition))
 }
 
 // Each calls do with consecutive pieces of a partition's lines, after decompression, or of the partition's

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -18,7 +17,7 @@ type Partial[A any] struct {
 	_ struct{} `cbor:",toarray"`
 
 	Setup        []byte
-	Lo, Hi       uint64 // range of partitions [Lo, Hi)
+	From, To     uint64 // borders of the range: see part.borders. A partial has no index of a partition, because later jobs reuse partials under other indices
 	Begins, Ends bool   // true if the range begins at the beginning of an object, or ends at the end of an object
 	Bytes        int64  // number of bytes that were read
 
@@ -36,8 +35,8 @@ type merger[A any] struct {
 
 // Merge merges the partials of neighbouring ranges.
 func (m merger[A]) Merge(left, right Partial[A]) (Partial[A], error) {
-	if left.Hi != right.Lo && !(left.Ends && right.Begins) {
-		return left, fmt.Errorf("partitions %d to %d were skipped, and the records at their borders cannot be read without them: do not skip partitions, or give the parameter on-error=skip", left.Hi, right.Lo-1)
+	if left.To != right.From && !(left.Ends && right.Begins) {
+		return left, errors.New("partitions in the middle of an object were skipped, and the records at their borders cannot be read without them: do not skip partitions, or give the parameter on-error=skip")
 	}
 	var f *folder[A] // nil until a record at the border of the ranges must be folded
 	defer func() {
@@ -79,7 +78,7 @@ func (m merger[A]) Merge(left, right Partial[A]) (Partial[A], error) {
 		return left, err
 	}
 	return Partial[A]{
-		Setup: left.Setup, Lo: left.Lo, Hi: right.Hi, Begins: left.Begins, Ends: right.Ends,
+		Setup: left.Setup, From: left.From, To: right.To, Begins: left.Begins, Ends: right.Ends,
 		Bytes: left.Bytes + right.Bytes, Readings: readings,
 	}, nil
 }

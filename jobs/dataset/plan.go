@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -89,8 +90,9 @@ func (e *engine[P, A, R]) openMapper(ctx context.Context, p P, plan jobs.Plan) (
 	if err != nil {
 		return nil, err
 	}
-	reader := newReader(e.open(ctx))
-	m := &mapper[P, A, R]{engine: e, reader: reader, params: p, outputID: data.OutputID, ranges: cut(l, in.Block), transfers: newTransfers(reader)}
+	from := e.open(ctx)
+	reader := newReader(from)
+	m := &mapper[P, A, R]{engine: e, reader: reader, params: p, outputID: data.OutputID, ranges: cut(l, in.Block), transfers: newTransfers(reader), identities: newIdentities(from)}
 	if m.ranges.count != plan.Partitions {
 		return nil, fmt.Errorf("the plan has %d partitions, this program cuts its listing into %d: want workers of the version that planned the job", plan.Partitions, m.ranges.count)
 	}
@@ -98,6 +100,7 @@ func (e *engine[P, A, R]) openMapper(ctx context.Context, p P, plan jobs.Plan) (
 	if s, m.setup, err = e.prepare(p, data); err != nil {
 		return nil, err
 	}
+	m.setupKey = sha256.Sum256(m.setup)
 	m.folder = func() (*folder[A], error) { return e.folder(s) }
 	return m, nil
 }

@@ -1,6 +1,12 @@
 package dataset
 
-import "sort"
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"sort"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+)
 
 // group describes neighbouring partitions of a dataset. It is either all ranges of one object, or
 // one partition of several whole objects.
@@ -103,6 +109,24 @@ type part struct {
 // part ends at the end of an object.
 func (p part) begins() bool { return p.from == 0 }
 func (p part) ends() bool   { return len(p.objects) > 1 || p.to == p.objects[0].Size }
+
+// borders returns numbers that identify the two borders of the part. Neighbouring ranges of an object
+// have the same border between them. Two borders of a dataset have the same number with probability
+// 2^-64.
+func (p part) borders() (from, to uint64) {
+	last := p.objects[len(p.objects)-1]
+	if len(p.objects) > 1 {
+		return number(p.objects[0], 0), number(last, last.Size)
+	}
+	return number(last, p.from), number(last, p.to)
+}
+
+// number returns the number of the border at an offset of an object.
+func number(o source.Object, offset int64) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(binary.BigEndian.AppendUint64([]byte(o.Name), uint64(offset))) // Write of a hash never returns an error
+	return h.Sum64()
+}
 
 // part returns the input of a partition.
 func (r ranges) part(partition uint64) part {

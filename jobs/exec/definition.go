@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -88,6 +90,8 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 			if m.runner, err = calls.acquire(ctx, k.job(p)); err != nil {
 				return nil, err
 			}
+			digest := sync.OnceValue(m.runner.program.digest)
+			m.digest = func() []byte { return slices.Clone(digest()) }
 			if params.Keep && m.merge.name != byProgram.name { // a process must not merge while it has other calls
 				return streamer{m}, nil
 			}
@@ -105,6 +109,7 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 		Codec:      jobs.Raw{},
 		Restricted: k.Restricted,
 		NoAudit:    func(p P) string { return k.Program(p).noAudit() },
+		NoReuse:    func(p P) string { return k.Program(p).noReuse() },
 	}
 }
 
@@ -164,8 +169,9 @@ type mapper struct {
 	merge      merge
 	partitions uint64
 	input      input
-	output     *outputFiles // nil without the parameter output
-	describe   bool         // value of the field Describe of the kind
+	output     *outputFiles  // nil without the parameter output
+	describe   bool          // value of the field Describe of the kind
+	digest     func() []byte // returns a copy of the digest of the program
 }
 
 // Close releases the runner of the job.

@@ -19,11 +19,17 @@ var Definition = func() jobs.Definition[Params, dataset.Partial[*table], Result]
 		}
 		return ""
 	}
+	d.NoReuse = func(p Params) string {
+		if p.Output != "" {
+			return "its rows are in objects that belong to the job that has written them; leave out the parameter output"
+		}
+		return ""
+	}
 	return d
 }()
 
 var job = dataset.Job[Params, *table, Result]{
-	Name: "scan", Version: "8", Summary: "a table from files or blobs: filter, group, aggregate, sort",
+	Name: "scan", Version: "9", Summary: "a table from files or blobs: filter, group, aggregate, sort",
 	Defaults: Params{Input: dataset.Defaults(), OutputFormat: string(output.CSV)},
 	Columns: func(p Params) []string {
 		q, err := newQuery(p)

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Set is a driver that selects a driver by the scheme of an object's name.
@@ -34,6 +35,8 @@ var (
 	_ Creator = (*Set)(nil)
 	_ Remover = (*Set)(nil)
 	_ Namer   = (*Set)(nil)
+
+	_ Identifier = (*Set)(nil)
 )
 
 // NewSet returns a set of the drivers of sources. If several sources have the same scheme, the set
@@ -153,6 +156,15 @@ func (s *Set) Canonical(name string) string {
 		return namer.Canonical(name)
 	}
 	return name
+}
+
+// Identify implements [Identifier].
+func (s *Set) Identify(o Object, since time.Time) (identity string, certain bool) {
+	d, err := s.driver(o.Name)
+	if identifier, ok := d.(Identifier); ok && err == nil {
+		return identifier.Identify(o, since)
+	}
+	return "", err == nil
 }
 
 // Fail returns an iteration that yields only the error err.

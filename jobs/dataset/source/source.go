@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"time"
 )
 
 // Object identifies an object, and the version of its content at the time of the listing.
@@ -67,6 +68,15 @@ type Selector interface {
 // another source. Canonical returns the same name for all names of an object.
 type Namer interface {
 	Canonical(name string) string
+}
+
+// Identifier is an optional interface of a [Driver] whose tags do not identify the content of an object
+// beyond a job, such as times of modification. A tag of a driver that is no Identifier does.
+type Identifier interface {
+	// Identify returns a text that identifies the content of an object beyond a job, together with the
+	// object's name, size and tag. The object was listed, and is read after the time since only. If the
+	// content can change after this time and the tag stays the same, Identify returns false.
+	Identify(o Object, since time.Time) (identity string, certain bool)
 }
 
 // These sentinel errors are wrapped by the errors of drivers.

@@ -24,6 +24,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
@@ -76,6 +77,8 @@ var (
 	_ source.Driver  = Driver{}
 	_ source.Creator = Driver{}
 	_ source.Remover = Driver{}
+
+	_ source.Identifier = Driver{}
 )
 
 // Claims reports whether a name is a path or a file:// URL.
@@ -219,6 +222,27 @@ func (d Driver) walk(folder, pattern string, each func(source.Object) error) err
 
 func object(name string, info fs.FileInfo) source.Object {
 	return source.Object{Name: name, Size: info.Size(), Tag: strconv.FormatInt(info.ModTime().UnixNano(), 36)}
+}
+
+// settled is the age of a file from which on each further change gives the file another time of
+// modification. It is more than the resolution of any file system (2 s, FAT) and the usual difference
+// between the clocks of a file server and of this machine.
+const settled = 10 * time.Second
+
+// Identify implements source.Identifier. A file that was modified shortly before since is uncertain, because
+// a later change may have the same time of modification, which git calls racily clean. The identity is the
+// number of the file in its file system, as far as the system has such numbers: a file that replaces
+// another file has another number, even if it has the same size and the same time of modification.
+func (d Driver) Identify(o source.Object, since time.Time) (identity string, certain bool) {
+	modified, err := strconv.ParseInt(o.Tag, 36, 64)
+	if err != nil || since.Sub(time.Unix(0, modified)) < settled || d.allow(o.Name, o.Name) != nil {
+		return "", false
+	}
+	info, err := os.Stat(o.Name)
+	if err != nil || object(o.Name, info) != o {
+		return "", false
+	}
+	return number(info), true
 }
 
 // Read implements source.Reader. Read compares the size and the time of the file with the listed

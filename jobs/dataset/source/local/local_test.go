@@ -172,3 +172,52 @@ func TestFoundNamesAreSecret(t *testing.T) {
 		}
 	}
 }
+
+// TestIdentify checks that a file that was modified shortly before is uncertain, and that a file that
+// replaces another file has another identity.
+func TestIdentify(t *testing.T) {
+	d, name := local.Driver{Folders: []string{"/"}}, filepath.Join(t.TempDir(), "a.csv")
+	modified := time.Unix(1e9, 0)
+	put := func(content string) source.Object {
+		file := name + ".new"
+		if err := errors.Join(os.WriteFile(file, []byte(content), 0o666), os.Chtimes(file, modified, modified), os.Rename(file, name)); err != nil {
+			t.Fatal(err)
+		}
+		for o, err := range d.List(t.Context(), name) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			return o
+		}
+		return source.Object{}
+	}
+	first := put("old")
+	if _, certain := d.Identify(first, modified.Add(time.Second)); certain {
+		t.Error("a file that was modified a second ago is certain")
+	}
+	if _, certain := d.Identify(first, modified.Add(-time.Hour)); certain {
+		t.Error("a file of the future is certain")
+	}
+	later := modified.Add(time.Minute)
+	before, certain := d.Identify(first, later)
+	if !certain || before == "" {
+		t.Errorf("got %q, %v", before, certain)
+	}
+	keep, err := os.Open(name) // so that the number of the file is not reused
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer keep.Close()
+	if second := put("new"); second != first {
+		t.Fatalf("the listing has changed: %+v, %+v", first, second)
+	}
+	if after, certain := d.Identify(first, later); !certain || after == before {
+		t.Errorf("the file that replaced it has the identity %q, %v, and the first had %q", after, certain, before)
+	}
+	if _, certain := d.Identify(source.Object{Name: name, Size: 99, Tag: first.Tag}, later); certain {
+		t.Error("a file of another size is certain")
+	}
+	if _, certain := (local.Driver{}).Identify(first, later); certain {
+		t.Error("a file that the driver may not access is certain")
+	}
+}

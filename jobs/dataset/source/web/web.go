@@ -22,6 +22,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
@@ -29,7 +30,10 @@ import (
 // Driver reads objects from web servers.
 type Driver struct{ client *http.Client }
 
-var _ source.Driver = (*Driver)(nil)
+var (
+	_ source.Driver     = (*Driver)(nil)
+	_ source.Identifier = (*Driver)(nil)
+)
 
 // New returns a driver that uses the given HTTP client, such as that of [NewClient].
 func New(client *http.Client) *Driver { return &Driver{client} }
@@ -38,6 +42,21 @@ func New(client *http.Client) *Driver { return &Driver{client} }
 func (d *Driver) Close() error {
 	d.client.CloseIdleConnections()
 	return nil
+}
+
+// settled is the age of an object without an ETag from which on each further change gives the object
+// another Last-Modified, which has whole seconds. It is more than the usual difference between the clocks of
+// a server and of this machine.
+const settled = time.Hour
+
+// Identify implements source.Identifier. An object is certain if it has an ETag, or if it was modified
+// long ago.
+func (d *Driver) Identify(o source.Object, since time.Time) (identity string, certain bool) {
+	if strings.HasPrefix(o.Tag, `"`) {
+		return "", true
+	}
+	modified, err := http.ParseTime(o.Tag)
+	return "", err == nil && since.Sub(modified) >= settled
 }
 
 // List implements source.Lister. List requests the first byte of the object, because some servers

@@ -130,3 +130,23 @@ func TestUnreachable(t *testing.T) {
 		}
 	}
 }
+
+// TestIdentify checks that an object without an ETag is certain only if it was modified long ago.
+func TestIdentify(t *testing.T) {
+	d := web.New(http.DefaultClient)
+	modified := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		tag     string
+		since   time.Time
+		certain bool
+	}{
+		{`"abc"`, modified, true},
+		{modified.Format(http.TimeFormat), modified.Add(time.Minute), false},
+		{modified.Format(http.TimeFormat), modified.Add(2 * time.Hour), true},
+		{"yesterday", modified, false},
+	} {
+		if _, certain := d.Identify(source.Object{Name: "https://host/a", Tag: c.tag}, c.since); certain != c.certain {
+			t.Errorf("%s at %v: certain is %v", c.tag, c.since, certain)
+		}
+	}
+}
