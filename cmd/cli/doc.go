@@ -16,7 +16,7 @@
 //
 // The commands use the following parts of a cluster:
 //
-//	run, catalog        jobs, in this process
+//	run, catalog        jobs, in this process; the folder of run --reuse
 //	submit              storage: the spec, then a message in the queue
 //	status, list,       storage, and the leader's live figures if it answers
 //	watch
@@ -72,6 +72,7 @@
 //	nodes       number of finished nodes with which a job was resumed
 //	objects     number of foreign objects in a listing of storage; key is the first of them
 //	operation   operation on storage or on the lease that failed
+//	pack        ID of a file of kept partials
 //	partition   index of a partition
 //	partitions  number of partitions of the job
 //	path        the action that a client of the page asked for

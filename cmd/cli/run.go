@@ -31,6 +31,7 @@ type runFlags struct {
 	partition uint64
 	dryRun    bool
 	audit     auditFlag
+	reuse     reuseFlags
 
 	onlyOne bool // run only the partition
 }
@@ -56,12 +57,21 @@ prints the error, or the size and the SHA-256 of the encoded partial.
 
 With -p input=-, the job reads standard input, which is first copied to a temporary file.
 
+With --reuse, a run computes only what earlier runs have not computed. The folder contains
+partial results of earlier runs with the same parameters. A run of 366 files after a run of
+365 of them reads only the new file, and its result has the same bytes as without --reuse.
+A file that was modified less than 10 s before the run began is read again in the next run.
+With --dry-run too, the output shows how many partitions would be computed.
+
 The job fails if it needs more memory than --memory, for example because of many groups.
 Workers move large partials to disk instead.`,
 		Example: "  " + a.Name + " run " + a.exampleJob() + "\n  " + a.Name + " run " + a.exampleJob() + " --check",
 		Args:    console.WantJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.onlyOne = cmd.Flags().Changed("partition")
+			if err := flags.reuse.check(cmd, "check", "partition", "audit"); err != nil {
+				return err
+			}
 			return a.run(cmd.Context(), flags, args)
 		},
 		ValidArgsFunction: a.CompleteJob,
@@ -69,6 +79,7 @@ Workers move large partials to disk instead.`,
 	flags.params.Register(a.App, cmd)
 	flags.program.register(cmd)
 	flags.audit.register(cmd)
+	flags.reuse.register(cmd)
 	cmd.Flags().IntVar(&flags.slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
 	cmd.Flags().IntVar(&flags.attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
 	cmd.Flags().Uint64Var(&flags.partition, "partition", 0, "run only this partition")
@@ -129,7 +140,7 @@ func (a *app) run(ctx context.Context, flags runFlags, args []string) error {
 	}
 	defer release()
 	if flags.dryRun {
-		return a.dryRun(ctx, job, p, nil)
+		return a.dryRun(ctx, job, p, nil, &flags.reuse)
 	}
 	ctx, stop := console.Interruptible(a.OnTarget(ctx))
 	defer stop()
@@ -139,7 +150,13 @@ func (a *app) run(ctx context.Context, flags runFlags, args []string) error {
 	if flags.onlyOne {
 		return a.runPartition(ctx, job, p, local, flags.partition)
 	}
+	list, reuse, err := flags.reuse.open(ctx, job, p)
+	if err != nil {
+		return err
+	}
+	local.Reuse = reuse
 	o, attachment := inprocess.Run(ctx, a.App, job, p, local, flags.compare)
+	flags.reuse.close(ctx, a.App, list, &o)
 	if err := a.showOrSave(o, flags.save); err != nil || flags.save == "" {
 		return err
 	}

@@ -93,7 +93,7 @@ does not have. --dry-run shows the columns, the partitions and the bytes of the 
 			}
 			if flags.dryRun {
 				ctx := jobs.WithFiles(cmd.Context(), jobs.Files(options.Files))
-				return a.dryRun(ctx, job, options.Params.(jobs.Params), &options)
+				return a.dryRun(ctx, job, options.Params.(jobs.Params), &options, nil)
 			}
 			return a.submit(cmd.Context(), job, options, flags.wait)
 		},
@@ -142,12 +142,14 @@ type submission struct {
 	MaxSkipped  *uint64 `json:"max_skipped,omitempty"`
 	Strict      bool    `json:"strict_builds,omitempty"`
 
+	Computed *uint64 `json:"computed,omitempty"` // number of partitions that would be computed; only with --reuse
+
 	Input *jobs.Preview `json:"input,omitempty"`
 }
 
 // dryRun plans the job in this process and prints what would be run. The parameter o contains
-// the options of a submission, or is nil.
-func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, o *client.SubmitOptions) error {
+// the options of a submission, or is nil. The parameter reuse contains the flags of a run, or is nil.
+func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, o *client.SubmitOptions, reuse *reuseFlags) error {
 	ctx, release := jobs.WithGrant(a.OnTarget(ctx), a.OwnGrant())
 	defer release()
 	plan, err := job.Plan(ctx, params)
@@ -165,10 +167,24 @@ func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, o *c
 		}
 		answer.Input = &input
 	}
+	if reuse != nil && reuse.folder != "" {
+		_, from, err := reuse.open(ctx, job, params)
+		if err != nil {
+			return err
+		}
+		missing, err := jobs.Local{Grant: a.OwnGrant(), Reuse: from}.Missing(ctx, job, params, plan)
+		if err != nil {
+			return err
+		}
+		answer.Computed = &missing
+	}
 	return a.Show(answer, func(w io.Writer) {
 		console.Row(w, "job", answer.Job+" "+answer.Version)
 		console.Row(w, "params", string(params))
 		console.Row(w, "partitions", human.Count(plan.Partitions))
+		if answer.Computed != nil {
+			console.Row(w, "computed", human.Count(*answer.Computed))
+		}
 		if o != nil {
 			console.Row(w, "priority", o.Priority)
 			console.Row(w, "max attempts", o.MaxAttempts)

@@ -32,6 +32,26 @@ type Outcome struct {
 	Submitted  *time.Time      `json:"submitted"`
 	Started    *time.Time      `json:"started"`
 	Finished   *time.Time      `json:"finished"`
+	Reuse      *Reuse          `json:"reuse,omitempty"` // only for the command "run" with --reuse
+}
+
+// Reuse describes what a job has reused and kept.
+type Reuse struct {
+	Partitions   uint64   `json:"partitions"`    // number of partitions that were not computed
+	SavedSeconds float64  `json:"saved_seconds"` // time that earlier runs have needed to compute them, on one slot
+	From         []string `json:"from"`          // runs that have kept what was reused
+	Kept         uint64   `json:"kept"`          // number of partials that were kept for later runs
+	KeptBytes    int64    `json:"kept_bytes"`
+	Lost         uint64   `json:"lost"` // number of missing or damaged files, whose partitions were computed again
+}
+
+func (r *Reuse) table(w io.Writer) {
+	reused := human.Count(r.Partitions)
+	if r.Partitions > 0 {
+		reused += fmt.Sprintf(", %.3g s of computing saved", r.SavedSeconds)
+	}
+	console.Row(w, "reused", reused)
+	console.Row(w, "kept", fmt.Sprintf("%s partials, %s", human.Count(r.Kept), human.Size(r.KeptBytes)))
 }
 
 func NewOutcome(o client.Outcome) Outcome {
@@ -86,6 +106,9 @@ func (o Outcome) Table(w io.Writer) {
 	console.Row(w, "state", o.State)
 	console.Row(w, "partitions", human.Count(o.Partitions))
 	console.Row(w, "executed", fmt.Sprintf("%s, %s of them repeated", human.Count(o.Executed), human.Count(o.Repeated)))
+	if o.Reuse != nil {
+		o.Reuse.table(w)
+	}
 	if len(o.Skipped) > 0 {
 		console.Row(w, "skipped", Numbers(o.Skipped))
 	}

@@ -50,6 +50,10 @@ func Run(ctx context.Context, a *console.App, job jobs.Job, params jobs.Params, 
 	case err == nil:
 		o.State, o.Partitions, o.Executed = client.Completed, result.Partitions, done.Load()
 		o.Repeated = o.Executed - o.Partitions
+		if local.Reuse.Kept != nil {
+			o.Executed -= result.Reused.Partitions
+			o.Reuse = &answer.Reuse{Partitions: result.Reused.Partitions, SavedSeconds: result.Reused.Work.Seconds()}
+		}
 		o.Result, o.SHA256 = result.Result, client.Fingerprint(result.Result)
 	case errors.Is(context.Cause(ctx), machine.ErrMemory):
 		o.State, o.Partitions, o.Executed, o.Error = client.Failed, all.Load(), done.Load(), context.Cause(ctx).Error()

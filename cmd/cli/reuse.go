@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/cmd/internal/answer"
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store/folder"
+	"github.com/bellwether-compute/bellwether/jobs/store/kept"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// reuseFlags are the flags of a run that reuses partials of earlier runs.
+type reuseFlags struct {
+	folder string
+	keep   string
+}
+
+func (f *reuseFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.folder, "reuse", "", "keep partial results in this folder, and reuse those of earlier runs")
+	cmd.Flags().StringVar(&f.keep, "keep", "1GiB", "most bytes to keep in the folder; what was not used for the longest time is dropped, and after 30 days")
+}
+
+// check returns an error if the flags do not suit other flags.
+func (f *reuseFlags) check(cmd *cobra.Command, excluded ...string) error {
+	if f.folder == "" {
+		if cmd.Flags().Changed("keep") {
+			return console.Usagef("--keep: want --reuse FOLDER too")
+		}
+		return nil
+	}
+	for _, name := range excluded {
+		if cmd.Flags().Changed(name) {
+			return console.Usagef("--reuse and --%s exclude each other: a reused partition is not computed", name)
+		}
+	}
+	return nil
+}
+
+func (f *reuseFlags) limit() (int64, error) {
+	n, err := humanize.ParseBytes(f.keep)
+	if err != nil || n == 0 || n > math.MaxInt64 {
+		return 0, console.Usagef("--keep %q: want a number of bytes, such as 1GiB", f.keep)
+	}
+	return int64(n), nil
+}
+
+// open returns the kept partials of a job in the folder. The caller must close them. Without the flag, open
+// returns nil.
+func (f *reuseFlags) open(ctx context.Context, job jobs.Job, params jobs.Params) (*kept.Partials, jobs.Reuse, error) {
+	if f.folder == "" {
+		return nil, jobs.Reuse{}, nil
+	}
+	limit, err := f.limit()
+	if err != nil {
+		return nil, jobs.Reuse{}, err
+	}
+	build := wire.ThisBuild()
+	if !wire.KnownBuild(build) {
+		return nil, jobs.Reuse{}, errors.New("--reuse: this program does not say how it was compiled, so it may compute other bytes than the program that has kept a partial: compile it with the go command, which notes that")
+	}
+	family, err := job.Family(params, build)
+	if err != nil {
+		return nil, jobs.Reuse{}, console.Usagef("--reuse: %v", err)
+	}
+	blobs, err := folder.Open(f.folder)
+	if err != nil {
+		return nil, jobs.Reuse{}, fmt.Errorf("open --reuse %s: %w", f.folder, err)
+	}
+	host, _ := os.Hostname() // an empty name describes the origin too
+	list, err := kept.Open(ctx, kept.Config{
+		Blobs: blobs, Family: family, Job: job.Name(), Version: job.Version(),
+		Origin: fmt.Sprintf("run on %s at %s", host, time.Now().UTC().Format(time.DateTime)), Limit: limit,
+	})
+	return list, jobs.Reuse{Family: family, Kept: list}, err
+}
+
+// close closes kept partials and adds to an outcome what was reused and kept.
+func (f *reuseFlags) close(ctx context.Context, a *console.App, list *kept.Partials, o *answer.Outcome) {
+	if list == nil {
+		return
+	}
+	list.Close(context.WithoutCancel(ctx)) // an interrupted run keeps what it has computed
+	s := list.Stats()
+	if s.Lost > 0 {
+		a.Note("--reuse: files missing or damaged in %s: %d; their partitions were computed again", f.folder, s.Lost)
+	}
+	if s.Failed > 0 {
+		a.Note("--reuse: reads and writes that failed in %s: %d, the last of them: %v", f.folder, s.Failed, s.Error)
+	}
+	if o.Reuse != nil {
+		o.Reuse.Kept, o.Reuse.KeptBytes, o.Reuse.Lost, o.Reuse.From = s.Kept, s.Bytes, s.Lost, answer.Listed(s.Origins)
+	}
+}
