@@ -64,7 +64,7 @@ const (
 // partition of the job, or if a slot will soon be free.
 func (l *Ledger) waits(j *job) string {
 	call := len(j.calls.list) > 0
-	if j.runs() || !call && j.queue.size() == 0 {
+	if j.runs() || !call && j.forest.done() == j.tree.Partitions() {
 		return ""
 	}
 	slots, running, shortest := 0, 0, waitsAfter+l.now
