@@ -247,7 +247,9 @@ func checkGolden(t *testing.T, families map[string]*dto.MetricFamily) {
 func TestHostOfHealthAndMetrics(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	address := c.start(nil).address()
+	w := c.start(nil)
+	w.awaitReady() // a NATS server that stops while it creates a stream leaves a goroutine behind
+	address := w.address()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
 		for host, want := range map[string]bool{"": true, "worker": true, "attacker.example": false} {
