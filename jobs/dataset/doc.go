@@ -77,7 +77,8 @@
 //
 // A record has at most 64 MiB, and an object has at most 100,000 columns, so that a small compressed object
 // cannot take all memory of a worker. A larger record, or more columns, fails the job with an error that
-// names the limit.
+// names the limit. The content of a compressed object is refused above 1 GiB and 2,000 times the
+// compressed size together, and zstd with a window of more than 128 MiB.
 //
 // Rows are divided into fields like in package encoding/csv, but line ends within quotes do not
 // change. An empty line is not a record, except in an object of one column, in which it is an empty field,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/fxamacker/cbor/v2"
@@ -59,7 +60,8 @@ func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, che
 
 // setup contains the data that Merge and Finish need to fold a record. Each partial contains a
 // setup, because Merge does not get the job's parameters. The encoding of a setup is followed by
-// the ID of the output, if the job writes an output.
+// the ID of the output, if the job writes an output, and by the names of the omitted columns, each after a
+// zero byte.
 type setup struct {
 	_ struct{} `cbor:",toarray"`
 
@@ -113,19 +115,21 @@ func (f *folders[A]) get(encoded []byte) (*folder[A], error) {
 		return last, nil
 	}
 	f.mu.Unlock()
-	s, _, err := decodeSetup(encoded)
+	s, _, _, err := decodeSetup(encoded)
 	if err != nil {
 		return nil, err
 	}
 	return f.make(s)
 }
 
-func decodeSetup(encoded []byte) (s setup, outputID string, err error) {
+// decodeSetup returns a setup, the ID of the output, and the omitted columns.
+func decodeSetup(encoded []byte) (s setup, outputID string, omitted []string, err error) {
 	rest, err := cbor.UnmarshalFirst(encoded, &s)
 	if err != nil {
-		return s, "", fmt.Errorf("decode setup: %w", err)
+		return s, "", nil, fmt.Errorf("decode setup: %w", err)
 	}
-	return s, string(rest), nil
+	parts := strings.Split(string(rest), "\x00")
+	return s, parts[0], parts[1:], nil
 }
 
 // put takes back a folder that get returned.

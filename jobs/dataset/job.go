@@ -96,6 +96,10 @@ type Totals struct {
 	Bytes    int64   // size of all objects as they are stored, compressed or not
 	Skipped  uint64  // number of skipped records; 0 unless the input says that bad records are skipped
 	Samples  []Fault // faults of the first skipped records
+
+	// Omitted are the columns of the first Parquet object that a job which uses all columns leaves out,
+	// because they are in lists or maps or have types that cannot be read.
+	Omitted []string
 }
 
 // Define returns the job's definition, for jobs.New.

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
+	zstdlib "github.com/klauspost/compress/zstd"
 )
 
 // TestRecordLimit checks that a record that is too large fails the job, in one partition and across the
@@ -63,6 +65,49 @@ func TestManyEmptyLines(t *testing.T) {
 	got, err := rows(t, func(in *Input) { in.Header = false }, "a.csv", strings.Repeat("\n", 1<<20)+"1,2\n")
 	if err != nil || len(got) != 1 || got[0] != "1|2" {
 		t.Errorf("got %q, %v, want one row", got, err)
+	}
+}
+
+// TestExpansion reads small objects of zstd: one with a window that needs too much memory, and one whose
+// content is much larger than the object.
+func TestExpansion(t *testing.T) {
+	// The frame has a window of 256 MiB, and one block of a byte that is repeated.
+	window := "\x28\xb5\x2f\xfd\x00" + "\x90" + "\x0b\x00\x00x"
+	_, err := rows(t, nil, "a.txt.zst", window)
+	if err == nil || !strings.Contains(err.Error(), "window of zstd is larger than 134217728 bytes") {
+		t.Errorf("got %v, want the limit of windows", err)
+	}
+	var bomb bytes.Buffer
+	w, err := zstdlib.NewWriter(&bomb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := make([]byte, 1<<20)
+	for range 1400 {
+		if _, err := w.Write(block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	from := new(memory.Driver)
+	from.Put("mem://a.txt.zst", bomb.Bytes())
+	l, err := list(t.Context(), from, Input{Source: "mem://a.txt.zst"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := l[0]
+	c, err := newReader(from).content(t.Context(), o, 0, o.Size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for err == nil {
+		_, err = c.fill(block)
+	}
+	if !strings.Contains(err.Error(), "more than 1073741824 bytes and 2000 times the compressed size") {
+		t.Errorf("got %v after %d bytes of an object of %d bytes, want the limit", err, c.at, o.Size)
 	}
 }
 

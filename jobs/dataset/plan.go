@@ -22,6 +22,7 @@ type planData struct {
 	Columns  []string `cbor:"2,keyasint"`
 	Listing  []byte   `cbor:"3,keyasint"`
 	OutputID string   `cbor:"4,keyasint,omitempty"` // as in Place
+	Omitted  []string `cbor:"5,keyasint,omitempty"` // as in Totals
 }
 
 // plan lists the objects of a job and reads the names of their columns. The plan contains the list
@@ -52,9 +53,10 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 	if err := checkColumns(data.Columns); err != nil {
 		return jobs.Plan{}, jobs.Permanent(&Fault{Object: l[0].Name, Text: err.Error()})
 	}
-	if data.Format == parquetFormat && len(data.Columns) == 0 && e.columns(p) == nil {
-		if omitted := reader.omitted(ctx, data.Format, l); len(omitted) > 0 {
-			text := fmt.Sprintf("no column can be read, because of their types: %s; the rows can be counted, for example with aggregate=count", names.List(omitted))
+	if e.columns(p) == nil {
+		data.Omitted = reader.omitted(ctx, data.Format, l)
+		if len(data.Columns) == 0 && len(data.Omitted) > 0 {
+			text := fmt.Sprintf("no column can be read, because of their types: %s; the rows can be counted, for example with aggregate=count", names.List(data.Omitted))
 			return jobs.Plan{}, jobs.Permanent(&Fault{Object: l[0].Name, Text: text})
 		}
 	}
@@ -116,7 +118,11 @@ func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, 
 		return s, nil, err
 	}
 	encoded, err = cbor.Marshal(s)
-	return s, append(encoded, data.OutputID...), err
+	encoded = append(encoded, data.OutputID...)
+	for _, name := range data.Omitted {
+		encoded = append(append(encoded, 0), name...)
+	}
+	return s, encoded, err
 }
 
 // maxHeader is the maximum size in bytes of the first record of an object from which the names of

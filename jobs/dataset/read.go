@@ -143,7 +143,7 @@ func (r reader) content(ctx context.Context, o source.Object, from, to int64) (*
 		}
 	case zstd:
 		var z *zstdlib.Decoder
-		if z, err = zstdlib.NewReader(c.raw, zstdlib.WithDecoderConcurrency(1), zstdlib.WithDecoderLowmem(true)); err == nil {
+		if z, err = zstdlib.NewReader(c.raw, zstdlib.WithDecoderConcurrency(1), zstdlib.WithDecoderLowmem(true), zstdlib.WithDecoderMaxWindow(maxWindow)); err == nil {
 			c.plain, c.close = z, z.Close
 		}
 	}
@@ -162,6 +162,9 @@ func (c *content) fill(buffer []byte) (n int, err error) {
 		n += read
 	}
 	c.at += int64(n)
+	if o := c.raw.object; compressionOf(o.Name) != plain && c.at > maxExpanded+maxZstdRatio*o.Size {
+		return n, &Fault{Object: o.Name, Offset: c.at, Text: errExpanded.Error()}
+	}
 	if err != nil && err != io.EOF {
 		err = c.explain(err)
 	}
@@ -177,6 +180,9 @@ func (c *content) explain(err error) error {
 	text := fmt.Sprintf("the compressed content is damaged (%v): write the object again", err)
 	if errors.Is(err, errNoGzip) || errors.Is(err, errGarbage) {
 		text = err.Error()
+	}
+	if errors.Is(err, zstdlib.ErrWindowSizeExceeded) {
+		text = errWindow.Error()
 	}
 	if errors.Is(err, zstdlib.ErrMagicMismatch) && c.at == 0 {
 		text = "the content is not zstd, which the ending of the name says: rename or compress the object"

@@ -31,7 +31,6 @@ type condition struct {
 	texts   map[string]bool // columns that the expression uses as text
 	tree    ast.Node
 	source  string
-	config  *conf.Config
 	invalid error // the first node that no condition may have
 }
 
@@ -51,8 +50,7 @@ func parseCondition(source string) (*condition, error) {
 	if err != nil {
 		return nil, explainSyntax(source, config, err)
 	}
-	config.Strict = false
-	c := &condition{known: map[string]bool{}, texts: map[string]bool{}, tree: tree.Node, source: source, config: config}
+	c := &condition{known: map[string]bool{}, texts: map[string]bool{}, tree: tree.Node, source: source}
 	ast.Walk(&tree.Node, c)
 	if c.invalid != nil {
 		return nil, c.invalid
@@ -156,11 +154,16 @@ func (c *condition) refuse(format string, args ...any) {
 // test reports whether a record satisfies a condition.
 type test func(v *values) (bool, error)
 
-// compile returns the test for a condition. The function index must return the index of a column. Each
+// compile returns the test for a condition. It parses the condition again, because compileSlow changes the
+// nodes. The function index must return the index of a column. Each
 // operand of and, or and not is a test of its own, so that what it returns does not depend on the
 // other operands.
 func (c *condition) compile(index func(name string) int) (t test, err error) {
-	t, _ = compileFast(c.tree, index, func(node ast.Node) test {
+	tree, err := parser.ParseWithConfig(c.source, conf.CreateNew())
+	if err != nil {
+		return nil, err
+	}
+	t, _ = compileFast(tree.Node, index, func(node ast.Node) test {
 		operand, slowErr := c.compileSlow(node, index)
 		err = errors.Join(err, slowErr)
 		return operand
@@ -172,11 +175,14 @@ func (c *condition) compile(index func(name string) int) (t test, err error) {
 func (c *condition) compileSlow(node ast.Node, index func(name string) int) (test, error) {
 	operand := &condition{known: map[string]bool{}, texts: map[string]bool{}}
 	ast.Walk(&node, operand)
+	text, work := node.String(), newMeter()
+	ast.Walk(&node, work)
+	config := work.config()
 	tree := &parser.Tree{Node: node, Source: file.NewSource(c.source)}
-	if _, err := checker.Check(tree, c.config); err != nil {
+	if _, err := checker.Check(tree, config); err != nil {
 		return nil, err
 	}
-	program, err := compiler.Compile(tree, c.config)
+	program, err := compiler.Compile(tree, config)
 	if err != nil {
 		return nil, err
 	}
@@ -187,9 +193,10 @@ func (c *condition) compileSlow(node ast.Node, index func(name string) int) (tes
 		columns[i] = index(name)
 	}
 	return func(v *values) (bool, error) {
-		empty := false
+		empty, bytes := false, 0
 		for i, name := range operand.columns {
 			field := v.field(columns[i])
+			bytes += len(field)
 			empty = empty || len(field) == 0
 			env[name] = string(field)
 			if !operand.texts[name] {
@@ -200,7 +207,11 @@ func (c *condition) compileSlow(node ast.Node, index func(name string) int) (tes
 				}
 			}
 		}
+		work.begin(bytes)
 		result, err := machine.Run(program, env)
+		if work.err != nil {
+			return false, fmt.Errorf("parameter where: %w", work.err)
+		}
 		if err != nil {
 			if empty { // a comparison with a missing value is not true
 				return false, nil
@@ -213,7 +224,7 @@ func (c *condition) compileSlow(node ast.Node, index func(name string) int) (tes
 		}
 		is, ok := result.(bool)
 		if !ok {
-			return false, fmt.Errorf("parameter where: %s is %v: want true or false, such as of a comparison", node, result)
+			return false, fmt.Errorf("parameter where: %s is %v: want true or false, such as of a comparison", text, result)
 		}
 		return is, nil
 	}, nil

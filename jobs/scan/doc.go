@@ -16,6 +16,9 @@
 //
 //	bellwether submit scan -p input=azblob://logs/ -p 'where=status >= 500' -p output=azblob://out/errors/
 //
+// If the parameter columns is empty, columns of Parquet in lists or maps, or of types that cannot be read, are
+// left out. The member omitted of the result has their names.
+//
 // Package dataset reads the records. The documentation of package dataset describes the formats,
 // the sources and their errors.
 //
@@ -67,6 +70,11 @@
 // operand cannot be evaluated because a field is empty, the operand is false. Functions whose results
 // depend on the host, on the time or on the order of a map are refused.
 //
+// The operands that are not simple have limits for each record, so that a condition cannot take all memory or
+// run for hours: 16,777,216 steps and 1,000 more for each byte of the fields, and 256 MiB for the texts and
+// lists that it makes. Each value that is used is a step, and each of its bytes. A regular expression takes
+// a step for each byte of the text and each of its instructions. In a column, it has at most 1,000 bytes.
+//
 // # Speed
 //
 // A query without where, by one column, whose aggregates are count, sum, min, max and mean of one
@@ -101,7 +109,7 @@
 //     and the error contains an example of each, with the object and the byte offset of the text.
 //   - A group of top(x,n) has more than 65,536 distinct values: Finish fails. The result is never
 //     an approximation, because approximate results would depend on the split.
-//   - A result without output has more than 100,000 rows, or with aggregates more than 1,000,000
-//     rows: Finish fails.
+//   - A result without output has more than 100,000 rows or 256 MiB, or with aggregates more than
+//     1,000,000 rows or 512 MiB, of which each value counts 24 bytes more: Finish fails.
 //   - The folder of the parameter output contains the output of an earlier job: the plan fails.
 package scan

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"iter"
@@ -12,8 +13,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// maxResultGroups is the maximum number of groups in a result without output.
-const maxResultGroups = 1_000_000
+const (
+	// maxResultGroups is the maximum number of groups in a result without output, and maxResultBytes the
+	// maximum number of bytes of its values, of which each counts bytesOfCell more.
+	maxResultGroups = 1_000_000
+	maxResultBytes  = 512 << 20
+	bytesOfCell     = 24
+)
 
 // groups computes the rows of the result from the groups of a table.
 type groups struct {
@@ -31,7 +37,7 @@ type placed struct {
 }
 
 // newGroups sorts the groups of a table. newGroups also returns the columns of the result.
-func (q query) newGroups(t *table) (g *groups, columns []Column, err error) {
+func (q query) newGroups(ctx context.Context, t *table) (g *groups, columns []Column, err error) {
 	if err := t.settle(); err != nil {
 		return nil, nil, err
 	}
@@ -54,7 +60,7 @@ func (q query) newGroups(t *table) (g *groups, columns []Column, err error) {
 	columns = q.resultColumns()
 	for c := (cursor{rest: g.run}); ; {
 		at := len(g.run) - len(c.rest)
-		if err := c.next(); err != nil {
+		if err := cmp.Or(ctx.Err(), c.next()); err != nil {
 			return nil, nil, err
 		}
 		if c.group == nil {
@@ -65,7 +71,7 @@ func (q query) newGroups(t *table) (g *groups, columns []Column, err error) {
 			return nil, nil, err
 		}
 	}
-	return g, columns, g.sort(columns)
+	return g, columns, g.sort(ctx, columns)
 }
 
 // describe sets the types of columns of minima and maxima to text if the extremes of a group are
@@ -117,8 +123,8 @@ func (g *groups) cell(at, column int) (cell, error) {
 
 // sort sorts the groups by the columns of the parameter order and then by the groups, and drops the
 // groups above the limit. It begins with the last column by which groups are sorted. Groups whose
-// values of a column are equal stay in their order.
-func (g *groups) sort(columns []Column) (err error) {
+// values of a column are equal stay in their order. If the context ends, sort compares no more values.
+func (g *groups) sort(ctx context.Context, columns []Column) (err error) {
 	var orders []rowOrder
 	for _, o := range g.query.order {
 		at := slices.IndexFunc(columns, func(c Column) bool { return c.Name == o.name })
@@ -130,12 +136,15 @@ func (g *groups) sort(columns []Column) (err error) {
 	for _, o := range slices.Backward(orders) {
 		for i := range g.order {
 			c, failed := g.cell(g.order[i].at, o.Column)
-			if failed != nil {
+			if failed = cmp.Or(failed, ctx.Err()); failed != nil {
 				return failed
 			}
 			g.order[i].rank, g.order[i].prefix = i, c.prefix(o.Column < len(g.by))
 		}
 		slices.SortFunc(g.order, func(a, b placed) int {
+			if ctx.Err() != nil {
+				return 0
+			}
 			order := cmp.Compare(a.prefix, b.prefix)
 			if order == 0 && a.prefix&prefixExact == 0 {
 				x, xErr := g.cell(a.at, o.Column)
@@ -156,7 +165,7 @@ func (g *groups) sort(columns []Column) (err error) {
 	if g.limit > 0 && g.limit < uint64(len(g.order)) {
 		g.order = g.order[:g.limit]
 	}
-	return err
+	return cmp.Or(err, ctx.Err())
 }
 
 // lines yields the rows of the result.
@@ -199,14 +208,24 @@ func (g *groups) line(at int) ([]cell, error) {
 }
 
 // finish returns the rows of the result.
-func (g *groups) finish() ([][]cell, error) {
+func (g *groups) finish(ctx context.Context) ([][]cell, error) {
 	if len(g.order) > maxResultGroups {
 		return nil, jobs.Permanent(fmt.Errorf("the result has %d rows, more than %d: give the parameter limit, or output to write the rows to objects", len(g.order), maxResultGroups))
 	}
 	rows := make([][]cell, 0, len(g.order))
+	left := maxResultBytes
 	for line, err := range g.lines() {
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err != nil {
 			return nil, err
+		}
+		for _, c := range line {
+			left -= len(c.text) + bytesOfCell
+		}
+		if left < 0 {
+			return nil, jobs.Permanent(fmt.Errorf("the values of the result have more than %d bytes, of which each counts %d more: give the parameter limit, or output to write the rows to objects", maxResultBytes, bytesOfCell))
 		}
 		rows = append(rows, line)
 	}

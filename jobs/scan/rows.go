@@ -6,8 +6,12 @@ import (
 	"slices"
 )
 
-// maxRows is the maximum number of rows in a result.
-const maxRows = 100_000
+const (
+	// maxRows is the maximum number of rows in a result without aggregates, and maxRowBytes the maximum
+	// number of bytes of the rows.
+	maxRows     = 100_000
+	maxRowBytes = 256 << 20
+)
 
 // rows contains the rows of a query without aggregates. If the query has a limit, only the first
 // rows of the result are kept.
@@ -15,8 +19,18 @@ type rows struct {
 	limit    int // maximum number of rows in the result; 0 means no limit
 	order    []rowOrder
 	list     []row
-	overflow bool // true if the query has more than maxRows rows
+	bytes    int      // size of list
+	overflow overflow // the limit that the rows exceed
 }
+
+// overflow says which limit rows exceed.
+type overflow uint8
+
+const (
+	noOverflow overflow = iota
+	manyRows
+	manyBytes
+)
 
 type rowOrder struct {
 	Column     int
@@ -38,14 +52,15 @@ func (r row) fields() (list [][]byte) {
 
 // full reports whether rows that follow in the input cannot be in the result.
 func (r *rows) full() bool {
-	return r.overflow || len(r.order) == 0 && r.limit > 0 && len(r.list) >= r.limit
+	return r.overflow > 0 || len(r.order) == 0 && r.limit > 0 && len(r.list) >= r.limit
 }
 
 func (r *rows) add(one row) {
 	if r.full() {
 		return
 	}
-	if r.list = append(r.list, one); len(r.list) >= 2*r.most()+2 {
+	r.list, r.bytes = append(r.list, one), r.bytes+len(one)
+	if len(r.list) >= 2*r.most()+2 || r.bytes > 2*maxRowBytes {
 		r.trim()
 	}
 }
@@ -61,26 +76,54 @@ func (r *rows) most() int {
 // trim sorts the rows and drops the rows that cannot be in the result. Rows that are equal in the
 // sort order stay in the order of the input.
 func (r *rows) trim() {
-	if len(r.order) > 0 {
-		slices.SortStableFunc(r.list, r.compare)
-	}
+	r.sort()
 	if len(r.list) > r.most() {
-		r.overflow = r.overflow || r.limit == 0 || r.limit > maxRows
+		if r.limit == 0 || r.limit > maxRows {
+			r.overflow = max(r.overflow, manyRows)
+		}
 		r.list = slices.Delete(r.list, r.most(), len(r.list))
+	}
+	r.bytes = 0
+	for _, one := range r.list {
+		r.bytes += len(one)
+	}
+	if r.bytes > maxRowBytes {
+		r.overflow, r.list, r.bytes = manyBytes, nil, 0
 	}
 }
 
-func (r *rows) compare(a, b row) int {
-	x, y := a.fields(), b.fields()
-	for _, o := range r.order {
-		if c := compareFields(x[o.Column], y[o.Column]); c != 0 {
-			if o.Descending {
-				return -c
-			}
-			return c
-		}
+// sort sorts the rows. It decodes the fields of each row once.
+func (r *rows) sort() {
+	if len(r.order) == 0 {
+		return
 	}
-	return 0
+	type sortable struct {
+		row  row
+		keys [][]byte // fields of the columns in order
+	}
+	list := make([]sortable, len(r.list))
+	for i, one := range r.list {
+		fields := one.fields()
+		keys := make([][]byte, len(r.order))
+		for k, o := range r.order {
+			keys[k] = fields[o.Column]
+		}
+		list[i] = sortable{one, keys}
+	}
+	slices.SortStableFunc(list, func(a, b sortable) int {
+		for k, o := range r.order {
+			if c := compareFields(a.keys[k], b.keys[k]); c != 0 {
+				if o.Descending {
+					return -c
+				}
+				return c
+			}
+		}
+		return 0
+	})
+	for i, one := range list {
+		r.list[i] = one.row
+	}
 }
 
 func (r *rows) merge(right rows) {
@@ -88,7 +131,7 @@ func (r *rows) merge(right rows) {
 		r.limit, r.order = right.limit, right.order
 	}
 	r.list = append(r.list, right.list...)
-	r.overflow = r.overflow || right.overflow
+	r.overflow = max(r.overflow, right.overflow)
 	r.trim()
 }
 
@@ -99,7 +142,7 @@ func (r *rows) append(b []byte) []byte {
 	for _, o := range r.order {
 		b = binary.AppendUvarint(b, uint64(o.Column)<<1|uint64(bit(o.Descending)))
 	}
-	return appendRows(append(b, bit(r.overflow)), r.list)
+	return appendRows(append(b, byte(r.overflow)), r.list)
 }
 
 func bit(b bool) byte {
@@ -128,17 +171,20 @@ func (r *rows) read(b []byte, columns int) (rest []byte, err error) {
 		}
 		r.order = append(r.order, rowOrder{int(n >> 1), n&1 == 1})
 	}
-	if len(b) == 0 {
+	if len(b) == 0 || b[0] > byte(manyBytes) {
 		return nil, errStates
 	}
-	r.overflow = b[0] == 1
+	r.overflow = overflow(b[0])
 	r.list, rest, err = readRows(b[1:], columns)
 	return rest, err
 }
 
 func (r *rows) err() error {
-	if r.overflow {
+	switch r.overflow {
+	case manyRows:
 		return fmt.Errorf("the result has more than %d rows: give the parameter limit, where or aggregate", maxRows)
+	case manyBytes:
+		return fmt.Errorf("the rows of the result have more than %d bytes: give the parameter limit, where, columns or aggregate, or output to write the rows to objects", maxRowBytes)
 	}
 	return nil
 }

@@ -71,6 +71,7 @@ type Result struct {
 	BytesRead   int64     `json:"bytes_read"` // stored size of the objects in bytes, which is the compressed size of compressed objects
 	RowsSkipped uint64    `json:"rows_skipped"`
 	Skipped     []Skipped `json:"skipped,omitempty"` // descriptions of the first skipped rows
+	Omitted     []string  `json:"omitted,omitempty"` // columns that are left out, as in dataset.Totals
 	Output      *Output   `json:"output,omitempty"`  // description of the output; nil if the rows are in Rows
 }
 
@@ -115,7 +116,7 @@ func finish(ctx context.Context, p Params, t *table, totals dataset.Totals) (res
 	if err != nil {
 		return result, err
 	}
-	result = Result{RowsRead: totals.Records, BytesRead: totals.Bytes, RowsSkipped: totals.Skipped, Rows: [][]cell{}, Columns: []Column{}}
+	result = Result{RowsRead: totals.Records, BytesRead: totals.Bytes, RowsSkipped: totals.Skipped, Rows: [][]cell{}, Columns: []Column{}, Omitted: totals.Omitted}
 	for _, s := range totals.Samples {
 		result.Skipped = append(result.Skipped, Skipped{s.Object, s.Offset, s.Text})
 	}
@@ -124,8 +125,8 @@ func finish(ctx context.Context, p Params, t *table, totals dataset.Totals) (res
 		err = t.finishRows(&result)
 	} else {
 		var g *groups
-		if g, result.Columns, err = q.newGroups(t); err == nil && p.Output == "" {
-			result.Rows, err = g.finish()
+		if g, result.Columns, err = q.newGroups(ctx, t); err == nil && p.Output == "" {
+			result.Rows, err = g.finish(ctx)
 		} else if err == nil {
 			lines = g.lines()
 		}

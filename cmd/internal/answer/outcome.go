@@ -97,6 +97,9 @@ func (o Outcome) print(a *console.App) error {
 	if !ok {
 		return console.Usagef("-o csv: the result of job %s is no table: want -o table or -o json", o.Job)
 	}
+	if note := t.omitted(); note != "" {
+		a.Note("%s", note)
+	}
 	return t.writeCSV(a.Out)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 )
@@ -17,7 +18,8 @@ type resultTable struct {
 		Name *string `json:"name"`
 		Note string  `json:"note"`
 	} `json:"columns"`
-	Rows [][]json.RawMessage `json:"rows"`
+	Rows    [][]json.RawMessage `json:"rows"`
+	Omitted []string            `json:"omitted"`
 }
 
 // tableOf returns the table of a result. tableOf returns false if the result is not a table.
@@ -58,8 +60,26 @@ func (t resultTable) cells(row []json.RawMessage) (cells []string) {
 	return cells
 }
 
-// writeCSV writes the table as CSV (RFC 4180).
+// maxOmitted is the maximum number of omitted columns that an answer lists.
+const maxOmitted = 20
+
+// omitted says which columns the table does not have, or returns an empty text.
+func (t resultTable) omitted() string {
+	if len(t.Omitted) == 0 {
+		return ""
+	}
+	list := strings.Join(t.Omitted[:min(len(t.Omitted), maxOmitted)], ", ")
+	if more := len(t.Omitted) - maxOmitted; more > 0 {
+		list = fmt.Sprintf("%s and %d more", list, more)
+	}
+	return human.Plain("left out, because their types cannot be read: " + list)
+}
+
+// writeCSV writes the table as CSV (RFC 4180). A table without columns has no text.
 func (t resultTable) writeCSV(w io.Writer) error {
+	if len(t.Columns) == 0 {
+		return nil
+	}
 	out := csv.NewWriter(w)
 	if err := out.Write(t.header()); err != nil {
 		return fmt.Errorf("print: %w", err)

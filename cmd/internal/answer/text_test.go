@@ -39,3 +39,21 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+// TestCSV checks a table without columns, and that a note says which columns are left out.
+func TestCSV(t *testing.T) {
+	for result, want := range map[string][2]string{
+		`{"columns":[],"rows":[]}`: {"", ""},
+		`{"columns":[{"name":"a"}],"rows":[["1"]],"omitted":["tags.list.element","\u001b[2J"]}`: {"a\n1\n", "left out, because their types cannot be read: tags.list.element, \\x1b[2J\n"},
+	} {
+		var out, notes bytes.Buffer
+		a := &console.App{Output: console.OutputCSV}
+		a.Out, a.Err = &out, &notes
+		if err := (Outcome{State: client.Completed, Result: json.RawMessage(result)}).Show(a); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != want[0] || !strings.HasSuffix(notes.String(), want[1]) || (want[1] == "") != (notes.Len() == 0) {
+			t.Errorf("%s: got %q and the notes %q, want %q", result, &out, &notes, want)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
+)
+
+func TestNameLimit(t *testing.T) {
+	file := write(t, "a.csv", "a,b\n1,2\n")
+	names := func(n int, format string) string {
+		var list []string
+		for i := range n {
+			list = append(list, fmt.Sprintf(format, i))
+		}
+		return strings.Join(list, ",")
+	}
+	for _, test := range []struct{ parameter, other, format string }{
+		{"by", "aggregate=count", "c%d"}, {"aggregate", "by=a", "count(c%d)"}, {"order", "columns=a", "c%d"},
+	} {
+		_, err := scan(t, "input="+file, test.other, test.parameter+"="+names(maxListed+1, test.format))
+		if want := fmt.Sprintf("parameter %s: there are 1001 names: want at most 1000", test.parameter); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	if _, err := newQuery(Params{By: names(maxListed, "c%d"), Aggregate: "count"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRowBytes checks that the rows of a result are limited by their size, also while they are collected,
+// and that rows that are not in the result do not count.
+func TestRowBytes(t *testing.T) {
+	long := appendText(nil, strings.Repeat("x", 1<<20))
+	for limit, want := range map[int]overflow{0: manyBytes, 300: manyBytes, 100: noOverflow} {
+		r := rows{limit: limit, order: []rowOrder{{0, false}}}
+		for range 1000 {
+			if r.add(long); r.bytes > 2*maxRowBytes {
+				t.Fatalf("limit %d: got %d bytes in memory", limit, r.bytes)
+			}
+		}
+		r.trim()
+		if r.overflow != want || (r.err() != nil) != (want != noOverflow) {
+			t.Errorf("limit %d: got %d, %v, want %d", limit, r.overflow, r.err(), want)
+		}
+		var read rows
+		if rest, err := read.read(r.append(nil), 1); err != nil || len(rest) > 0 || read.overflow != want {
+			t.Errorf("limit %d: got %d, %v after reading, want %d", limit, read.overflow, err, want)
+		}
+	}
+}
+
+// TestGroupBytes checks that the values of a result with groups are limited by their size.
+func TestGroupBytes(t *testing.T) {
+	q, err := newQuery(Params{By: "a", Aggregate: "count"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	groupsOf := func(n, size int) *table {
+		tab := new(table)
+		tab.bind(q.aggregates, make([]int, 1))
+		for i := range n {
+			tab.group(fmt.Appendf(nil, "%d %s", i, strings.Repeat("x", size)))
+		}
+		return tab
+	}
+	for n, want := range map[int]string{2: "", 9: "the values of the result have more than 536870912 bytes"} {
+		g, _, err := q.newGroups(t.Context(), groupsOf(n, 64<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := g.finish(t.Context())
+		if want == "" && len(rows) != n || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%d groups: got %d rows, %v, want %q", n, len(rows), err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := q.newGroups(ctx, groupsOf(5, 5)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that the context has ended", err)
+	}
+	g := groups{query: q, run: run{}, order: nil}
+	if err := g.sort(ctx, q.resultColumns()); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that the context has ended", err)
+	}
+	if _, err := finish(ctx, Params{Input: dataset.Defaults(), By: "a", Aggregate: "count"}, groupsOf(5, 5), dataset.Totals{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that the context has ended", err)
+	}
+}
