@@ -64,7 +64,8 @@
 // # What storage holds
 //
 // While a job runs, the leader deletes most blobs of partials that are no longer needed. At the
-// job's end the leader removes all blobs of the job's partials. A blob remains after the job's end
+// job's end the leader removes all blobs of the job's partials, except those that the final manifest
+// of a failed job names, so that another job can continue from them. Any other blob remains after the job's end
 // only if it was being written when the job ended, by a worker that died at that moment or by a
 // leader that was replaced.
 //

@@ -22,11 +22,7 @@ cancelled.`,
 			if err := c.Cancel(ctx, id); err != nil {
 				return err
 			}
-			answer := struct {
-				ID    string       `json:"id"`
-				State client.State `json:"state"`
-			}{id, client.Cancelled}
-			return a.Show(answer, func(w io.Writer) { console.Row(w, id, "cancelled") })
+			return a.Show(jobState{id, client.Cancelled}, func(w io.Writer) { console.Row(w, id, "cancelled") })
 		}),
 		ValidArgsFunction: a.CompleteID,
 	}

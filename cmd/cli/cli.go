@@ -145,8 +145,8 @@ A job on a cluster:           submit JOB --wait`,
 		}
 	}
 	add(here, a.runCommand(), a.catalogCommand(), a.versionCommand())
-	add(console.OnCluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.watchCommand(), a.resultCommand(),
-		a.cancelCommand(), a.removeCommand(), a.requeueCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand(), a.uiCommand())
+	add(console.OnCluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.watchCommand(), a.waitCommand(), a.resultCommand(),
+		a.cancelCommand(), a.retryCommand(), a.resubmitCommand(), a.removeCommand(), a.requeueCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand(), a.uiCommand())
 	add(local, a.devCommand(), a.workerCommand(), a.healthCommand(), a.electCommand(), a.electWatchdogCommand())
 	for _, command := range a.commands {
 		c := command(a.App)

@@ -36,7 +36,7 @@ func (a *app) list(ctx context.Context, c *client.Client) error {
 	damaged, err := c.Each(ctx, func(job client.Status) error {
 		outdated = outdated || isOutdated(job)
 		done := "-"
-		if job.Partitions > 0 && job.DoneKnown() {
+		if job.Partitions > 0 {
 			done = fmt.Sprintf("%d%%", human.Percent(job.Done, job.Partitions))
 		}
 		return list.add(newJobStatus(job), job.ID, job.Job, job.State, done, human.Count(job.Partitions), human.Time(job.Submitted), reason(job))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,15 +84,17 @@ func statusTable(w io.Writer, s client.Status) {
 	console.Row(w, "job", s.Job+" "+s.Version)
 	console.Row(w, "params", string(s.Params))
 	console.Row(w, "state", s.State)
+	if len(s.After) > 0 {
+		console.Row(w, "after", strings.Join(s.After, " "))
+	}
+	if s.Retries != "" {
+		console.Row(w, "retries", fmt.Sprintf("%s, and keeps %s of its partitions", s.Retries, human.Count(s.Inherited)))
+	}
 	if stage := progress.StageWords(s); stage != "" {
 		console.Row(w, "stage", stage)
 	}
 	if s.Partitions > 0 {
-		partitions := human.Count(s.Partitions)
-		if s.DoneKnown() {
-			partitions += fmt.Sprintf(", %s done (%d%%)", human.Count(s.Done), human.Percent(s.Done, s.Partitions))
-		}
-		console.Row(w, "partitions", partitions)
+		console.Row(w, "partitions", fmt.Sprintf("%s, %s done (%d%%)", human.Count(s.Partitions), human.Count(s.Done), human.Percent(s.Done, s.Partitions)))
 		console.Row(w, "executed", human.Count(s.Executed))
 	}
 	if s.Live != nil {

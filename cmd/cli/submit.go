@@ -56,9 +56,10 @@ func (f *submitFlags) register(a *app, cmd *cobra.Command) {
 	f.params.Register(a.App, cmd)
 	f.program.register(cmd)
 	f.audit.register(cmd)
-	cmd.Flags().BoolVar(&f.wait, "wait", false, "show progress until the job ends, then its result; exit with the status of 'result'")
+	registerWait(cmd, &f.wait)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "check and plan the job in this process, submit nothing")
 	cmd.Flags().BoolVar(&f.options.Queue, "queue", false, "submit the job also if no worker runs it, or the cluster has had no worker yet: the job waits for one")
+	cmd.Flags().StringSliceVar(&f.options.After, "after", nil, "IDs of jobs, separated by commas: the job begins when they have completed, and fails if one of them fails")
 	cmd.Flags().BoolVar(&f.options.NoCheck, "no-check", false, "do not look at the input of the job from here, because the workers see other files")
 	cmd.Flags().IntVar(&f.options.Priority, "priority", 0, "jobs of a higher priority run first")
 	cmd.Flags().IntVar(&f.options.MaxAttempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
@@ -77,6 +78,9 @@ func (a *app) submitCommand() *cobra.Command {
 		Long: `Submit a job to a cluster and print its ID. When the command returns, the job is
 durable: workers run it as soon as there are any. A job that no worker of the cluster runs is
 refused, and so is a cluster that no worker has used, unless --queue is given.
+
+With --after, the job begins when other jobs have completed, and fails if one of them does
+not. It also waits for jobs whose output it reads, as in -p input=job:ID.
 
 If this process can read the input of a job such as scan, it refuses columns that the input
 does not have. --dry-run shows the columns, the partitions and the bytes of the input.`,
@@ -117,17 +121,7 @@ func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, 
 	case err != nil:
 		return err
 	}
-	if wait {
-		a.Note("submitted %s", id)
-		return a.watch(ctx, c, id)
-	}
-	if _, err := c.WorkersAfter(ctx, "", 0); errors.Is(err, client.ErrNoLeader) {
-		a.Note("no worker of cluster %s answers: the job waits until there is one", c.Cluster().Name)
-	}
-	answer := struct {
-		ID string `json:"id"`
-	}{id}
-	return a.Show(answer, func(w io.Writer) { console.Row(w, id) })
+	return a.submitted(ctx, c, id, wait)
 }
 
 // submission is the output of a command with the flag --dry-run.

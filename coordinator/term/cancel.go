@@ -80,7 +80,7 @@ func (t *Term) withdrawn(id string, err error) {
 	}
 	if err == nil {
 		delete(t.jobs.parked, id)
-		t.step(ledger.JobEnded{Job: id})
+		t.jobEnded(id)
 		t.transport.Ended(id)
 	}
 	for _, answer := range p.cancels {

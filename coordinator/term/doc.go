@@ -62,7 +62,9 @@
 //   - ending: no more partials of the job are written into blobs. Results of an ending job's code
 //     are dropped.
 //   - ended: the job's final manifest is durable. When no task is writing a blob of an ended job,
-//     the leader removes first all blobs of the job, then the index entry, and then the submission.
+//     the leader removes first the blobs of the job, then the index entry, and then the submission.
+//     The blobs that the final manifest of a failed job names are kept until the job is removed,
+//     for a job that retries it (see inherit.go).
 //     If the process dies during the clean-up of an ended job, the next leader continues the
 //     clean-up.
 //   - parked: this leader cannot work on the job, and the job does not count as active. A job whose
@@ -82,6 +84,8 @@
 // Submissions are received only after the ledger's recovery. During recovery the leader does not
 // know all workers, and would park every job.
 //
+// A job that runs after others is parked until they have ended (see after.go).
+//
 // The file load.go contains the code that moves a submission up to the state active; gone.go
 // handles jobs that are missing in storage, and lost.go jobs whose submissions the queue has lost.
 //
@@ -99,6 +103,8 @@
 //	                                             the job has a manifest, and so is not poison
 //	enter in the index  an entry without a       its submission is not deleted; it is
 //	                    manifest                 delivered again, and the job is begun
+//	inherit             a plan and copied        the next leader inherits the same, or computes
+//	                    blobs                    everything if the retried job was removed
 //	first manifest      a job that runs without  the next leader resumes it; if that leader
 //	                    a leader                 listed the jobs before, a worker's report
 //	                                             or the submission brings the job to it

@@ -20,7 +20,8 @@ func (t *Term) end(e ledger.EndJob) {
 		t.writeManifest(j, e.Work, func(next *store.Manifest) error {
 			next.State, next.Error, next.SHA256, next.Finished = outcome, reason, digest, t.env.Now().UTC()
 			next.AddSample(next.Elapsed) // add the sample while the manifest still has its nodes
-			next.Nodes, next.Attempts, next.CrashSuspects, next.Calls = nil, nil, nil, nil
+			next.Attempts, next.CrashSuspects, next.Calls = nil, nil, nil
+			next.Nodes = inheritable(next.Nodes, outcome)
 			return nil
 		}, func() { t.ended(j) })
 	}
@@ -85,7 +86,7 @@ func (t *Term) ended(j *activeJob) {
 	delete(t.jobs.active, id)
 	j.ended = true
 	t.jobs.cleaning[id] = nil
-	t.step(ledger.JobEnded{Job: id})
+	t.jobEnded(id)
 	t.transport.Ended(id)
 	t.cleanUpEnded(j)
 	for _, answer := range j.cancels {
@@ -127,6 +128,24 @@ func (t *Term) startCleanUp(id string, submission *store.Submission, blobs bool)
 	})
 }
 
+// dropUnnamed removes the blobs of an ended job that its final manifest does not name: all of them if it completed.
+func (t *Term) dropUnnamed(ctx context.Context, id string) error {
+	m, _, err := t.cfg.Store.Manifest(ctx, id)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	keep := map[string]bool{}
+	for _, n := range m.Nodes {
+		if n.Blob != "" {
+			keep[n.Blob] = true
+		}
+	}
+	if len(keep) == 0 {
+		return t.cfg.Store.DropPartials(ctx, id)
+	}
+	return t.cfg.Store.DropOtherPartials(ctx, id, keep)
+}
+
 // cleanUp removes an ended job from the places where leaders look for jobs: the index and the
 // queue. It removes the job's blobs first. If cleanUp fails, the next leader repeats it.
 func (t *Term) cleanUp(id string, submission *store.Submission, blobs bool) {
@@ -135,7 +154,7 @@ func (t *Term) cleanUp(id string, submission *store.Submission, blobs bool) {
 	}
 	if blobs {
 		// The blobs are removed first, because without the index entry no leader would find them.
-		steps = slices.Insert(steps, 0, func(ctx context.Context) error { return t.cfg.Store.DropPartials(ctx, id) })
+		steps = slices.Insert(steps, 0, func(ctx context.Context) error { return t.dropUnnamed(ctx, id) })
 	}
 	if submission != nil {
 		steps = append(steps, submission.Delete)

@@ -46,7 +46,7 @@ func (t *Term) received(s *store.Submission) {
 		j.submission = s
 	case p != nil:
 		p.submission = s
-	case isParked && !parked.damaged() && !t.ledger.Knows(parked.kind):
+	case isParked && !parked.damaged() && len(parked.after) == 0 && !t.ledger.Knows(parked.kind):
 		parked.submission = s
 		t.jobs.parked[s.ID] = parked
 	default: // load the job again: a damaged job may have been removed in the meantime
@@ -78,6 +78,7 @@ type loadedJob struct {
 	active  *activeJob // the job, if this leader has fenced it and may work on it
 	plan    jobs.Plan  // plan of the active job; zero if the job has no plan
 	ended   bool       // true if the job has ended, or was removed
+	failure string     // reason why this leader has failed the job, so that it has ended; usually empty
 	removed bool       // the job was removed before its submission was delivered
 	gone    bool       // true if the job is not in storage: see confirmGone
 	queued  bool       // true if no leader has begun the job and its submission has not been received
@@ -126,7 +127,7 @@ func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, err
 		t.log.Warn("Submission dropped: the job was removed, and a delayed write has stored the spec again", "job", id)
 		return loadedJob{id: id, ended: true, removed: true}, nil
 	case errors.Is(manifestErr, store.ErrNotFound):
-		return t.begin(spec, store.Manifest{}, store.IfAbsent)
+		return t.beginAfter(spec, store.Manifest{}, store.IfAbsent)
 	case manifestErr != nil:
 		return loadedJob{}, manifestErr
 	case manifest.State.Final() && manifest.Sequence == 1 && submission != nil && !submission.IsOf(spec):
@@ -139,7 +140,7 @@ func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, err
 	case manifest.Sequence <= 1 && manifest.SpecVersion != "" && manifest.SpecVersion != spec.Written:
 		return loadedJob{}, errRemoved // the writer of the manifest may have died before it noticed the removal
 	case manifest.State == store.Queued && manifest.Epoch <= t.leadership.Epoch:
-		return t.begin(spec, manifest, store.IfVersion(version))
+		return t.beginAfter(spec, manifest, store.IfVersion(version))
 	}
 	j := t.newActiveJob(spec.Spec)
 	j.manifest.last, j.manifest.version = manifest, version
@@ -163,19 +164,25 @@ func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, err
 }
 
 // begin writes the first manifest of a job if the condition cond holds. The first manifest of a job
-// contains no plan. If cond requires an existing manifest, the parameter previous is that manifest.
+// contains no plan, unless the job retries another one. If cond requires an existing manifest, the parameter previous is that manifest.
 func (t *Term) begin(spec store.StoredSpec, previous store.Manifest, cond store.Condition) (loadedJob, error) {
 	j := t.newActiveJob(spec.Spec)
 	first := previous // the copy keeps fields that a newer program has written
 	first.Epoch, first.Sequence, first.State = t.leadership.Epoch, previous.Sequence+1, store.Running
 	first.Epochs, first.Started, first.SpecSHA256 = []uint64{t.leadership.Epoch}, t.env.Now().UTC(), spec.SHA256
 	first.SpecVersion = spec.Written
-	j.manifest.last = first
+	var plan jobs.Plan
 	var err error
+	if spec.Retries != "" {
+		if plan, err = t.inherit(spec, &first); err != nil {
+			return loadedJob{}, fmt.Errorf("begin job: %w", err)
+		}
+	}
+	j.manifest.last = first
 	if j.manifest.version, err = t.putInactive(spec, j.manifest.last, cond); err != nil {
 		return loadedJob{}, fmt.Errorf("begin job: %w", err)
 	}
-	return loadedJob{id: spec.ID, active: j}, nil
+	return loadedJob{id: spec.ID, active: j, plan: plan}, nil
 }
 
 // putQueued writes the first manifest of a job that does not begin yet.
@@ -296,7 +303,11 @@ func (t *Term) leave(loaded loadedJob, submission *store.Submission) {
 	case loaded.queued: // the job will begin when its submission is received
 	case loaded.ended:
 		delete(t.jobs.parked, loaded.id)
-		t.step(ledger.JobEnded{Job: loaded.id})
+		if loaded.failure != "" {
+			t.log.Info("Job ended", "job", loaded.id, "state", store.Failed, "error", loaded.failure)
+			t.transport.Ended(loaded.id)
+		}
+		t.jobEnded(loaded.id)
 	case loaded.active != nil:
 		loaded.parked = unknownKind(loaded.active.spec)
 		fallthrough
@@ -312,7 +323,7 @@ func (t *Term) leave(loaded loadedJob, submission *store.Submission) {
 func (t *Term) unpark(known []wire.JobKind) {
 	for _, id := range slices.Sorted(maps.Keys(t.jobs.parked)) {
 		parked := t.jobs.parked[id]
-		if slices.Contains(known, parked.kind) && t.jobs.pending[id] == nil && t.mayBegin(-store.MaxPriority) {
+		if slices.Contains(known, parked.kind) && len(parked.after) == 0 && t.jobs.pending[id] == nil && t.mayBegin(-store.MaxPriority) {
 			t.admit(id, t.addPending(id, &pendingJob{submission: parked.submission}))
 		}
 	}

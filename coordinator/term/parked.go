@@ -2,6 +2,7 @@ package term
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -10,7 +11,8 @@ import (
 
 // parkedJob is a job that this leader cannot work on. The next leader loads a parked job again.
 type parkedJob struct {
-	kind   wire.JobKind // kind of the job if no worker knows its definition; zero if the job is damaged
+	kind   wire.JobKind // kind of the job; zero if the job is damaged
+	after  []string     // jobs that must end before the job; empty if no worker knows the job's kind
 	reason string
 
 	submission *store.Submission // last delivery of the job's submission; nil if this leader has not received the submission
@@ -31,7 +33,7 @@ func unknownKind(spec store.Spec) parkedJob {
 // parkedReason returns the reason why a job is parked. Before the first report of a worker, the
 // leader cannot tell what workers know.
 func (t *Term) parkedReason(p parkedJob) string {
-	if !p.damaged() && t.ledger.WorkerCount() == 0 {
+	if !p.damaged() && len(p.after) == 0 && t.ledger.WorkerCount() == 0 {
 		return fmt.Sprintf("no worker has reported to the leader of epoch %d", t.leadership.Epoch)
 	}
 	return p.reason
@@ -48,6 +50,8 @@ func (t *Term) park(id string, p parkedJob) {
 	last, known := t.jobs.parked[id]
 	switch {
 	case last.reason == p.reason:
+	case len(p.after) > 0:
+		t.log.Info("Job waits for other jobs", "job", id, "reason", p.reason)
 	case p.damaged():
 		t.log.Error("Job cannot be read and is parked", "job", id, "error", p.reason)
 	default:
@@ -57,4 +61,7 @@ func (t *Term) park(id string, p parkedJob) {
 		t.jobs.parked[id] = p
 	}
 	t.step(ledger.JobParked{Job: id})
+	if slices.ContainsFunc(p.after, t.ledger.Ended) { // that job has ended while this one was being loaded
+		t.loadNext(id)
+	}
 }

@@ -11,7 +11,7 @@
 // The client uses storage for everything else, so a program can submit jobs, look up their states and read
 // results while there is no leader. Storage is opened when a method first needs it.
 //
-//	Submit                           storage
+//	Submit, Retry, Resubmit          storage, and the leader if it answers
 //	Status, List, Each, Watch, Wait  storage, and the leader if it answers
 //	Result, Outcome, History,        storage
 //	WriteAttachment

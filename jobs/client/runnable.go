@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -37,7 +36,7 @@ func (k *runKinds) note(kind wire.JobKind) {
 
 // openFor returns the storage for the submission of a job. If queue is false, openFor fails with
 // [ErrUnused] or [ErrUnknown] if these errors last for Config.Timeout, because workers may be starting.
-func (c *Client) openFor(ctx context.Context, job jobs.Job, queue bool) (*store.Store, error) {
+func (c *Client) openFor(ctx context.Context, kind wire.JobKind, queue bool) (*store.Store, error) {
 	if queue {
 		s, err := c.openStorage(ctx, true)
 		if err != nil {
@@ -53,7 +52,7 @@ func (c *Client) openFor(ctx context.Context, job jobs.Job, queue bool) (*store.
 			err = c.checkLeader(ctx)
 		}
 		if err == nil {
-			err = c.checkRuns(ctx, wire.JobKind{Name: job.Name(), Version: job.Version()})
+			err = c.checkRuns(ctx, kind)
 		}
 		if err == nil || !errors.Is(err, ErrUnused) && !errors.Is(err, ErrUnknown) || sleep(bounded, askInterval) != nil {
 			return s, err
@@ -68,7 +67,7 @@ func (c *Client) checkRuns(ctx context.Context, kind wire.JobKind) error {
 	if c.run.recently(kind) {
 		return nil
 	}
-	answer, err := c.WorkersAfter(ctx, "", 0)
+	answer, err := ask[wire.Workers](ctx, c, wire.AskWorkers, wire.Encode(wire.WorkerQuery{}), c.cfg.Timeout)
 	switch {
 	case errors.Is(err, ErrNoLeader) && c.Unused(ctx):
 		return c.errUnused()

@@ -45,7 +45,7 @@ func TestSubmitWhatNobodyRuns(t *testing.T) {
 	if _, err := c.Submit(t.Context(), jobs.MustNew(sum), client.SubmitOptions{}); err != nil {
 		t.Fatal(err) // the worker may start after the submission
 	}
-	hasty := connect(t, where, 300*time.Millisecond)
+	hasty := connect(t, where, 4*time.Second)
 	other, next := sum, sum
 	other.Name, next.Version = "other", "2"
 	_, err := hasty.Submit(t.Context(), jobs.MustNew(other), client.SubmitOptions{})

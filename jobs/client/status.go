@@ -38,10 +38,11 @@ type Status struct {
 	Spec
 	State      State     `json:"state"`
 	Partitions uint64    `json:"partitions"`  // number of partitions; 0 until the job is planned
-	Done       uint64    `json:"done"`        // number of finished partitions; unknown if DoneKnown returns false
+	Done       uint64    `json:"done"`        // number of finished partitions
 	MergesLeft uint64    `json:"merges_left"` // number of merges that remain after all partitions are done; 0 until then
 	Executed   uint64    `json:"executed"`    // number of reported executions of partitions, including repeated executions
 	Repeated   uint64    `json:"repeated"`    // number of repeated executions of partitions
+	Inherited  uint64    `json:"inherited"`   // number of partitions that the job has kept from the job that it retries; they count as executed
 	Skipped    []uint64  `json:"skipped"`     // partitions omitted from the result, sorted; cut at a thousand if Live is not nil or the status is from a list of jobs
 	Epochs     []uint64  `json:"epochs"`      // epochs of the leaders that ran the job, ascending
 	Builds     []string  `json:"builds"`      // builds of the workers that computed parts of the result, sorted
@@ -119,10 +120,6 @@ func (s Status) Stage() Stage {
 // between runs.
 func (s Status) MixedBuilds() bool { return len(s.Builds) > 1 }
 
-// DoneKnown reports whether Done is known. DoneKnown returns false for a job that failed or was
-// cancelled, because the checkpoint of such a job does not contain which partitions were done.
-func (s Status) DoneKnown() bool { return !s.State.Final() || s.State == Completed }
-
 // Err returns nil if the job completed. If the job did not complete, Err returns a *[JobError] that wraps
 // [ErrFailed], [ErrCancelled] or [ErrNotEnded].
 func (s Status) Err() error {
@@ -171,7 +168,7 @@ func Remaining(done, partitions uint64, rate float64) (time.Duration, bool) {
 func newStatus(r record, live *wire.Jobs) Status {
 	m := r.manifest
 	s := Status{
-		Spec: r.spec, State: m.State, Partitions: m.Partitions, Done: r.done(), Executed: m.Executed, Repeated: r.repeated(),
+		Spec: r.spec, State: m.State, Partitions: m.Partitions, Done: r.done(), Executed: m.Executed, Repeated: r.repeated(), Inherited: m.Inherited,
 		Skipped: m.Skipped, Epochs: m.Epochs, Builds: m.Builds, Error: m.Error, SHA256: m.SHA256, Started: m.Started, Finished: m.Finished,
 		Errors: m.Errors, OtherErrors: m.OtherErrors,
 	}
@@ -215,8 +212,12 @@ func (s *Status) setLive(p Progress) {
 }
 
 func (r record) done() uint64 {
-	if r.manifest.State == Completed {
-		return r.manifest.Partitions
+	m := r.manifest
+	if m.State == Completed {
+		return m.Partitions
+	}
+	if n := len(m.Samples); m.State.Final() && n > 0 {
+		return m.Samples[n-1].Done // the final manifest may contain fewer nodes
 	}
 	tree, err := engine.NewTree(r.manifest.Partitions)
 	if err != nil {
@@ -240,7 +241,7 @@ func (r record) mergesLeft() (n uint64) {
 }
 
 // repeated returns the number of repeated executions of partitions. For a job that failed or was cancelled,
-// repeated returns the minimum, because the checkpoint does not contain which partitions were done.
+// repeated returns the minimum, because partitions may have been done after the last checkpoint.
 func (r record) repeated() uint64 {
 	m := r.manifest
 	once := r.done() - min(r.done(), uint64(len(m.Skipped)))

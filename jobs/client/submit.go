@@ -9,6 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 const (
@@ -18,6 +19,8 @@ const (
 	MaxPriority = store.MaxPriority
 	// MaxParams is the largest size in bytes of a job's parameters in the stored form.
 	MaxParams = store.MaxParams
+	// MaxAfter is the largest number of jobs after which a job runs.
+	MaxAfter = store.MaxAfter
 	// MaxSkipped is the largest number of failed partitions that a job may omit from
 	// its result.
 	MaxSkipped = store.MaxSkipped
@@ -64,6 +67,11 @@ type SubmitOptions struct {
 	// worker if there is one. If the two results of a partition differ, the job fails.
 	Audit uint32
 
+	// After contains the IDs of jobs, or the beginnings of their IDs. The job begins when they have completed, and
+	// fails if one of them fails, is cancelled or is removed. Jobs that have not ended and that the parameter input
+	// names as job:ID are added. There may be MaxAfter jobs.
+	After []string
+
 	// Queue submits the job also if no worker has used the cluster yet or no worker runs the job, which then
 	// waits for such workers.
 	Queue bool
@@ -80,7 +88,7 @@ type SubmitOptions struct {
 func (o SubmitOptions) spec() store.Spec {
 	return store.Spec{
 		Priority: o.Priority, MaxAttempts: cmp.Or(o.MaxAttempts, DefaultMaxAttempts), MaxSkipped: o.MaxSkipped, StrictBuilds: o.StrictBuilds,
-		Timeout: o.Timeout, PartitionTimeout: o.PartitionTimeout, Audit: o.Audit,
+		Timeout: o.Timeout, PartitionTimeout: o.PartitionTimeout, Audit: o.Audit, After: o.After,
 	}
 }
 
@@ -153,7 +161,10 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 	if err := c.checkInput(ctx, job, params, o); err != nil {
 		return "", err
 	}
-	s, err := c.openFor(ctx, job, o.Queue)
+	s, err := c.openFor(ctx, wire.JobKind{Name: job.Name(), Version: job.Version()}, o.Queue)
+	if err == nil {
+		o.After, err = c.predecessors(ctx, s, o.After, params)
+	}
 	if err != nil {
 		return "", fmt.Errorf("submit job %s: %w", job.Name(), err)
 	}

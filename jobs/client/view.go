@@ -245,9 +245,6 @@ func (c *Client) summary(ctx context.Context, s *store.Store, id string, live *w
 	if m.State == Running && j.Done == j.Partitions {
 		j.MergesLeft = r.mergesLeft()
 	}
-	if n := len(m.Samples); j.State.Final() && j.State != Completed && n > 0 {
-		j.Done = m.Samples[n-1].Done
-	}
 	if j.State.Final() {
 		c.known.put(j)
 	}

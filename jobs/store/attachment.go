@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+
+	"github.com/bellwether-compute/bellwether/jobs"
 )
 
 // MaxAttachmentPiece is the size in bytes of each piece of an attachment except the last piece. The
@@ -50,6 +53,31 @@ func (s *Store) AttachmentPiece(ctx context.Context, id, sha256 string, offset i
 }
 
 func pieceName(offset int64) string { return fmt.Sprintf("%020d", offset) }
+
+// Files returns the files that were submitted with a job, whose parameters contain the SHA-256 of each file.
+func (s *Store) Files(ctx context.Context, id string, params []byte) ([]jobs.File, error) {
+	keys, err := s.list(ctx, path.Join(attachments, id)+"/") // sorted, so the pieces of a file are in order
+	if err != nil {
+		return nil, err
+	}
+	var files []jobs.File
+	last := ""
+	for _, key := range keys {
+		sum := path.Base(path.Dir(key))
+		if !bytes.Contains(params, []byte(sum)) {
+			continue
+		}
+		piece, _, err := s.blobs.Get(ctx, key)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", key, err)
+		}
+		if sum != last {
+			files, last = append(files, nil), sum
+		}
+		files[len(files)-1] = append(files[len(files)-1], piece...)
+	}
+	return files, nil
+}
 
 // DropAttachment removes the pieces of an attachment. The caller must be sure that no committed or future
 // result describes the attachment.

@@ -40,6 +40,11 @@ type Spec struct {
 	Timeout          time.Duration `cbor:"10,keyasint,omitempty" json:"-"` // maximum time that leaders work on the job: see Manifest.TimeSpent; 0 means no limit
 	PartitionTimeout time.Duration `cbor:"11,keyasint,omitempty" json:"-"` // maximum duration of a partition; 0 means the definition's limit
 	Audit            uint32        `cbor:"12,keyasint,omitempty" json:"-"` // share of the partitions that are computed twice, in millionths
+
+	After []string `cbor:"30,keyasint,omitempty" json:"after,omitempty"` // jobs that must have completed before this job begins; at most MaxAfter
+
+	// Retries is a job of the same kind that failed or was cancelled. Its finished nodes are the first ones of this job.
+	Retries string `cbor:"31,keyasint,omitempty" json:"retries,omitempty"`
 }
 
 // StoredSpec is a spec that was read from storage.
@@ -48,6 +53,9 @@ type StoredSpec struct {
 	Written Version // version of the spec's write
 	SHA256  string  // SHA-256 of the stored spec, in hexadecimal
 }
+
+// MaxAfter is the largest number of jobs after which a job runs.
+const MaxAfter = 100
 
 // MaxPriority is the highest priority of a job, and -MaxPriority the lowest.
 const MaxPriority = 1000
@@ -79,6 +87,10 @@ type Manifest struct {
 	SpecSHA256  string    `cbor:"18,keyasint,omitempty"` // SHA-256 of the spec when the job began, in hexadecimal; empty in manifests of earlier versions
 	SpecVersion Version   `cbor:"22,keyasint,omitempty"` // version of the spec when the first manifest was written; used only while Sequence is 1
 	Samples     []Sample  `cbor:"30,keyasint,omitempty"` // progress of the job over time, for display
+
+	// Inherited is the number of partitions that were done when the job began, by the job that it retries. They count
+	// as executed.
+	Inherited uint64 `cbor:"40,keyasint,omitempty"`
 
 	newer *newerFields // fields of a later version that this version does not know; nil if the manifest has no such fields
 }

@@ -171,6 +171,22 @@ func (s *Store) DropPartials(ctx context.Context, id string) error {
 	return s.dropAll(ctx, partials, id)
 }
 
+// DropOtherPartials is like DropPartials, and keeps the given blobs.
+func (s *Store) DropOtherPartials(ctx context.Context, id string, keep map[string]bool) error {
+	keys, err := s.list(ctx, path.Join(partials, id)+"/")
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if blob := path.Base(key); !keep[blob] {
+			if err := s.DropPartial(ctx, id, blob); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // dropAll removes all values of a kind below the job's ID and the segments in more.
 func (s *Store) dropAll(ctx context.Context, kind, id string, more ...string) error {
 	key, err := jobKey(kind, id, more...)

@@ -104,6 +104,7 @@ func (s Spec) CheckOptions() error {
 		field.Check(s.Timeout >= 0, "Timeout", s.Timeout, "0 or more"),
 		field.Check(s.PartitionTimeout >= 0, "PartitionTimeout", s.PartitionTimeout, "0 or more"),
 		field.Check(s.Audit <= jobs.MaxAudit, "Audit", s.Audit, "at most %d", jobs.MaxAudit),
+		field.Check(len(s.After) <= MaxAfter, "After", len(s.After), "at most %d jobs", MaxAfter),
 	)
 }
 
@@ -112,6 +113,8 @@ func (s Spec) check() error {
 	return cmp.Or(
 		field.Check(ValidID(s.ID), "ID", s.ID[:min(len(s.ID), 50)], "an ID made by NewID"),
 		s.CheckOptions(),
+		field.Check(!slices.ContainsFunc(s.After, func(id string) bool { return !ValidID(id) || id == s.ID }), "After", s.After, "IDs of other jobs"),
+		field.Check(s.Retries == "" || ValidID(s.Retries) && s.Retries != s.ID, "Retries", s.Retries[:min(len(s.Retries), 50)], "the ID of another job"),
 		field.Check(len(s.Params) <= MaxParams, "Params", nil, "at most %d bytes, got %d", MaxParams, len(s.Params)),
 		field.Check(bytes.HasPrefix(s.Params, []byte("{")) && json.Valid(s.Params), "Params", string(s.Params[:min(len(s.Params), 50)]), "a JSON object"),
 		engine.CheckKind(s.Job, s.Version),

@@ -20,6 +20,7 @@ var origins = map[string]origin{
 	"Storage":  {"storage", cluster.EnvStorage},
 	"Replicas": {"replicas", cluster.EnvReplicas},
 
+	"After":            {flag: "after"},
 	"Priority":         {flag: "priority"},
 	"MaxAttempts":      {flag: "max-attempts"},
 	"MaxSkipped":       {flag: "max-skipped"},

@@ -33,6 +33,15 @@ func (p *ParamFlags) Register(a *App, cmd *cobra.Command) {
 	CompleteFlag(cmd, "param", a.CompleteParam)
 }
 
+// ChangedParams returns the parameters of an earlier job with the changes that pairs in the form NAME=VALUE make.
+func ChangedParams(job jobs.Job, old jobs.Params, pairs []string) (jobs.Params, error) {
+	if err := checkNames(job, pairs); err != nil {
+		return nil, Usage(err)
+	}
+	params, err := job.Params(old, pairs...)
+	return params, Usage(err)
+}
+
 // Read returns the parameters in the form in which they are stored. The parameter more contains
 // further parameters in the form NAME=VALUE.
 func (p *ParamFlags) Read(a *App, job jobs.Job, more ...string) (jobs.Params, error) {

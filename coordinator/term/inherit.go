@@ -1,0 +1,87 @@
+package term
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// inheritable returns the nodes of the final manifest of a job, for a job that retries it. A job is often cancelled to
+// make room, so its blobs are not kept.
+func inheritable(nodes []store.StoredNode, outcome store.State) []store.StoredNode {
+	switch outcome {
+	case store.Failed:
+		return nodes
+	case store.Cancelled:
+		return slices.DeleteFunc(slices.Clone(nodes), func(n store.StoredNode) bool { return n.Blob != "" })
+	}
+	return nil
+}
+
+// inherit adds to the first manifest of a job the finished nodes of the job that it retries, and returns that job's
+// plan. A node with a skipped partition is left out, because the partition is to be tried again. If the earlier job
+// was removed, inherit changes nothing: then the job computes everything.
+//
+// inherit may run again after the death of a leader, and then writes the same plan and the same blobs.
+func (t *Term) inherit(spec store.StoredSpec, first *store.Manifest) (plan jobs.Plan, err error) {
+	from := spec.Retries
+	old, oldErr := t.readSpec(from)
+	m, _, manifestErr := t.readManifest(from)
+	plan, planErr := t.readPlan(from)
+	for _, err := range []error{oldErr, manifestErr, planErr} {
+		switch {
+		case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt):
+			return jobs.Plan{}, nil
+		case err != nil:
+			return jobs.Plan{}, err
+		}
+	}
+	tree, err := engine.NewTree(plan.Partitions)
+	if err != nil || kindOf(old.Spec) != kindOf(spec.Spec) || string(old.Params) != string(spec.Params) {
+		return jobs.Plan{}, nil
+	}
+	err = t.retry("write plan", func(ctx context.Context) error { return t.cfg.Store.PutPlan(ctx, spec.ID, plan) })
+	if err != nil {
+		return jobs.Plan{}, err
+	}
+	first.Partitions, first.Builds, first.Uncounted = plan.Partitions, m.Builds, m.Uncounted
+	for _, node := range m.Nodes {
+		span := tree.Span(node.Node)
+		if node.Empty || slices.ContainsFunc(m.Skipped, func(p uint64) bool { return span.Lo <= p && p < span.Hi }) {
+			continue
+		}
+		copied, err := t.copyPartial(from, spec.ID, node)
+		if err != nil {
+			return jobs.Plan{}, err
+		}
+		if copied {
+			first.Nodes = append(first.Nodes, node)
+			first.Inherited += span.Len()
+		}
+	}
+	first.Executed = first.Inherited
+	return plan, nil
+}
+
+// copyPartial copies the blob of a node from one job to another. It returns false if the blob is missing or damaged.
+func (t *Term) copyPartial(from, to string, node store.StoredNode) (bool, error) {
+	if node.Blob == "" {
+		return true, nil
+	}
+	data, err := retryRead(t, "read partial", func(ctx context.Context) ([]byte, error) { return t.cfg.Store.Partial(ctx, from, node.Blob) })
+	switch {
+	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	err = t.retry("write partial", func(ctx context.Context) error {
+		_, err := t.cfg.Store.PutPartial(ctx, to, node.Node, data)
+		return err
+	})
+	return err == nil, err
+}

@@ -1,0 +1,71 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// Retry submits a job again that failed or was cancelled, and returns the ID of the new job. The new job begins with
+// what the last checkpoint of the old one contains, except partitions that were skipped. If the old job is removed
+// before the new one begins, the new one computes everything. Retry fails with [ErrNotEnded], or with [ErrInvalid]
+// for a job that completed.
+func (c *Client) Retry(ctx context.Context, id string) (string, error) {
+	return c.again(ctx, id, func(spec *Spec, state State) error {
+		switch {
+		case !state.Final():
+			return &JobError{ID: id, State: state, Err: ErrNotEnded}
+		case state == Completed:
+			return errorf(ErrInvalid, "job %s is completed, so nothing is left to retry", id)
+		}
+		spec.Retries = id
+		return nil
+	})
+}
+
+// Resubmit submits a job again with the same options, and returns the ID of the new job. If params is not nil, the
+// new job has these parameters. The new job does not wait for the jobs after which the old one ran.
+func (c *Client) Resubmit(ctx context.Context, id string, params jobs.Params) (string, error) {
+	return c.again(ctx, id, func(spec *Spec, _ State) error {
+		if params != nil {
+			spec.Params = params
+		}
+		return nil
+	})
+}
+
+// again submits a job with the spec of an earlier one, which the function change may change, and its files.
+func (c *Client) again(ctx context.Context, id string, change func(*Spec, State) error) (string, error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return "", err
+	}
+	r, err := c.record(ctx, s, id)
+	if err != nil {
+		return "", err
+	}
+	now := time.Now().UTC()
+	spec := r.spec
+	spec.ID, spec.Submitted, spec.After, spec.Retries = store.NewID(now), now, nil, ""
+	if err := change(&spec, r.manifest.State); err != nil {
+		return "", err
+	}
+	if spec.After, err = c.predecessors(ctx, s, nil, spec.Params); err != nil {
+		return "", err
+	}
+	if _, err = c.openFor(ctx, wire.JobKind{Name: spec.Job, Version: spec.Version}, false); err != nil {
+		return "", fmt.Errorf("submit job %s again: %w", id, err)
+	}
+	files, err := s.Files(ctx, id, spec.Params)
+	if err == nil {
+		err = s.Submit(ctx, spec, files...)
+	}
+	if err != nil {
+		return "", c.explain(fmt.Errorf("submit job %s again: %w", id, err))
+	}
+	return spec.ID, nil
+}
