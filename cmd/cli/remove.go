@@ -25,7 +25,9 @@ with the given IDs, which must be complete, or with --ended-before all that ende
 longer ago. A cluster keeps every job until it is removed. If a given job has not
 ended, nothing is removed. A damaged job can be removed by its ID. No leader is
 needed. With storage jetstream, the NATS server's data folder shrinks within a few
-minutes, because the server compacts its files every two minutes.`,
+minutes: every two minutes the server compacts its files of which less than half is in
+use, except the files of up to 8 MiB that it is writing. A folder of a few MiB may
+therefore stay as large as it is.`,
 		Example: "  " + a.Name + " remove --ended-before 168h",
 		Args:    console.WantArgs(0, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
