@@ -30,10 +30,23 @@ function on(events, listen) {
 	for (const event of events.split(" ")) (listeners[event] ||= []).push(listen);
 }
 
+// plain replaces the characters of a text that are invisible or reorder other text by escapes, like the
+// command line does on a terminal. Line ends, tabs and joiners stay.
+const plain = text => text.replace(/[^\P{C}\n\t\u200c\u200d]|[\u2028\u2029]/gu, c => "\\u" + (c.codePointAt(0) > 0xffff ? `{${c.codePointAt(0).toString(16)}}` : c.charCodeAt(0).toString(16).padStart(4, "0")));
+
+// harmless returns an answer in which all texts are plain. Texts in answers come from submitters and workers.
+function harmless(value) {
+	if (typeof value === "string") return plain(value);
+	if (Array.isArray(value)) return value.map(harmless);
+	if (value === null || typeof value !== "object") return value;
+	return Object.fromEntries(Object.entries(value).map(([name, member]) => [plain(name), harmless(member)]));
+}
+
 const emit = event => (listeners[event] || []).forEach(listen => listen());
 
 // take keeps an answer and tells the listeners.
 function take(event, answer) {
+	answer = harmless(answer);
 	view.heard = Date.now();
 	view.problem = event === "problem" ? answer.error : "";
 	if (event.endsWith("-error")) {
@@ -96,7 +109,7 @@ function watchConnection() {
 async function ask(path, options = {}) {
 	const response = await fetch(API + path, options);
 	const answer = await response.json();
-	if (!response.ok) throw new Error(answer.error || response.statusText);
+	if (!response.ok) throw new Error(plain(answer.error || "") || response.statusText);
 	return answer;
 }
 
