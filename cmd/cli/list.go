@@ -4,15 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
 func (a *app) listCommand() *cobra.Command {
-	var poisoned bool
+	var (
+		poisoned bool
+		flags    listFlags
+	)
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
@@ -22,27 +29,77 @@ func (a *app) listCommand() *cobra.Command {
 			if poisoned {
 				return a.OnCluster(a.listPoisoned)(cmd, args)
 			}
-			return a.OnCluster(a.list)(cmd, args)
+			if err := flags.check(); err != nil {
+				return err
+			}
+			return a.OnCluster(func(ctx context.Context, c *client.Client) error { return a.list(ctx, c, flags) })(cmd, args)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().BoolVar(&poisoned, "poison", false, "list poisoned submissions instead, and why they are: 'requeue' puts them back into the queue")
+	cmd.Flags().StringSliceVar(&flags.states, "state", nil, "list only jobs in these states, separated by commas: "+strings.Join(allStates, ", "))
+	cmd.Flags().StringSliceVar(&flags.kinds, "job", nil, "list only jobs of these names, separated by commas")
+	cmd.Flags().IntVar(&flags.limit, "limit", 0, "list only the newest jobs, at most this many; 0: all")
+	console.CompleteWords(cmd, "state", allStates...)
 	return cmd
 }
 
-func (a *app) list(ctx context.Context, c *client.Client) error {
+var allStates = []string{string(client.Queued), string(client.Running), string(client.Completed), string(client.Failed), string(client.Cancelled)}
+
+// listFlags select the jobs that the command list shows.
+type listFlags struct {
+	states, kinds []string // empty: all
+	limit         int      // 0: no limit
+}
+
+func (f listFlags) check() error {
+	for _, s := range f.states {
+		if !slices.Contains(allStates, s) {
+			return console.Usagef("--state %q: want %s", s, strings.Join(allStates, ", "))
+		}
+	}
+	if f.limit < 0 {
+		return console.Usagef("--limit must be 0 or more, got %d", f.limit)
+	}
+	return nil
+}
+
+// selects reports whether the command shows a job.
+func (f listFlags) selects(s client.Status) bool {
+	return (len(f.states) == 0 || slices.Contains(f.states, string(s.State))) && (len(f.kinds) == 0 || slices.Contains(f.kinds, s.Job))
+}
+
+func (a *app) list(ctx context.Context, c *client.Client, flags listFlags) error {
 	outdated := false
-	list := a.newStream("ID", "JOB", "STATE", "DONE", "PARTITIONS", "SUBMITTED", "REASON")
-	damaged, err := c.Each(ctx, func(job client.Status) error {
+	list := a.newStream("ID", "JOB", "STATE", "DONE", "PARTITIONS", "AGE", "REASON")
+	show := func(job client.Status) error {
 		outdated = outdated || isOutdated(job)
 		done := "-"
 		if job.Partitions > 0 {
 			done = fmt.Sprintf("%d%%", human.Percent(job.Done, job.Partitions))
 		}
-		return list.add(newJobStatus(job), job.ID, job.Job, job.State, done, human.Count(job.Partitions), human.Time(job.Submitted), reason(job))
+		return list.add(newJobStatus(job), job.ID, job.Job, job.State, done, human.Count(job.Partitions), human.Age(time.Since(job.Submitted)), reason(job))
+	}
+	var newest []client.Status // the newest jobs so far, if their number is limited
+	damaged, err := c.Each(ctx, func(job client.Status) error {
+		switch {
+		case !flags.selects(job):
+			return nil
+		case flags.limit == 0:
+			return show(job)
+		case len(newest) == flags.limit:
+			newest = newest[1:]
+		}
+		newest = append(newest, job)
+		return nil
 	})
 	if err != nil {
 		return err
+	}
+	for _, job := range newest {
+		if err := show(job); err != nil {
+			return err
+		}
 	}
 	a.noteDamaged(damaged)
 	if outdated {

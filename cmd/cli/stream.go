@@ -20,7 +20,7 @@ type stream struct {
 }
 
 func (a *app) newStream(header ...any) *stream {
-	s := &stream{json: a.Output == console.OutputJSON, out: a.Out, table: tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)}
+	s := &stream{json: a.Output == console.OutputJSON, out: a.Out, table: tabwriter.NewWriter(console.Fit(a.Out), 0, 0, 2, ' ', 0)}
 	console.Row(s.table, header...)
 	return s
 }

@@ -22,6 +22,19 @@ func Duration(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
+// Age formats the time since an event with one unit, such as 12s, 3m, 5h or 8d.
+func Age(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
 // Time formats a time for a table, as local time without fractions of a second.
 func Time(t time.Time) string {
 	if t.IsZero() {
