@@ -113,6 +113,18 @@ func (b *binding[P, T, R]) preview(ctx context.Context, params Params, plan Plan
 	return b.def.Preview(ctx, p, plan)
 }
 
+func (b *binding[P, T, R]) items(ctx context.Context, params Params, plan Plan) (names func(partition uint64) string, err error) {
+	defer b.end("name items of", &err)
+	p, err := b.params.parse(params, nil)
+	if err != nil {
+		return nil, err
+	}
+	if b.def.Items == nil {
+		return func(uint64) string { return "" }, nil
+	}
+	return b.def.Items(ctx, p, plan)
+}
+
 func (b *binding[P, T, R]) Open(ctx context.Context, params []byte, partitions uint64, planData []byte) (engine.Task, error) {
 	t, err := b.open(ctx, params, Plan{partitions, planData})
 	if err != nil {

@@ -124,6 +124,10 @@ type Definition[P, T, R any] struct {
 	// the input.
 	Preview func(ctx context.Context, p P, plan Plan) (Preview, error)
 
+	// Items, if not nil, returns a function that names what each partition of a planned job computes, for
+	// people: for example the object that the partition reads. An empty name means that there is no name.
+	Items func(ctx context.Context, p P, plan Plan) (func(partition uint64) string, error)
+
 	// NoAudit returns why a job with parameters p cannot be audited ([Audit]), for example because
 	// each computation of a partition writes an object. If the reason is empty or NoAudit is nil,
 	// the job can be audited.

@@ -29,6 +29,7 @@ type untyped interface {
 	family(p Params, build string) (Key, error)
 	plan(ctx context.Context, p Params) (Plan, error)
 	preview(ctx context.Context, p Params, plan Plan) (Preview, error)
+	items(ctx context.Context, p Params, plan Plan) (func(partition uint64) string, error)
 	open(ctx context.Context, p Params, plan Plan) (openTask, error)
 	recode(partial []byte) ([]byte, error) // decodes and encodes a partial
 }
@@ -124,6 +125,12 @@ func (j Job) Previews() bool { return j.previews }
 // Preview describes the input of a job. Only a job whose method Previews returns true has a preview.
 func (j Job) Preview(ctx context.Context, p Params, plan Plan) (Preview, error) {
 	return j.binding.preview(ctx, p, plan)
+}
+
+// Items returns a function that names what each partition of a planned job computes. The function returns an
+// empty text for a partition without a name. The context is that of [WithFiles] if the job has files.
+func (j Job) Items(ctx context.Context, p Params, plan Plan) (func(partition uint64) string, error) {
+	return j.binding.items(ctx, p, plan)
 }
 
 // Attaches reports whether the job's results may have an [Attachment].

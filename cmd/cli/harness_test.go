@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/cmd/cli"
+	"github.com/bellwether-compute/bellwether/cmd/cli/outputs"
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/scan"
@@ -133,7 +134,8 @@ func (c *testCluster) until(what string, holds func() bool) {
 func (c *testCluster) run(args ...string) (status int, out, errs string) {
 	var o, e bytes.Buffer
 	args = slices.Concat(args, []string{"--nats", c.url, "--cluster", c.cluster}, c.flags)
-	status = cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e}, jobs.MustNew(squares), jobs.MustNew(scan.Definition), programs)
+	p := cli.Program{Jobs: []jobs.Job{jobs.MustNew(squares), jobs.MustNew(scan.Definition), programs}, Commands: []cli.Command{outputs.Command}}
+	status = p.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e})
 	return status, o.String(), e.String()
 }
 

@@ -81,7 +81,7 @@ func (l *Ledger) AllDurable() bool {
 func (l *Ledger) snapshot(j *job) Snapshot {
 	deaths, workerTime := l.outsideDeaths()
 	s := Snapshot{Nodes: j.forest.finishedNodes(), Work: store.Work{
-		Executed: j.executed, Uncounted: j.uncounted, Builds: slices.Clone(j.builds.list), Skipped: j.firstSkipped(j.skipped.len),
+		Executed: j.executed, Uncounted: j.uncounted, Builds: slices.Clone(j.builds.list), Skipped: j.firstSkipped(j.skipped.len), SkipReasons: j.reasons.sorted(),
 		Errors: j.errors.sorted(), OtherErrors: j.errors.others, Calls: l.snapshotCalls(j),
 		Elapsed: l.now - j.began, Retried: slices.Clone(j.retried.set.spans), PartitionTime: j.partitionTime(),
 		Deaths: deaths, WorkerTime: workerTime,

@@ -252,6 +252,7 @@
 //     that is more. A job that exceeds one of its limits fails.
 //   - Each worker has at most [wire.MaxNodes] held nodes, which count as tree nodes of their jobs.
 //   - For each job the ledger keeps the names of at most 16 builds of workers.
+//   - For each job the ledger keeps at most 256 KiB of reasons why partitions were skipped.
 //   - For each job the ledger keeps the first KiB of at most ten errors; other errors are only
 //     counted.
 //   - Each job has at most one call of Plan, one of Finish, and one of Merge for each pair of

@@ -86,6 +86,7 @@ func (l *Ledger) giveUp(j *job, partition uint64, reason string) {
 	}
 	l.log(j.spec.ID, "", "Partition skipped: %s", reason)
 	j.skipped.insert(skippedPartition(partition))
+	j.reasons.add(partition, reason)
 	if j.large {
 		j.skipsIn = j.checkpoint.request()
 	}
@@ -100,6 +101,7 @@ func (l *Ledger) mayBeSkipped(j *job) uint64 {
 // unskip removes partitions from the list of skipped partitions when a worker has finished them.
 func (j *job) unskip(span engine.Span) {
 	j.skipped.removeRange(skippedPartition(span.Lo), skippedPartition(span.Hi))
+	j.reasons.remove(span)
 }
 
 // skippedPartition is the entry of a skipped partition.

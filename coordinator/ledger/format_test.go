@@ -146,6 +146,7 @@ func formatSnapshot(s Snapshot) string {
 		list("builds", len(s.Builds), func(i int) string { return s.Builds[i] })
 	}
 	list("skipped", len(s.Skipped), func(i int) string { return fmt.Sprint(s.Skipped[i]) })
+	list("reasons", len(s.SkipReasons), func(i int) string { return fmt.Sprintf("%d:%q", s.SkipReasons[i].Partition, s.SkipReasons[i].Text) })
 	list("attempts", len(s.Attempts), func(i int) string { return fmt.Sprintf("%d:%d", s.Attempts[i].Partition, s.Attempts[i].Failed) })
 	list("suspects", len(s.CrashSuspects), func(i int) string {
 		x := s.CrashSuspects[i]

@@ -23,6 +23,7 @@ type job struct {
 	queue       queue                    // partitions that are neither finished nor assigned
 	alone       map[uint64]time.Duration // time for which unfinished quarantined partitions have run on workers that died, by partition
 	skipped     sortedList[skippedPartition]
+	reasons     skipReasons
 	calls       callList      // unfinished calls of the job's Plan, Merge and Finish
 	began       time.Duration // time at which the job would have begun if this leader had done all work on it; negative if the job is older than the term
 	merges      mergePlace

@@ -100,6 +100,9 @@ func (j *job) resumeFailures(w store.Work) {
 	for _, partition := range w.Skipped {
 		j.skipped.insert(skippedPartition(partition))
 	}
+	for _, r := range w.SkipReasons {
+		j.reasons.add(r.Partition, r.Text)
+	}
 	j.errors.resume(w.Errors, w.OtherErrors)
 	for _, span := range w.Retried {
 		j.retried.add(span)

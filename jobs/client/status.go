@@ -57,6 +57,10 @@ type Status struct {
 	Errors      []ErrorText `json:"errors"`
 	OtherErrors uint64      `json:"other_errors"`
 
+	// SkipReasons are the reasons why partitions were skipped, sorted by partition. Large reasons are shortened,
+	// and if there are many, not all partitions have one. In a list of jobs the reasons are missing.
+	SkipReasons []ErrorText `json:"skip_reasons,omitempty"`
+
 	// Epoch is the epoch of the leader that answered, or 0 if no leader answered.
 	Epoch uint64 `json:"epoch"`
 	// Live contains the figures that only the leader knows. If Live is nil, all figures come from the last
@@ -170,7 +174,7 @@ func newStatus(r record, live *wire.Jobs) Status {
 	s := Status{
 		Spec: r.spec, State: m.State, Partitions: m.Partitions, Done: r.done(), Executed: m.Executed, Repeated: r.repeated(), Inherited: m.Inherited,
 		Skipped: m.Skipped, Epochs: m.Epochs, Builds: m.Builds, Error: m.Error, SHA256: m.SHA256, Started: m.Started, Finished: m.Finished,
-		Errors: m.Errors, OtherErrors: m.OtherErrors,
+		Errors: m.Errors, OtherErrors: m.OtherErrors, SkipReasons: m.SkipReasons,
 	}
 	if s.State == Running && s.Done == s.Partitions {
 		s.MergesLeft = r.mergesLeft()
@@ -342,6 +346,7 @@ func (c *Client) Each(ctx context.Context, visit func(Status) error) ([]DamagedJ
 	}
 	return readJobs(ctx, c, s, ids, func(r record) Status {
 		status := newStatus(r, live)
+		status.SkipReasons = nil
 		if len(status.Skipped) > wire.MaxSkipped {
 			status.Skipped = slices.Clone(status.Skipped[:wire.MaxSkipped]) // the full list may take megabytes
 		}

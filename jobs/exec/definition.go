@@ -108,8 +108,17 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 		Finish:     func(ctx context.Context, p P, root []byte) (Result, error) { return k.finish(ctx, &calls, p, root) },
 		Codec:      jobs.Raw{},
 		Restricted: k.Restricted,
-		NoAudit:    func(p P) string { return k.Program(p).noAudit() },
-		NoReuse:    func(p P) string { return k.Program(p).noReuse() },
+		Items: func(ctx context.Context, p P, plan jobs.Plan) (func(partition uint64) string, error) {
+			params := k.Program(p)
+			plan, _, err := params.openOutput(plan)
+			if err != nil {
+				return nil, err
+			}
+			in, err := params.open(ctx, plan)
+			return in.name, err
+		},
+		NoAudit: func(p P) string { return k.Program(p).noAudit() },
+		NoReuse: func(p P) string { return k.Program(p).noReuse() },
 	}
 }
 

@@ -72,7 +72,9 @@
 // list has the files of each call exactly once, and those of a failed or skipped call not at all. The command
 // "bellwether output" lists and copies them, with the paths that the program has given them. A call may write
 // 10,000 files, in all of max-output bytes. Links and pipes, and files of other users, are errors. The
-// list names the item of each file: the object, or the arguments from --items.
+// list names the item of each file: the object, or the arguments from --items. With "submit --max-skipped N", up to
+// N calls may fail in all of their attempts. The files of the other calls stand, and "bellwether output" names
+// the failed items with the last lines of their standard error.
 //
 // # Kept processes
 //

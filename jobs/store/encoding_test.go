@@ -75,7 +75,7 @@ var formats = []testedFormat{
 	format("plan", encodePlan, decodePlan, somePlan(), jobs.Plan{Partitions: 1}),
 	format("manifest", encodeManifest, decodeManifest, someManifest(), Manifest{State: Queued},
 		Manifest{State: Running, Nodes: []StoredNode{{Node: engine.Leaf(4), Blob: strings.Repeat("ab", 32), Large: true, Size: 1 << 30}}, Work: Work{Uncounted: true, PartitionTime: 1500 * time.Millisecond}},
-		Manifest{State: Running, Work: Work{Attempts: []Attempt{{Partition: 4, Failed: 1}}, Errors: []ErrorText{{"no disk", 9, 4}}, OtherErrors: 3}},
+		Manifest{State: Running, Work: Work{Attempts: []Attempt{{Partition: 4, Failed: 1}}, Errors: []ErrorText{{"no disk", 9, 4}}, OtherErrors: 3, Skipped: []uint64{5}, SkipReasons: []ErrorText{{"partition 5 failed once: no", 1, 5}}}},
 		Manifest{State: Running, Work: Work{
 			Deaths: 3, WorkerTime: time.Hour, CrashSuspects: []CrashSuspect{{Span: engine.Span{Lo: 4, Hi: 5}, Deaths: 3, Alone: time.Minute}},
 			Calls: []CallRecord{{Function: "Plan", Deaths: 2, Alone: time.Second}},

@@ -112,6 +112,7 @@ type Work struct {
 	Workers       []Contributor  `cbor:"7,keyasint,omitempty"`  // workers that ran partitions of the job, sorted by ID
 	Executed      uint64         `cbor:"8,keyasint,omitempty"`  // number of reported executions of partitions, including repeated executions
 	Skipped       []uint64       `cbor:"9,keyasint,omitempty"`  // partitions that were skipped because they failed too often, sorted
+	SkipReasons   []ErrorText    `cbor:"45,keyasint,omitempty"` // reasons why partitions were skipped, sorted by partition; not of all partitions if the reasons are large
 	Attempts      []Attempt      `cbor:"10,keyasint,omitempty"` // failures of partitions that are not done, sorted by partition
 	CrashSuspects []CrashSuspect `cbor:"11,keyasint,omitempty"` // spans whose workers died during their execution, sorted
 	Errors        []ErrorText    `cbor:"16,keyasint,omitempty"` // the most frequent errors of failed attempts, the most frequent first

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -88,6 +89,15 @@ func (c *checks) completedWell(j *job, m store.Manifest) {
 		if !c.mayBeBlamed(j, p) {
 			c.sim.fail("job %s skipped partition %d, which does no harm", j.spec.ID, p)
 		}
+	}
+	reasons := 0
+	for _, r := range m.SkipReasons {
+		if _, skipped := slices.BinarySearch(m.Skipped, r.Partition); skipped && r.Text != "" {
+			reasons++
+		}
+	}
+	if reasons != len(m.Skipped) || reasons != len(m.SkipReasons) {
+		c.sim.fail("job %s skipped the partitions %v, for the reasons %v", j.spec.ID, m.Skipped, m.SkipReasons)
 	}
 	want, digest, err := j.reference(m.Skipped)
 	if err != nil {

@@ -7,12 +7,10 @@ package outputs
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -43,7 +41,8 @@ func Command(a *console.App) *cobra.Command {
 		Short:   "List, copy or print the output of a job",
 		Long: `List, copy or print the objects that a job has written to the folder of its parameter
 output. They are found by the manifest of the job, so rows that were written twice because
-a worker died do not count. This process reads the objects itself, with its own credentials.
+a worker died do not count. Items that are not in it, because their partitions were skipped
+(submit --max-skipped), follow as failed, with the reason. This process reads the objects itself, with its own credentials.
 
 Files that programs of the job exec have written have the paths that the programs gave
 them. If two items wrote one path, --copy needs --by-item, with which the files of each item go
@@ -67,23 +66,26 @@ logs/errors or azblob://CONTAINER/errors.`,
 			}
 			ctx, release := jobs.WithGrant(cluster.With(ctx, cfg), a.OwnGrant())
 			defer release()
+			l := listing{}
 			folder := args[0]
 			if !strings.Contains(folder, "/") {
-				if folder, err = folderOf(ctx, a, cfg, folder); err != nil {
+				if folder, l.Failed, err = outputOf(ctx, a, cfg, folder); err != nil {
 					return err
 				}
 			}
 			from := dataset.Open(ctx)
-			m, err := output.Read(ctx, from, folder)
+			l.Manifest, err = output.Read(ctx, from, folder)
 			switch {
 			case err != nil:
 				return err
 			case to != "":
-				return copyTo(ctx, a, from, m, to, byItem)
+				l.note(a, args[0])
+				return copyTo(ctx, a, from, l.Manifest, to, byItem)
 			case print:
-				return printRows(ctx, a, from, m)
+				l.note(a, args[0])
+				return printRows(ctx, a, from, l.Manifest)
 			}
-			return a.Show(m, func(w io.Writer) { table(w, m) })
+			return a.Show(l, l.table)
 		},
 		ValidArgsFunction: a.CompleteID,
 	}
@@ -94,43 +96,28 @@ logs/errors or azblob://CONTAINER/errors.`,
 	return cmd
 }
 
-// folderOf returns the folder in storage that contains a job's output.
-func folderOf(ctx context.Context, a *console.App, cfg cluster.Config, id string) (string, error) {
+// outputOf returns the folder in storage that contains a job's output, and what the output lacks.
+func outputOf(ctx context.Context, a *console.App, cfg cluster.Config, id string) (folder string, lacks []failure, err error) {
 	c, err := a.ConnectTo(ctx, cfg, a.Timeout)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer c.Close()
 	if id, err = c.Find(ctx, id); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	o, err := c.Outcome(ctx, id)
 	if err == nil {
 		err = o.Err()
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	manifest, ok := output.Of(o.Result)
+	folder, ok := output.Of(o.Result)
 	if !ok {
-		return "", fmt.Errorf("job %s has no output: '%s result %[1]s' shows its result", id, a.Name)
+		return "", nil, fmt.Errorf("job %s has no output: '%s result %[1]s' shows its result", id, a.Name)
 	}
-	return manifest, nil
-}
-
-// table writes a table of the objects of an output.
-func table(w io.Writer, m output.Manifest) {
-	if m.Format == output.Files {
-		console.Row(w, "ITEM", "FILE", "BYTES", "SHA256")
-		for _, p := range m.Objects {
-			console.Row(w, cmp.Or(p.Item, "-"), p.Path, p.Bytes, p.SHA256)
-		}
-		return
-	}
-	console.Row(w, "NAME", "ROWS", "BYTES", "SHA256")
-	for _, p := range m.Objects {
-		console.Row(w, p.Name, p.Rows, p.Bytes, p.SHA256)
-	}
+	return folder, failures(ctx, a, c, o), nil
 }
 
 // copyTo copies the objects of a job's output to a folder. copyTo keeps files that an
