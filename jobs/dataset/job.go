@@ -54,6 +54,10 @@ type Job[P, A, R any] struct {
 	// current row on, at most to the end of the batch, and returns the number of folded rows. The
 	// columns of rows are the columns that the job's Columns returns.
 	BulkRows func(p P) func(acc *A, rows *parquet.Rows) int
+	// Check, which may be nil, is called when a job that reads Parquet is planned. The parameter times has
+	// an example of the texts of each column of dates, timestamps or times of day. If Check returns an error,
+	// the job is refused.
+	Check func(p P, times map[string]string) error
 	// Prepare, which may be nil, is called when a job is planned, with the names of the columns. If
 	// it returns an error, the plan fails. Prepare reports whether Store must be called.
 	Prepare func(ctx context.Context, p P, columns []string) (stores bool, err error)

@@ -66,6 +66,9 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 		}
 		return jobs.Plan{}, jobs.Permanent(err)
 	}
+	if err := e.checkTimes(ctx, p, data.Format, reader, l); err != nil {
+		return jobs.Plan{}, err
+	}
 	if e.job.Prepare != nil {
 		stores, err := e.job.Prepare(ctx, p, data.Columns)
 		if err != nil {
@@ -80,6 +83,21 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 		return jobs.Plan{}, err
 	}
 	return jobs.Plan{Partitions: cut(l, in.Block).count, Data: encoded}, nil
+}
+
+// checkTimes calls the job's Check with the columns of the first Parquet object.
+func (e *engine[P, A, R]) checkTimes(ctx context.Context, p P, f format, from reader, l listing) error {
+	if e.job.Check == nil || f != parquetFormat {
+		return nil
+	}
+	file, _, err := from.openParquet(ctx, l[0])
+	if err != nil {
+		return err
+	}
+	if err := e.job.Check(p, file.Times()); err != nil {
+		return jobs.Permanent(err)
+	}
+	return nil
 }
 
 // openMapper returns the mapper for a job that a worker opens.

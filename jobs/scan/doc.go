@@ -55,7 +55,7 @@
 // 21:04:00.5. Such texts are ordered by their time in where, order, min and max, also if only one has a
 // fraction. A constant in where that is compared with such a text, or that is in a list after in, is read as a
 // time or a date, in UTC if it names no zone: ts >= '2026-11-22 21:04:00'. For a column of a Parquet object that
-// has a type of times, another constant is an error.
+// has a type of times, another constant is an error, which the submission of the job reports.
 //
 // No aggregate depends on the order of the records, so the result has the same bytes for every
 // block size, number of workers and type of processor. The result is sorted by the columns in the

@@ -2,8 +2,11 @@ package scan
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/expr-lang/expr/ast"
 )
 
 // moment is a time in the form in which times are compared.
@@ -118,7 +121,54 @@ func fieldMoment(field []byte) (m moment, ok bool) {
 
 // noTime is the error for a column of times that is compared with a text that is no such time.
 func (v *values) noTime(column int, constant string) error {
-	return fmt.Errorf("parameter where: column %q is a time, and %.80q is not: want a text such as '%s'", v.names[column], constant, v.field(column))
+	return errNoTime(v.names[column], constant, string(v.field(column)))
+}
+
+func errNoTime(column, constant, example string) error {
+	return fmt.Errorf("parameter where: column %q is a time, and %.80q is not: want a text such as '%s'", column, constant, example)
+}
+
+// checkTimes returns the error of noTime for a simple operand of the condition. The parameter times has an
+// example of the texts of each column of times.
+func checkTimes(node ast.Node, times map[string]string) error {
+	switch n := node.(type) {
+	case *ast.UnaryNode:
+		if n.Operator == "not" || n.Operator == "!" {
+			return checkTimes(n.Node, times)
+		}
+	case *ast.BinaryNode:
+		switch n.Operator {
+		case "and", "&&", "or", "||":
+			return cmp.Or(checkTimes(n.Left, times), checkTimes(n.Right, times))
+		case "in":
+			if list, ok := n.Right.(*ast.ArrayNode); ok {
+				for _, one := range list.Nodes {
+					if err := checkTime(n.Left, one, times, true); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		if _, ok := signs[n.Operator]; ok {
+			return cmp.Or(checkTime(n.Left, n.Right, times, false), checkTime(n.Right, n.Left, times, false))
+		}
+	}
+	return nil
+}
+
+// checkTime checks the comparison of a column with a constant. A list may have times of day beside dates.
+func checkTime(column, constant ast.Node, times map[string]string, list bool) error {
+	id, ok := column.(*ast.IdentifierNode)
+	text, also := constant.(*ast.StringNode)
+	if !ok || !also || times[id.Value] == "" {
+		return nil
+	}
+	example := times[id.Value]
+	want, _ := fieldMoment([]byte(example))
+	if at, ok := constantMoment(text.Value); ok && (list || at.clock == want.clock) {
+		return nil
+	}
+	return errNoTime(id.Value, text.Value, example)
 }
 
 // textSet returns a test whether the field of a column is one of the constants.

@@ -2,6 +2,8 @@ package scan
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -76,11 +78,12 @@ func TestTypesOfTimes(t *testing.T) {
 		"clock in ['10:00:00.500']":          `[[1]]`,
 		"clock > '10:00'":                    `[[1]]`,
 		"text > '02.01.2024'":                `[[1]]`,
-		"at > '02.01.2024'":                  `column "at" is a time, and "02.01.2024" is not: want a text such as '2024-01-02T10:00:00.5Z'`,
-		"at in ['2024-01-02', '02.01.2024']": `column "at" is a time, and "02.01.2024" is not`,
-		"day == '2.1.2024'":                  `want a text such as '2024-01-02'`,
-		"clock > '2024-01-02'":               `want a text such as '10:00:00.5'`,
-		"at < '10:00:00'":                    `want a text such as '2024-01-02T10:00:00.5Z'`,
+		"at > '02.01.2024'":                  `plan job scan: parameter where: column "at" is a time, and "02.01.2024" is not: want a text such as '2026-11-22T21:04:00Z'`,
+		"at in ['2024-01-02', '02.01.2024']": `plan job scan: parameter where: column "at" is a time, and "02.01.2024" is not`,
+		"day == '2.1.2024'":                  `want a text such as '2026-11-22'`,
+		"clock > '2024-01-02'":               `want a text such as '21:04:00'`,
+		"not (text == 'a' or day < 'x')":     `plan job scan: parameter where: column "day" is a time, and "x" is not`,
+		"at < '10:00:00'":                    `want a text such as '2026-11-22T21:04:00Z'`,
 	} {
 		got, err := scan(t, "input="+name, "aggregate=count", "where="+where)
 		if err != nil {
@@ -89,6 +92,31 @@ func TestTypesOfTimes(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: got %s, want %s", where, got, want)
 		}
+	}
+}
+
+// TestTimesOfLaterObjects compares a column that has a type of times only in the second object.
+func TestTimesOfLaterObjects(t *testing.T) {
+	var texts, times bytes.Buffer
+	if err := library.Write(&texts, []struct {
+		At string `parquet:"at"`
+	}{{"x"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := library.Write(&times, []struct {
+		At time.Time `parquet:"at,timestamp(microsecond)"`
+	}{{time.Date(2024, 1, 2, 10, 0, 0, 0, time.UTC)}}); err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, content := range map[string][]byte{"a.parquet": texts.Bytes(), "b.parquet": times.Bytes()} {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := scan(t, "input="+folder+"/", "aggregate=count", "where=at > 'w'")
+	if want := `column "at" is a time, and "w" is not: want a text such as '2024-01-02T10:00:00Z'`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }
 

@@ -54,6 +54,13 @@ var job = dataset.Job[Params, *table, Result]{
 		}
 		return func(acc **table, rows *parquet.Rows) int { return k.fold(*acc, rows) }
 	},
+	Check: func(p Params, times map[string]string) error {
+		q, err := newQuery(p)
+		if err != nil || q.where == nil {
+			return err
+		}
+		return checkTimes(q.where.tree, times)
+	},
 	Prepare: prepare,
 	Store:   store,
 	Discard: func(ctx context.Context, p Params, outputID string) error {

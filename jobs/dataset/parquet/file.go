@@ -134,6 +134,22 @@ func (f *File) Types() (types []string) {
 	return types
 }
 
+// Times returns an example of the texts of each column of dates, timestamps or times of day.
+func (f *File) Times() map[string]string {
+	examples := map[string]string{}
+	for _, l := range f.leaves {
+		switch l.kind {
+		case date:
+			examples[l.name] = "2026-11-22"
+		case timestamp, julian:
+			examples[l.name] = "2026-11-22T21:04:00Z"
+		case timeOfDay:
+			examples[l.name] = "21:04:00"
+		}
+	}
+	return examples
+}
+
 // Groups returns the number of row groups.
 func (f *File) Groups() int { return len(f.file.RowGroups()) }
 
