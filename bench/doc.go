@@ -38,6 +38,9 @@
 //
 // Scan compares the job scan with a loop that is written by hand. The job and the loop run in the calling process.
 //
+// Reuse changes the input of a scan and measures the next run, which reuses partials of the runs before. Each
+// result must have the bytes of a run that reuses nothing. All runs are in the calling process.
+//
 // Scale runs the leader in a process without a worker ([Lead]). The workers are simulated in the
 // calling process. Simulated workers use the session code of real workers over shared connections,
 // and wait instead of computing. The partials of the simulated job are known without any
@@ -47,5 +50,5 @@
 //
 // A benchmark fails if the cluster does not react within a minute, or if a result is wrong. The
 // resource usage of processes is read from /proc. On a system without /proc, Overhead, Aggregate,
-// Scan and Scale fail with [ErrNoProc].
+// Scan, Reuse and Scale fail with [ErrNoProc].
 package bench

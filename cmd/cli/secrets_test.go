@@ -78,6 +78,7 @@ var secretCommands = map[string]secretCommand{
 	"bench failover":   {args: []string{"--attach"}},
 	"bench leader":     {args: []string{"secrets"}, stays: true},
 	"bench overhead":   {none: true},
+	"bench reuse":      {none: true},
 	"bench scale":      {none: true},
 	"bench scan":       {none: true},
 	"bench throughput": {none: true},
