@@ -16,7 +16,8 @@
 //
 // The commands use the following parts of a cluster:
 //
-//	run, catalog        jobs, in this process; the folder of run --reuse
+//	run, catalog        jobs, in this process
+//	kept                the folder of run --reuse
 //	submit              storage: the spec, then a message in the queue
 //	status, list,       storage, and the leader's live figures if it answers
 //	watch

@@ -61,7 +61,8 @@ With --reuse, a run computes only what earlier runs have not computed. The folde
 partial results of earlier runs with the same parameters. A run of 366 files after a run of
 365 of them reads only the new file, and its result has the same bytes as without --reuse.
 A file that was modified less than 10 s before the run began is read again in the next run.
-With --dry-run too, the output shows how many partitions would be computed.
+With --dry-run too, the output shows how many partitions would be computed. The command kept
+lists and drops what is in the folder.
 
 The job fails if it needs more memory than --memory, for example because of many groups.
 Workers move large partials to disk instead.`,
