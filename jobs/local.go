@@ -24,8 +24,8 @@ type Local struct {
 	// reads from a cluster's storage account also needs a context of cluster.With.
 	Grant Grant
 
-	// Progress, if not nil, is called with the number of finished partitions and the number of all
-	// partitions. Progress is called from several goroutines.
+	// Progress, if not nil, is called with the number of finished partitions, at first 0, and the number of
+	// all partitions. Progress is called from several goroutines.
 	Progress func(done, all uint64)
 }
 
@@ -169,6 +169,9 @@ func (l Local) reduce(ctx context.Context, job Job, task openTask, tree engine.T
 	}
 	spans := cut(tree, level, found)
 	var done atomic.Uint64
+	if l.Progress != nil {
+		l.Progress(0, tree.Partitions())
+	}
 	f := task.forest()
 	err := l.each(ctx, task, uint64(len(spans)), func(i uint64) Span { return spans[i] },
 		func(i uint64, s engine.Stack) error {

@@ -94,7 +94,11 @@ func statusTable(w io.Writer, s client.Status) {
 		console.Row(w, "stage", stage)
 	}
 	if s.Partitions > 0 {
-		console.Row(w, "partitions", fmt.Sprintf("%s, %s done (%d%%)", human.Count(s.Partitions), human.Count(s.Done), human.Percent(s.Done, s.Partitions)))
+		partitions := fmt.Sprintf("%s, %s done (%d%%)", human.Count(s.Partitions), human.Count(s.Done), human.Percent(s.Done, s.Partitions))
+		if len(s.Skipped) > 0 {
+			partitions += fmt.Sprintf(", of which %s skipped", human.Count(len(s.Skipped)))
+		}
+		console.Row(w, "partitions", partitions)
 		console.Row(w, "executed", human.Count(s.Executed))
 	}
 	if s.Live != nil {

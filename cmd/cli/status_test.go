@@ -57,6 +57,14 @@ func TestStatusOfMergesOfLargePartials(t *testing.T) {
 	}
 }
 
+func TestStatusShowsSkippedPartitions(t *testing.T) {
+	var table strings.Builder
+	statusTable(&table, client.Status{State: client.Completed, Partitions: 400, Done: 400, Skipped: []uint64{3, 5}})
+	if want := "partitions\t400, 400 done (100%), of which 2 skipped\n"; !strings.Contains(table.String(), want) {
+		t.Errorf("%q is missing in\n%s", want, &table)
+	}
+}
+
 func TestStatusShowsErrors(t *testing.T) {
 	s := client.Status{
 		Spec: client.Spec{ID: "x", Params: []byte(`{}`)}, State: client.Running, Partitions: 10,

@@ -37,17 +37,17 @@ type ErrorText = store.ErrorText
 type Status struct {
 	Spec
 	State      State     `json:"state"`
-	Partitions uint64    `json:"partitions"`  // number of partitions; 0 until the job is planned
-	Done       uint64    `json:"done"`        // number of finished partitions
-	MergesLeft uint64    `json:"merges_left"` // number of merges that remain after all partitions are done; 0 until then
-	Executed   uint64    `json:"executed"`    // number of reported executions of partitions, including repeated executions
-	Repeated   uint64    `json:"repeated"`    // number of repeated executions of partitions
-	Inherited  uint64    `json:"inherited"`   // number of partitions that the job has kept from the job that it retries; they count as executed
-	Skipped    []uint64  `json:"skipped"`     // partitions omitted from the result, sorted; cut at a thousand if Live is not nil or the status is from a list of jobs
-	Epochs     []uint64  `json:"epochs"`      // epochs of the leaders that ran the job, ascending
-	Builds     []string  `json:"builds"`      // builds of the workers that computed parts of the result, sorted
-	Error      string    `json:"error"`       // reason why the job failed; the stack of a panic follows the first line
-	SHA256     string    `json:"sha256"`      // SHA-256 of the result, in hexadecimal
+	Partitions uint64    `json:"partitions"`          // number of partitions; 0 until the job is planned
+	Done       uint64    `json:"done"`                // number of finished partitions
+	MergesLeft uint64    `json:"merges_left"`         // number of merges that remain after all partitions are done; 0 until then
+	Executed   uint64    `json:"executed"`            // number of reported executions of partitions, including repeated executions
+	Repeated   uint64    `json:"repeated"`            // number of repeated executions of partitions
+	Inherited  uint64    `json:"inherited,omitempty"` // number of partitions that the job has kept from the job that it retries; they count as executed
+	Skipped    []uint64  `json:"skipped"`             // partitions omitted from the result, sorted; cut at a thousand if Live is not nil or the status is from a list of jobs
+	Epochs     []uint64  `json:"epochs"`              // epochs of the leaders that ran the job, ascending
+	Builds     []string  `json:"builds"`              // builds of the workers that computed parts of the result, sorted
+	Error      string    `json:"error"`               // reason why the job failed; the stack of a panic follows the first line
+	SHA256     string    `json:"sha256"`              // SHA-256 of the result, in hexadecimal
 	Started    time.Time `json:"started"`
 	Finished   time.Time `json:"finished"`
 
