@@ -19,11 +19,12 @@ func (a *app) retryCommand() *cobra.Command {
 		Short: "Submit a job again that failed, and keep what it has done",
 		Long: `Submit a job again that failed or was cancelled, with the same options, and print the ID
 of the new job. The new job keeps the partitions of the old one's last checkpoint. It
-tries those again that the old one skipped. Remove the old job only after the new one
+tries those again that the old one skipped. A job with an output keeps nothing, because the
+objects of a failed job are removed. Remove the old job only after the new one
 has begun.`,
 		Args: console.WantArgs(1, 1),
 		RunE: a.OnJob(func(ctx context.Context, c *client.Client, id string) error {
-			retried, err := c.Retry(ctx, id)
+			retried, err := a.retry(ctx, c, id)
 			if err != nil {
 				return err
 			}
@@ -33,6 +34,24 @@ has begun.`,
 	}
 	registerWait(cmd, &wait)
 	return cmd
+}
+
+// retry submits a job again. A job whose partials refer to objects of its output is computed from the beginning, because the
+// workers remove the objects of a job that has failed.
+func (a *app) retry(ctx context.Context, c *client.Client, id string) (string, error) {
+	s, err := c.Status(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	job, err := a.Job(s.Job)
+	if err != nil || s.State != client.Failed && s.State != client.Cancelled {
+		return c.Retry(ctx, id)
+	}
+	if _, keeps := job.Family(s.Params, ""); keeps != nil {
+		a.Note("the new job computes all partitions: %v", keeps)
+		return c.Resubmit(ctx, id, nil)
+	}
+	return c.Retry(ctx, id)
 }
 
 func (a *app) resubmitCommand() *cobra.Command {

@@ -13,7 +13,8 @@ import (
 // Retry submits a job again that failed or was cancelled, and returns the ID of the new job. The new job begins with
 // what the last checkpoint of the old one contains, except partitions that were skipped. If the old job is removed
 // before the new one begins, the new one computes everything. Retry fails with [ErrNotEnded], or with [ErrInvalid]
-// for a job that completed.
+// for a job that completed. For a job whose parameters have an output use Resubmit: the objects that the old
+// job's partials name were removed when it failed.
 func (c *Client) Retry(ctx context.Context, id string) (string, error) {
 	return c.again(ctx, id, func(spec *Spec, state State) error {
 		switch {
