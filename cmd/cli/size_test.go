@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// maxProgram is the largest size in bytes of a program with one small job.
-const maxProgram = 42_000_000
+// maxProgram is the largest size in bytes of a program with one small job, 40 MiB.
+const maxProgram = 40 << 20
 
 // TestSizeOfTheReadmesProgram builds the first program of the README and checks its size. A program
 // that is too large links a part that most programs do not need: pass the part in [cli.Program], and
