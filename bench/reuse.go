@@ -59,6 +59,7 @@ type ReuseReport struct {
 // ReuseCase is a run that reuses partials.
 type ReuseCase struct {
 	Name       string  `json:"name"`
+	Label      string  `json:"-"` // short form of the name, for the chart
 	Partitions uint64  `json:"partitions"`
 	Computed   uint64  `json:"computed"`
 	Wall       float64 `json:"wall_s"` // time of the run, from the listing of the files to the result
@@ -87,15 +88,15 @@ func Reuse(ctx context.Context, c ReuseConfig) (r ReuseReport, err error) {
 	}
 	last, middle := c.Files-1, c.Files/2
 	for i, change := range []struct {
-		name string
-		do   func() error
+		name, label string
+		do          func() error
 	}{
-		{"the same files again", func() error { return nil }},
-		{"one file more", func() error { return c.write(10*last+10, 1001) }},
-		{"one file changed in the middle", func() error { return c.write(10*middle, 1002) }},
-		{"one file inserted in the middle", func() error { return c.write(10*middle+5, 1003) }},
-		{"one file removed", func() error { return os.Remove(c.file(10 * (middle / 2))) }},
-		{"another removed, a kept file damaged", func() error { return errors.Join(os.Remove(c.file(0)), c.damage()) }},
+		{"the same files again", "no change", func() error { return nil }},
+		{"one file more", "one more", func() error { return c.write(10*last+10, 1001) }},
+		{"one file changed in the middle", "one changed", func() error { return c.write(10*middle, 1002) }},
+		{"one file inserted in the middle", "one inserted", func() error { return c.write(10*middle+5, 1003) }},
+		{"one file removed", "one removed", func() error { return os.Remove(c.file(10 * (middle / 2))) }},
+		{"another removed, a kept file damaged", "one damaged", func() error { return errors.Join(os.Remove(c.file(0)), c.damage()) }},
 	} {
 		c.Progress("measuring", uint64(i), 6)
 		if err := change.do(); err != nil {
@@ -105,6 +106,7 @@ func Reuse(ctx context.Context, c ReuseConfig) (r ReuseReport, err error) {
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", change.name, err)
 		}
+		one.Label = change.label
 		r.Cases = append(r.Cases, one)
 	}
 	return r, nil
@@ -246,7 +248,7 @@ func (r ReuseReport) Figure() plot.Figure {
 	p := plot.Panel{X: plot.Axis{Label: "milliseconds"}}
 	for _, one := range r.Cases {
 		p.Rows = append(p.Rows,
-			plot.Row{Label: one.Name, Parts: []plot.Part{{Name: "with kept partials", Color: plot.Blue, Length: 1e3 * one.Wall}}},
+			plot.Row{Label: one.Label, Parts: []plot.Part{{Name: "with kept partials", Color: plot.Blue, Length: 1e3 * one.Wall}}},
 			plot.Row{Parts: []plot.Part{{Name: "full run", Color: plot.Grey, Length: 1e3 * one.Full}}})
 	}
 	return plot.Figure{Title: fmt.Sprintf("Runs after a change of %d files", r.Files), Panels: []plot.Panel{p}}

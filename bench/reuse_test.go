@@ -20,6 +20,9 @@ func TestReuse(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	for _, one := range r.Cases {
+		if n := len(one.Label); n == 0 || n > 12 { // the chart has no room for more
+			t.Errorf("label %q", one.Label)
+		}
 		if one.Computed > one.Partitions || one.Partitions < 20 || one.Partitions > 22 || one.Wall <= 0 {
 			t.Errorf("got %+v", one)
 		}
