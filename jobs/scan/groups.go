@@ -27,6 +27,7 @@ type groups struct {
 	run     run
 	scratch *scratch
 	order   []placed // groups in the order of the result
+	most    int      // maxResultBytes, except in tests
 }
 
 // placed is the position of a group in the run and in the order of the result.
@@ -48,7 +49,7 @@ func (q query) newGroups(ctx context.Context, t *table) (g *groups, columns []Co
 			return nil, nil, err
 		}
 	}
-	g = &groups{query: q, scratch: newScratch(q.aggregates)}
+	g = &groups{query: q, scratch: newScratch(q.aggregates), most: maxResultBytes}
 	if len(t.runs) > 0 {
 		g.run = t.runs[0]
 	}
@@ -213,7 +214,7 @@ func (g *groups) finish(ctx context.Context) ([][]cell, error) {
 		return nil, jobs.Permanent(fmt.Errorf("the result has %d rows, more than %d: give the parameter limit, or output to write the rows to objects", len(g.order), maxResultGroups))
 	}
 	rows := make([][]cell, 0, len(g.order))
-	left := maxResultBytes
+	left := g.most
 	for line, err := range g.lines() {
 		if err == nil {
 			err = ctx.Err()
@@ -225,7 +226,7 @@ func (g *groups) finish(ctx context.Context) ([][]cell, error) {
 			left -= len(c.text) + bytesOfCell
 		}
 		if left < 0 {
-			return nil, jobs.Permanent(fmt.Errorf("the values of the result have more than %d bytes, of which each counts %d more: give the parameter limit, or output to write the rows to objects", maxResultBytes, bytesOfCell))
+			return nil, jobs.Permanent(fmt.Errorf("the values of the result have more than %d bytes, of which each counts %d more: give the parameter limit, or output to write the rows to objects", g.most, bytesOfCell))
 		}
 		rows = append(rows, line)
 	}
