@@ -155,6 +155,10 @@ endif
 bench-peers-check: ## lint and quick tests of bench/peers (a separate module); needs no servers
 	cd bench/peers && $(GO) vet ./... && $(GO) run $(STATICCHECK) $(CHECKS) ./... && $(GO) test -short ./...
 
+.PHONY: release
+release: ## build the files of a release in bin/release: programs, bills of materials, chart, image, checksums (PLATFORMS="linux/arm64")
+	deploy/release/build $(PLATFORMS)
+
 .PHONY: clean
 clean: ## remove built files
 	rm -rf bin

@@ -8,6 +8,7 @@
 //	              compared with testdata/rendered (go test -update rewrites it)
 //	systemd       verified by systemd-analyze
 //	cloud-init    decoded strictly, and its installation script runs
+//	release       built twice in two folders for this platform, and all files are equal
 //	queries       parsed by Prometheus, and compared with the metrics of a running leader
 //	commands      of all these files and of the documents: parsed by the program
 //
