@@ -139,7 +139,7 @@ func (b *binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (
 	if err != nil {
 		return nil, err
 	}
-	t := &task[T]{opened: opened[T]{codec: b.def.Codec, merge: b.merger(p), pool: new(spares[T])}, aliases: b.InPlace(), plan: plan}
+	t := &task[T]{opened: opened[T]{codec: b.def.Codec, merge: b.merger(p), pool: new(spares[T]), estimates: b.estimates(p)}, aliases: b.InPlace(), plan: plan}
 	if t.tree, err = engine.NewTree(plan.Partitions); err != nil {
 		return nil, err
 	}

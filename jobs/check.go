@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -18,7 +19,9 @@ import (
 // and the results byte by byte. One run encodes and decodes the partial of each node, and another
 // run only the partial of the root, because runs in a cluster differ in which partials are encoded.
 //
-// A job that cannot be audited ([Definition].NoAudit) cannot be checked. A check takes about the time of four runs. A check finds results that depend on the order of
+// A job that cannot be audited ([Definition].NoAudit) cannot be checked. A check takes about the time of four runs.
+// If the job has estimates, two further runs judge its prefixes, each prefix twice. If one of them suffices, the
+// other four runs compute only the partitions of this prefix. A check finds results that depend on the order of
 // calls, the time, random numbers or the iteration order of a map, and data that the codec loses. A
 // check does not find results that depend on the machine or the build.
 type Check struct {
@@ -27,7 +30,7 @@ type Check struct {
 	Grant    Grant
 
 	// Progress, if not nil, is called with the number of finished partitions and the number of all partitions.
-	// The two numbers are sums over all runs. Progress is called from several goroutines.
+	// The two numbers are sums over the four runs whose partials are compared. Progress is called from several goroutines.
 	Progress func(done, all uint64)
 }
 
@@ -49,12 +52,14 @@ func (e *DifferenceError) Error() string {
 }
 
 const (
-	causePlan    = "Plan depends on more than the parameters, such as the time or random numbers"
-	causeFinish  = "Finish depends on more than its operands, such as the time, random numbers or the order of a map"
-	causeMerge   = "Merge depends on more than its operands, such as the time, random numbers or the order of a map"
-	causeCodec   = "the codec loses a part of the value, or depends on the order of a map"
-	causeEncoded = "Merge differs for partials that were encoded and decoded, because the codec loses a part of the value, or Merge depends on more than its operands, or Fill on what its spare value contains"
-	causeShared  = "Map or Merge depends on which calls came before it or run at the same time, such as by memory that slots share, or Fill on what its spare value contains"
+	causePlan     = "Plan depends on more than the parameters, such as the time or random numbers"
+	causeFinish   = "Finish depends on more than its operands, such as the time, random numbers or the order of a map"
+	causeMerge    = "Merge depends on more than its operands, such as the time, random numbers or the order of a map"
+	causeEstimate = "Estimate or Stop depends on more than its arguments, such as the time, random numbers or the order of a map"
+	causePrefix   = "the result of Stop or Finish depends on more than the prefix, or Map on the number of calls before it"
+	causeCodec    = "the codec loses a part of the value, or depends on the order of a map"
+	causeEncoded  = "Merge differs for partials that were encoded and decoded, because the codec loses a part of the value, or Merge depends on more than its operands, or Fill on what its spare value contains"
+	causeShared   = "Map or Merge depends on which calls came before it or run at the same time, such as by memory that slots share, or Fill on what its spare value contains"
 )
 
 // checkRun is the configuration of one run of a check.
@@ -79,16 +84,24 @@ func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, er
 	if err != nil {
 		return CheckResult{}, err
 	}
-	tree, err := engine.NewTree(plan.Partitions)
+	most := max(c.Slots, 4)
+	judged, judges, err := c.judge(ctx, job, params, plan, most)
 	if err != nil {
 		return CheckResult{}, err
 	}
-	most := max(c.Slots, 4)
+	needed := plan.Partitions
+	if judged.Stopped != nil {
+		needed = judged.Stopped.At
+	}
+	tree, err := engine.NewTree(needed)
+	if err != nil {
+		return CheckResult{}, err
+	}
 	runs := []checkRun{
 		{name: "run 1 (1 slot, each partial encoded)", slots: 1},
 		{name: "run 2 (1 slot, only the root encoded)", slots: 1, pieces: []uint64{0}},
-		{name: "run 3 (2 slots, random cuts)", slots: 2, pieces: randomCuts(3, plan.Partitions, 2)},
-		{name: fmt.Sprintf("run 4 (%d slots, other random cuts)", most), slots: most, pieces: randomCuts(4, plan.Partitions, most)},
+		{name: "run 3 (2 slots, random cuts)", slots: 2, pieces: randomCuts(3, needed, 2)},
+		{name: fmt.Sprintf("run 4 (%d slots, other random cuts)", most), slots: most, pieces: randomCuts(4, needed, most)},
 	}
 	k := &checker{
 		job: job, params: params, plan: plan, tree: tree, attempts: c.Attempts,
@@ -100,9 +113,9 @@ func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, er
 	}
 	if c.Progress != nil {
 		var done atomic.Uint64
-		k.progress = func(n uint64) { c.Progress(done.Add(n), plan.Partitions*uint64(len(runs))) }
+		k.progress = func(n uint64) { c.Progress(done.Add(n), needed*uint64(len(runs))) }
 	}
-	result := CheckResult{LocalResult: LocalResult{Partitions: plan.Partitions}}
+	result := CheckResult{LocalResult: LocalResult{Partitions: plan.Partitions, Stopped: judged.Stopped}}
 	var root []byte
 	for i, r := range runs {
 		k.recording = i == 0
@@ -121,7 +134,37 @@ func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, er
 	if !bytes.Equal(result.Result, finished) {
 		return CheckResult{}, &DifferenceError{"result", "two calls of Finish", causeFinish}
 	}
+	if len(judges) > 0 && !bytes.Equal(result.Result, judged.Result) {
+		return CheckResult{}, &DifferenceError{"result", runs[0].name + " and " + judges[0], causePrefix}
+	}
+	result.Runs = append(result.Runs, judges...)
 	return result, nil
+}
+
+// judge runs a job with estimates twice and compares the estimates and stops. For other jobs it does nothing.
+func (c Check) judge(ctx context.Context, job Job, params Params, plan Plan, slots int) (judged LocalResult, runs []string, err error) {
+	if !job.Estimates(params) {
+		return judged, nil, nil
+	}
+	var estimates [2][]Estimated
+	var results [2]LocalResult
+	for i, n := range []int{1, slots} {
+		runs = append(runs, fmt.Sprintf("run %d (%d slots, each prefix judged twice)", 5+i, n))
+		local := Local{Slots: n, Attempts: c.Attempts, Grant: c.Grant, twice: true}
+		local.Estimated = func(e Estimated) { estimates[i] = append(estimates[i], e) }
+		if results[i], err = local.Run(ctx, job, params); err != nil {
+			return judged, nil, fmt.Errorf("%s: %w", runs[i], err)
+		}
+	}
+	for i, e := range estimates[0] {
+		if i < len(estimates[1]) && !bytes.Equal(e.Value, estimates[1][i].Value) {
+			return judged, nil, &DifferenceError{fmt.Sprintf("estimate of the first %d partitions", e.Partitions), strings.Join(runs, " and "), causeShared}
+		}
+	}
+	if len(estimates[0]) != len(estimates[1]) {
+		return judged, nil, &DifferenceError{"prefix that suffices", strings.Join(runs, " and "), causeEstimate}
+	}
+	return results[0], runs, nil
 }
 
 // planTwice plans the job twice, and returns an error if the plans differ.
@@ -179,9 +222,9 @@ func (k *checker) run(ctx context.Context, r checkRun) (root []byte, err error) 
 			err = fmt.Errorf("%s: close job %s: %w", r.name, k.job.Name(), closeErr)
 		}
 	}()
-	pieces, span := k.plan.Partitions, func(i uint64) Span { return Span{Lo: i, Hi: i + 1} }
+	pieces, span := k.tree.Partitions(), func(i uint64) Span { return Span{Lo: i, Hi: i + 1} }
 	if r.pieces != nil {
-		ends := append(slices.Sorted(slices.Values(r.pieces)), k.plan.Partitions)
+		ends := append(slices.Sorted(slices.Values(r.pieces)), k.tree.Partitions())
 		pieces, span = uint64(len(r.pieces)), func(i uint64) Span {
 			at, _ := slices.BinarySearch(ends, r.pieces[i])
 			return Span{Lo: ends[at], Hi: ends[at+1]}
@@ -197,7 +240,7 @@ func (k *checker) run(ctx context.Context, r checkRun) (root []byte, err error) 
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		for _, p := range partials {
-			if err := f.add(p.Node, p.Data); err != nil {
+			if err := f.add(k.tree.Lift(p.Node), p.Data); err != nil {
 				return err
 			}
 		}
@@ -226,9 +269,12 @@ type checkForest struct {
 	waiting map[engine.Node][]byte
 }
 
-func (f *checkForest) add(n engine.Node, data []byte) error {
+func (f *checkForest) add(n engine.Node, data []byte) error { return f.merge(n, data, f.check) }
+
+// merge adds a node, and calls check with the node and with each node that is merged from it.
+func (f *checkForest) merge(n engine.Node, data []byte, check func(engine.Node, []byte) error) error {
 	for {
-		if err := f.check(n, data); err != nil {
+		if err := check(n, data); err != nil {
 			return err
 		}
 		sibling, ok := f.waiting[n.Sibling()]
@@ -340,7 +386,13 @@ func (k *checker) differsAlone(ctx context.Context, task openTask, n engine.Node
 	if err != nil {
 		return false, fmt.Errorf("run %s again: %w", k.describe(n), err)
 	}
-	return k.check(partials[0].Node, partials[0].Data) != nil, nil
+	f := checkForest{checker: k, ctx: ctx, waiting: make(map[engine.Node][]byte)}
+	for _, p := range partials { // several, if the job has estimates
+		if err := f.merge(k.tree.Lift(p.Node), p.Data, func(engine.Node, []byte) error { return nil }); err != nil {
+			return false, err
+		}
+	}
+	return k.check(n, f.waiting[n]) != nil, nil
 }
 
 func (k *checker) describe(n engine.Node) string {

@@ -128,6 +128,25 @@ type Definition[P, T, R any] struct {
 	// people: for example the object that the partition reads. An empty name means that there is no name.
 	Items func(ctx context.Context, p P, plan Plan) (func(partition uint64) string, error)
 
+	// Estimate, if not nil, describes what the first n partitions of a running job say about the result: a
+	// value and its interval, or anything else whose JSON has at most [MaxEstimate] bytes. The status of the
+	// job shows it. An Interval of package jobs/estimate is also drawn as a curve with a band. If Estimate returns nil, there is no
+	// estimate for n. The prefix is the merged partial of the n partitions. Estimate must not change it.
+	//
+	// Estimate and Stop are called for the rungs n = 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24 and so on
+	// (the numbers with at most three significant bits), in this order, as soon as the n partitions are
+	// finished. An error fails the job after its number of attempts. A definition that gets or loses both
+	// functions needs another Version. The package documentation describes prefixes.
+	Estimate func(ctx context.Context, p P, prefix T, n uint64) (any, error)
+
+	// Stop, if not nil, reports whether the first n partitions suffice. If they do, the job ends with the
+	// result of these n partitions, and all others are dropped. Stop must depend on its arguments alone, and
+	// must not change the prefix.
+	Stop func(ctx context.Context, p P, prefix T, n uint64) (bool, error)
+
+	// NoEstimates, if not nil, reports whether jobs with the parameters p have neither estimates nor stops.
+	NoEstimates func(p P) bool
+
 	// NoAudit returns why a job with parameters p cannot be audited ([Audit]), for example because
 	// each computation of a partition writes an object. If the reason is empty or NoAudit is nil,
 	// the job can be audited.
@@ -152,6 +171,10 @@ type Limits struct {
 	Map    time.Duration // limit of a partition and the merges that follow from it; the default is 24 h
 	Merge  time.Duration // limit of a merge outside a span; the default is 10 min
 	Finish time.Duration // limit of a call of Finish; the default is 10 min
+
+	// Estimate is the limit of a call of Estimate and Stop for one rung, including the merges of its prefix;
+	// the default is 10 min.
+	Estimate time.Duration
 }
 
 const (
@@ -166,7 +189,8 @@ func (l Limits) withDefaults() Limits {
 	l.Map = cmp.Or(l.Map, defaultMapLimit)
 	l.Merge = cmp.Or(l.Merge, defaultLimit)
 	l.Finish = cmp.Or(l.Finish, defaultLimit)
-	for _, d := range []*time.Duration{&l.Plan, &l.Open, &l.Map, &l.Merge, &l.Finish} {
+	l.Estimate = cmp.Or(l.Estimate, defaultLimit)
+	for _, d := range []*time.Duration{&l.Plan, &l.Open, &l.Map, &l.Merge, &l.Finish, &l.Estimate} {
 		*d = max(0, *d)
 	}
 	return l

@@ -73,6 +73,24 @@
 // partitions that were running. A partition that takes longer than 24 h has failed, unless the
 // definition's [Limits] or the submitter (--partition-timeout) set another limit.
 //
+// # Estimates and stops
+//
+// A definition with Estimate or Stop looks at prefixes of a running job: the first n partitions, for the rungs
+// n = 1 to 8, 10, 12, 14, 16, 20, 24, 28, 32, 40 and so on, which are the numbers with at most three significant
+// bits. The partial of a prefix is merged from fixed nodes in a fixed order. It is the root of a job that has n
+// partitions, so it has the same bytes in every run. Rungs are judged one after the other, and never on what happens
+// to be finished. The job ends with the first rung for which Stop is true, and its result is that of n partitions.
+// All others are dropped, however many of them were finished before. The rung at which a job stops therefore depends
+// on the job alone, and has at most a quarter more partitions than are necessary.
+//
+// A search stops at its first hit. Its partial is the lowest hit, Merge keeps the left one, and Stop is true if
+// there is a hit. A prefix with a hit contains the lowest hit of the job, whichever worker was lucky first. The
+// package's example of Stop is such a job.
+//
+// A partition that fails for good above a rung that suffices does not fail the job. The last rung is below the
+// number of partitions, so a job without a stop has its usual result. If partitions were skipped, they are missing
+// in prefixes too. Package jobs/estimate has confidence intervals for repeated looks.
+//
 // # Large partials
 //
 // A partial whose encoding is larger than 256 KiB is large. A large partial stays in the memory of the

@@ -34,7 +34,7 @@ func TestNewRefuses(t *testing.T) {
 // TestLimits checks that each function has a limit, and that a negative limit lifts it.
 func TestLimits(t *testing.T) {
 	d := allDefinition()
-	want := Limits{Plan: 10 * time.Minute, Open: 10 * time.Minute, Map: 24 * time.Hour, Merge: 10 * time.Minute, Finish: 10 * time.Minute}
+	want := Limits{Plan: 10 * time.Minute, Open: 10 * time.Minute, Map: 24 * time.Hour, Merge: 10 * time.Minute, Finish: 10 * time.Minute, Estimate: 10 * time.Minute}
 	if got := MustNew(d).Limits(); got != want {
 		t.Errorf("default limits: got %v, want %v", got, want)
 	}

@@ -27,6 +27,12 @@ type Local struct {
 	// Progress, if not nil, is called with the number of finished partitions, at first 0, and the number of
 	// all partitions. Progress is called from several goroutines.
 	Progress func(done, all uint64)
+
+	// Estimated, if not nil, is called with each estimate of a job with estimates, in the order of the rungs.
+	Estimated func(Estimated)
+
+	twice    bool // each prefix is judged twice, and the judgements are compared
+	prefixes bool // a failed partition ends only the work above it, because a prefix below it may suffice
 }
 
 // LocalResult is the result of a run in one process.
@@ -35,6 +41,7 @@ type LocalResult struct {
 	Partitions uint64
 	Attachment Attachment // attachment of the result; zero if the result has no attachment
 	Reused     Reused
+	Stopped    *Stopped // set if the job's Stop ended the job, so that the result contains only the first partitions
 }
 
 // Run plans, maps, merges and finishes a job. The params are in the stored form. When
@@ -58,13 +65,13 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 		return LocalResult{}, err
 	}
 	task.audits(l.Audit)
-	root, err := l.reduce(ctx, job, task, tree)
+	root, stopped, err := l.reduce(ctx, job, params, task, tree)
 	if closeErr := task.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("close job %s: %w", job.Name(), closeErr)
 	}
-	result := LocalResult{Partitions: plan.Partitions, Reused: task.reused()}
+	result := LocalResult{Partitions: plan.Partitions, Reused: task.reused(), Stopped: stopped}
 	if err == nil {
-		result.Result, result.Attachment, err = job.finish(ctx, params, engine.Operand{Data: root, Own: true})
+		result.Result, result.Attachment, err = job.finish(ctx, params, root)
 	}
 	if err != nil {
 		return LocalResult{}, errors.Join(err, cleanUp(ctx, job, task))
@@ -153,11 +160,55 @@ const subtreesPerSlot = 64
 // reduce computes the subtrees of one level concurrently and merges them as soon as two
 // siblings are finished. The subtrees are nodes of the aggregation tree, so reduce performs
 // exactly the merges of the tree. Slots begin the subtrees in order, so the number of values
-// in memory is about the number of slots plus the number of levels.
-func (l Local) reduce(ctx context.Context, job Job, task openTask, tree engine.Tree) ([]byte, error) {
-	slots := max(l.Slots, 1)
+// in memory is about the number of slots plus the number of levels. If a prefix suffices, reduce returns its
+// partial instead of the root's.
+func (l Local) reduce(ctx context.Context, job Job, params Params, task openTask, tree engine.Tree) (engine.Operand, *Stopped, error) {
+	l.prefixes = job.Estimates(params)
+	spans, err := l.spans(ctx, job, task, tree)
+	if err != nil {
+		return engine.Operand{}, nil, err
+	}
+	var done atomic.Uint64
+	if l.Progress != nil {
+		l.Progress(0, tree.Partitions())
+	}
+	f := task.forest()
+	judge := judge{Local: l, job: job, params: params, tree: tree, forest: f}
+	err = l.each(ctx, task, uint64(len(spans)), func(i uint64) Span { return spans[i] }, func(i uint64, s engine.Stack) error {
+		if err := f.add(ctx, s, l.Attempts); err != nil {
+			return fmt.Errorf("merge partials of job %s: %w", job.Name(), err)
+		}
+		if l.Progress != nil {
+			l.Progress(done.Add(spans[i].Len()), tree.Partitions())
+		}
+		return judge.run(ctx)
+	})
+	switch {
+	case judge.stopped != nil:
+		return judge.prefix, judge.stopped, nil
+	case err != nil:
+		return engine.Operand{}, nil, err
+	case judge.waiting.Load() > 0:
+		return engine.Operand{}, nil, fmt.Errorf("job %s: Estimate or Stop: %w", job.Name(), ErrGoexit)
+	}
+	root, err := f.root()
+	if err != nil {
+		return engine.Operand{}, nil, fmt.Errorf("job %s: %w", job.Name(), err)
+	}
+	return engine.Operand{Data: root, Own: true}, nil, nil
+}
+
+// spans returns the spans that slots run, in order. The spans of a job with estimates end at rungs, and a kept
+// partial may contain several rungs, so such a job cannot reuse partials.
+func (l Local) spans(ctx context.Context, job Job, task openTask, tree engine.Tree) ([]Span, error) {
+	switch {
+	case l.prefixes && l.Reuse.Kept != nil:
+		return nil, fmt.Errorf("job %s has estimates, so it cannot reuse partials: run it without", job.Name())
+	case l.prefixes:
+		return l.segments(tree), nil
+	}
 	level := tree.Root().Level
-	for level > 0 && subtrees(tree, level) < uint64(slots)*subtreesPerSlot {
+	for level > 0 && subtrees(tree, level) < uint64(max(l.Slots, 1))*subtreesPerSlot {
 		level--
 	}
 	var found []keptNode
@@ -167,30 +218,7 @@ func (l Local) reduce(ctx context.Context, job Job, task openTask, tree engine.T
 			return nil, fmt.Errorf("find kept partials of job %s: %w", job.Name(), err)
 		}
 	}
-	spans := cut(tree, level, found)
-	var done atomic.Uint64
-	if l.Progress != nil {
-		l.Progress(0, tree.Partitions())
-	}
-	f := task.forest()
-	err := l.each(ctx, task, uint64(len(spans)), func(i uint64) Span { return spans[i] },
-		func(i uint64, s engine.Stack) error {
-			if err := f.add(ctx, s, l.Attempts); err != nil {
-				return fmt.Errorf("merge partials of job %s: %w", job.Name(), err)
-			}
-			if l.Progress != nil {
-				l.Progress(done.Add(spans[i].Len()), tree.Partitions())
-			}
-			return nil
-		})
-	if err != nil {
-		return nil, err
-	}
-	root, err := f.root()
-	if err != nil {
-		return nil, fmt.Errorf("job %s: %w", job.Name(), err)
-	}
-	return root, nil
+	return cut(tree, level, found), nil
 }
 
 // cut returns the spans that slots run, in order. Each is the span of a node: of a kept node above the
@@ -221,10 +249,11 @@ func last(spans []Span) Span {
 
 // each runs n spans in the slots. After each span, each calls the function done with the stack that
 // contains the span's nodes. The function done must empty the stack, and is called from several
-// goroutines.
+// goroutines. If it returns errSuffices, all slots stop.
 func (l Local) each(ctx context.Context, task openTask, n uint64, span func(i uint64) Span, done func(i uint64, s engine.Stack) error) error {
 	var next atomic.Uint64
 	var stop atomic.Bool
+	var failed firstFailure
 	interrupted := make(chan error, max(l.Slots, 1)) // errors of slots whose goroutine was ended by runtime.Goexit in the job's code
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	var group errgroup.Group
@@ -239,7 +268,7 @@ func (l Local) each(ctx context.Context, task openTask, n uint64, span func(i ui
 			}()
 			for {
 				i := next.Add(1) - 1
-				if i >= n {
+				if i >= n || failed.before(i) {
 					return nil
 				}
 				err := l.runSpan(ctx, s, span(i), &stop)
@@ -249,6 +278,10 @@ func (l Local) each(ctx context.Context, task openTask, n uint64, span func(i ui
 				if err == nil {
 					err = done(i, s)
 				}
+				if _, ok := errors.AsType[*PartitionError](err); ok && l.prefixes {
+					failed.note(i, err)
+					return nil
+				}
 				if err != nil {
 					stop.Store(true)
 					return err
@@ -256,7 +289,7 @@ func (l Local) each(ctx context.Context, task openTask, n uint64, span func(i ui
 			}
 		})
 	}
-	err := group.Wait()
+	err := cmp.Or(group.Wait(), failed.err)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

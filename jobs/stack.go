@@ -206,13 +206,17 @@ func (s *stack[T]) keepSpare(value T) {
 }
 
 // push adds the value of the node n, which begins at the partition s.next, to the stack. While the sibling
-// of the topmost node is also on the stack, push merges the two nodes.
+// of the topmost node is also on the stack, push merges the two nodes. If the job has estimates, push does not
+// merge nodes that are needed for a prefix.
 func (s *stack[T]) push(ctx context.Context, n engine.Node, value T) error {
 	top := len(s.nodes)
 	if s.reuse != nil {
 		s.keep(ctx, n, value, &s.mark)
 	}
 	for ; n.IsRight() && top > 0 && s.nodes[top-1] == n.Sibling(); n = s.tree.Lift(n.Parent()) {
+		if s.estimates && n.Parent().Crosses() {
+			break
+		}
 		s.merging = true
 		s.progress.Set(s.next, engine.Merge)
 		var err error

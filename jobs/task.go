@@ -36,6 +36,8 @@ type opened[T any] struct {
 	codec  Codec[T]
 	pool   *spares[T] // values that all merges of the task have freed
 	reuse  *reuser    // nil unless partials are reused
+
+	estimates bool // true if the job's prefixes are judged
 }
 
 // task is the [engine.Task] of a job.

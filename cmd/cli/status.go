@@ -24,6 +24,7 @@ type jobStatus struct {
 	IsLive      bool         `json:"live"`              // the status comes from the leader; false if it comes from the last checkpoint
 	Timeout     float64      `json:"timeout"`           // time limit of the job in seconds; 0 means no limit
 	Partition   float64      `json:"partition_timeout"` // time limit of a partition in seconds; 0 means the limit in the job's definition
+	StopAfter   float64      `json:"stop_after"`        // time in seconds after which the job ends with its largest finished prefix; 0 means never
 	Stage       client.Stage `json:"stage"`             // planning, mapping, merging or finishing; empty if the job is not running
 	SecondsLeft float64      `json:"seconds_left"`      // estimated seconds until all partitions are finished, or until all merges are finished; -1 if unknown
 	Merges      []merge      `json:"merges"`
@@ -41,11 +42,11 @@ type merge struct {
 func newJobStatus(s client.Status) jobStatus {
 	j := jobStatus{
 		Status: s, IsLive: s.Live != nil, Timeout: s.Timeout.Seconds(), Partition: s.PartitionTimeout.Seconds(),
-		Stage: s.Stage(), SecondsLeft: -1, Merges: []merge{},
+		StopAfter: s.StopAfter.Seconds(), Stage: s.Stage(), SecondsLeft: -1, Merges: []merge{},
 		Submitted: answer.Timestamp(s.Submitted), Started: answer.Timestamp(s.Started), Finished: answer.Timestamp(s.Finished),
 	}
 	j.Skipped, j.Epochs, j.Builds = answer.Listed(s.Skipped), answer.Listed(s.Epochs), answer.Listed(s.Builds)
-	j.Errors = answer.Listed(s.Errors)
+	j.Errors, j.Estimates = answer.Listed(s.Errors), answer.Listed(s.Estimates)
 	if s.Live != nil {
 		j.Live = *s.Live
 	}
@@ -94,13 +95,17 @@ func statusTable(w io.Writer, s client.Status) {
 		console.Row(w, "stage", stage)
 	}
 	if s.Partitions > 0 {
-		partitions := fmt.Sprintf("%s, %s done (%d%%)", human.Count(s.Partitions), human.Count(s.Done), human.Percent(s.Done, s.Partitions))
+		partitions := fmt.Sprintf("%s, %s done (%d%%)", human.Count(s.Partitions), human.Count(s.Done), human.Percent(s.Done, s.Needed()))
 		if len(s.Skipped) > 0 {
 			partitions += fmt.Sprintf(", of which %s skipped", human.Count(len(s.Skipped)))
 		}
 		console.Row(w, "partitions", partitions)
 		console.Row(w, "executed", human.Count(s.Executed))
 	}
+	if estimate := answer.Estimate(s.Estimates); estimate != "" {
+		console.Row(w, "estimate", estimate)
+	}
+	answer.StoppedRow(w, s.Stopped)
 	if s.Live != nil {
 		console.Row(w, "workers", s.Live.Workers)
 		if s.Stage() == client.Mapping {

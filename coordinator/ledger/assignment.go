@@ -89,6 +89,12 @@ func (l *Ledger) assign(w *worker, j *job, a assignment) {
 			a.waitsFor = max(a.waitsFor, j.skipsIn) // the skipped partitions must be durable before the merge, because a later leader accepts the result only if it knows these partitions
 		}
 	}
+	if a.call != nil && j.dependsOnJudgement(a.call) {
+		a.waitsFor = max(a.waitsFor, j.prefixes.durableIn)
+		if j.checkpoint.requested < a.waitsFor {
+			j.checkpoint.request()
+		}
+	}
 	l.addAssignment(&a)
 	if a.duplicate != nil {
 		a.duplicate.duplicate = &a
@@ -159,7 +165,7 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 	l.release(a)
 	switch {
 	case duplicate != nil || j.ending():
-	case died && a.quarantined && j.forest.anyMissing(a.span) && l.blamed(j, a.span.Lo, deaths):
+	case died && a.quarantined && j.anyMissing(a.span) && l.blamed(j, a.span.Lo, deaths):
 		l.deaths.forget(j)
 		l.giveUp(j, a.span.Lo, blame(a.span.Lo, a.step, deaths, a.worker.id))
 	default:

@@ -35,11 +35,12 @@ const (
 	mergeProbation = 10 * time.Second
 )
 
-// call is an unfinished call of a job's Plan, Merge or Finish. A call whose worker died is
+// call is an unfinished call of a job's Plan, Merge, Finish or Estimate. A call whose worker died is
 // quarantined: it runs alone, on a worker that is reserved for quarantined work.
 type call struct {
 	function   wire.Function
 	node       engine.Node // node to merge; used only by a call of Merge
+	prefix     uint64      // number of partitions that are judged; used only by a call of Estimate
 	assignment *assignment // the assignment of the call; nil while the call is queued
 	givenUp    bool        // the leader has given up the merge; the merge's code may still run in the leader and kill it
 	done       bool        // the call has returned and was removed from the callList
@@ -69,8 +70,11 @@ func (c *call) deathsAfterOne() int {
 
 // String returns a description of the call for errors and logs.
 func (c *call) String() string {
-	if c.function == wire.Merge {
+	switch c.function {
+	case wire.Merge:
 		return fmt.Sprintf("Merge of node %v", c.node)
+	case wire.Estimate:
+		return fmt.Sprintf("Estimate or Stop of the first %d partitions", c.prefix)
 	}
 	return c.function.String()
 }
@@ -97,6 +101,9 @@ func (l *Ledger) addCall(j *job, function wire.Function, node engine.Node) {
 		return
 	}
 	c := &call{function: function, node: node, queuedAt: l.now}
+	if function == wire.Estimate {
+		c.prefix = engine.NextRung(j.prefixes.judged())
+	}
 	for i, r := range j.calls.record {
 		if r.Function == function.String() && r.Node == node {
 			c.failed, c.deaths, c.alone = r.Failed, r.Deaths, r.Alone
@@ -331,10 +338,15 @@ func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 	l.addAssignment(c.assignment)
 }
 
-// onOutput handles the output of a call of Plan or Finish.
+// onOutput handles the output of a call of Plan, Finish or Estimate.
 func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
+	if o.Function == wire.Estimate {
+		l.onEstimate(j, w, o)
+		l.dropPartials(ref)
+		return
+	}
 	c := j.calls.find(o.Function, engine.Node{})
-	if c == nil || o.Function == wire.Finish && (o.Epoch != l.cfg.Epoch || o.Lacking != j.lacking(j.tree.Span(j.tree.Root()))) {
+	if c == nil || o.Function == wire.Finish && (o.Epoch != l.cfg.Epoch || o.Lacking != j.lacking(j.result())) {
 		// Another worker has already returned the output, or an earlier leader has chosen the result, or
 		// the result was computed before a partition was skipped or counted again.
 		l.dropPartials(ref)
@@ -349,7 +361,7 @@ func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 		// other workers may have merged its results. Therefore the count of executions is raised to
 		// the number of partitions in the result.
 		if j.uncounted || j.large || j.forest.root.large {
-			j.executed = max(j.executed, j.tree.Partitions()-uint64(j.skipped.len))
+			j.executed = max(j.executed, j.result().Len()-uint64(j.skipped.len))
 		}
 		l.end(j, store.Completed, "", ref)
 	}

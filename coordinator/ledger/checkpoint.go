@@ -60,6 +60,13 @@ func (l *Ledger) onCheckpointed(j *job) {
 	for _, c := range j.contributors {
 		c.durable = max(c.durable, c.checkpointing)
 	}
+	if j.spec.Estimates && !l.stopping {
+		for a := range j.assignments.all() {
+			if a.state == statePlanned && a.waitsFor > 0 && a.maySend() {
+				l.nudge(a.worker)
+			}
+		}
+	}
 	if w := l.worker(l.cfg.Self); w != nil && !l.stopping {
 		waited := func(a *assignment) bool { return a.job == j && a.state == statePlanned && a.maySend() }
 		if slices.ContainsFunc(w.assignments, waited) || w.reserved && w.holdsNothing() {
@@ -80,11 +87,12 @@ func (l *Ledger) AllDurable() bool {
 // snapshot returns the job's state for a checkpoint.
 func (l *Ledger) snapshot(j *job) Snapshot {
 	deaths, workerTime := l.outsideDeaths()
-	s := Snapshot{Nodes: j.forest.finishedNodes(), Work: store.Work{
+	s := Snapshot{Nodes: j.finishedNodes(), Work: store.Work{
 		Executed: j.executed, Uncounted: j.uncounted, Builds: slices.Clone(j.builds.list), Skipped: j.firstSkipped(j.skipped.len), SkipReasons: j.reasons.sorted(),
 		Errors: j.errors.sorted(), OtherErrors: j.errors.others, Calls: l.snapshotCalls(j),
 		Elapsed: l.now - j.began, Retried: slices.Clone(j.retried.set.spans), PartitionTime: j.partitionTime(),
 		Deaths: deaths, WorkerTime: workerTime,
+		Judged: j.prefixes.estimates, Stopped: j.prefixes.stopped,
 	}}
 	for _, id := range slices.Sorted(maps.Keys(j.contributors)) {
 		s.Workers = append(s.Workers, store.Contributor{Worker: id, Through: j.contributors[id].received})

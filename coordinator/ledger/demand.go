@@ -24,8 +24,8 @@ func (l *Ledger) Demand(within time.Duration) int {
 	}
 	slots, unfinished := 0.0, 0.0
 	for _, j := range l.jobs {
-		partitions := float64(j.tree.Partitions())
-		unfinished += partitions - float64(j.forest.done())
+		partitions := float64(j.result().Len())
+		unfinished += partitions - float64(j.done())
 		if perSecond := j.perSecond(); perSecond > 0 {
 			slots += partitions / perSecond / within.Seconds()
 		}

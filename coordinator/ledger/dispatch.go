@@ -190,7 +190,7 @@ const maxSpread = 64
 // are probably large. A worker that starts between other workers would hold partials whose siblings
 // are on other workers.
 func (l *Ledger) spreads(w *worker, j *job) bool {
-	return j.expectLarge && w.share(j).perSecond() == 0 && len(j.queue.fresh.spans) < maxSpread
+	return j.expectLarge && !j.spec.Estimates && w.share(j).perSecond() == 0 && len(j.queue.fresh.spans) < maxSpread
 }
 
 // dueRetry returns a failed partition that a worker can retry now, or nil. A partition is not

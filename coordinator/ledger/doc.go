@@ -13,8 +13,8 @@
 //
 // # A job
 //
-// A job has no partitions until its plan is durable. Workers run the partitions, and call Plan and
-// Finish:
+// A job has no partitions until its plan is durable. Workers run the partitions, and call Plan, Finish
+// and Estimate:
 //
 //	JobAdded ─▶ call of Plan ─▶ StorePlan ─▶ JobPlanned ─▶ partitions, merges ─▶ call of Finish ─▶ EndJob
 //
@@ -57,6 +57,29 @@
 //     second result is dropped.
 //   - finished: a finished node covers the partition. A finished node has a partial, unless all of
 //     its partitions were skipped.
+//
+// # Prefixes
+//
+// A job with estimates has prefixes, which are judged in the order of their rungs (see package engine):
+//
+//	nodes of the next rung finished ─▶ call of Estimate ─▶ judged ─▶ merges across the rung ─▶ next rung
+//	                                                         │
+//	                                                         └ it suffices ─▶ checkpoint ─▶ call of Finish
+//
+// Two siblings that a rung separates are merged only when all rungs below their end are judged. The nodes of the
+// next rung are therefore never hidden, and no partial of a prefix has to be stored: after a change of leader, the
+// manifest has the judged rungs and the nodes of the next one. Dispatch begins with the lowest partitions, also if
+// partials are large. What can fail, step by step:
+//
+//	the worker of a judgement dies    the call is quarantined and blamed, like a call of Finish
+//	a judgement comes twice, late, or it is dropped, because it is for another rung, or a partition was
+//	for another leader                skipped since
+//	a leader dies after a judgement   the next leader judges the rung again, with the same outcome
+//	… after a stop                    the same; a stop in time is durable before Finish is called
+//	… after a merge across a rung     a worker makes this merge only when the judgement is durable; the
+//	                                  leader's merges are in the same manifest as the judgement
+//	a node of a judged prefix is lost its partitions run again; above a stop nothing runs again
+//	a partition fails for good        the job ends when no rung below the partition suffices
 //
 // # Benched workers
 //
@@ -231,6 +254,10 @@
 //   - Ended before told: workers learn of a job's end only after [JobEnded].
 //   - Skipped before merged: a merge whose operands lack skipped partitions is assigned only after
 //     a checkpoint with these partitions is durable, so that every later leader accepts the result.
+//   - Judged before merged: a worker merges across a rung only after a checkpoint with the rung's judgement is
+//     durable, so that every later leader accepts the result.
+//   - Stopped before finished: Finish is called for a prefix only after a checkpoint with the stop is durable, and
+//     held nodes above the prefix are released only then.
 //   - Durable before released: a holder releases an operand of another worker's merge only after a
 //     checkpoint with the merge's result is durable.
 //   - Once: a repeated report gets the same receipt. The items of a worker are processed in the

@@ -23,7 +23,7 @@ func (l *Ledger) onFailure(j *job, w *worker, f *wire.Failure) {
 	case f.Function != wire.Map:
 		l.onCallFailed(j, w, f)
 	case f.Permanent:
-		l.fail(j, fmt.Sprintf("partition %d failed permanently on worker %s: %s", f.Partition, w.id, f.Error))
+		l.failAt(j, f.Partition, fmt.Sprintf("partition %d failed permanently on worker %s: %s", f.Partition, w.id, f.Error))
 	default:
 		l.onPartitionFailed(j, w, f)
 	}
@@ -57,7 +57,7 @@ func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
 // onPartitionFailed counts a failed attempt of a partition. reconcile queues the partition again
 // when the worker's spans no longer contain it.
 func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
-	if !j.forest.anyMissing(single(f.Partition)) {
+	if !j.anyMissing(single(f.Partition)) {
 		return // another worker has finished the partition, or the partition is not in the job
 	}
 	if w.blame.error = firstBytes(f.Error); w.probes() {
@@ -81,7 +81,7 @@ func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 // giveUp skips a partition if the job may skip one more; otherwise it fails the job.
 func (l *Ledger) giveUp(j *job, partition uint64, reason string) {
 	if uint64(j.skipped.len) >= l.mayBeSkipped(j) {
-		l.fail(j, reason)
+		l.failAt(j, partition, reason)
 		return
 	}
 	l.log(j.spec.ID, "", "Partition skipped: %s", reason)

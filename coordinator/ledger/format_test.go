@@ -55,6 +55,9 @@ func formatReceipt(r wire.Receipt) string {
 	for _, a := range r.Assigned {
 		if a.Call != nil {
 			text += fmt.Sprintf(" %v=%s:%s", a.ID, a.Job, formatCall(a.Call.Function, a.Call.Node))
+			if a.Call.Prefix > 0 {
+				text += fmt.Sprintf("[0,%d)", a.Call.Prefix)
+			}
 			for _, o := range a.Call.Operands {
 				if o.Holder != "" {
 					text += fmt.Sprintf("(%v of %s)", o.Node, o.Holder)
@@ -138,6 +141,12 @@ func formatSnapshot(s Snapshot) string {
 	list("workers", len(s.Workers), func(i int) string { return fmt.Sprintf("%s:%d", s.Workers[i].Worker, s.Workers[i].Through) })
 	if s.Executed > 0 {
 		text += fmt.Sprintf(" executed=%d", s.Executed)
+	}
+	if n := len(s.Judged); n > 0 {
+		text += fmt.Sprintf(" judged=%d", s.Judged[n-1].Partitions)
+	}
+	if s.Stopped != nil {
+		text += fmt.Sprintf(" stopped=%d", s.Stopped.At)
 	}
 	if s.Uncounted {
 		text += " uncounted"

@@ -45,6 +45,8 @@ func (l *Ledger) reconcileNodes(w *worker, list []wire.HeldNode) {
 		s := w.share(j)
 		switch {
 		case j.ending(): // the worker learns of the job's end when the end is durable
+		case j.prefixes.stopped != nil && j.tree.Span(n.Node).Lo >= j.result().Hi && j.checkpoint.durable < j.prefixes.durableIn:
+			// The node is released when the stop is durable.
 		case !j.planned(): // an earlier leader has planned the job, and this leader will get the same plan
 		case j.tree.Contains(n.Node) && l.hold(w, j, n):
 			held[heldNode{j, n.Node}] = true
@@ -62,6 +64,9 @@ func (l *Ledger) reconcileNodes(w *worker, list []wire.HeldNode) {
 
 // hold records that a worker holds a node. It returns false if the ledger does not need the node.
 func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
+	if !j.isNeeded(n.Node) {
+		return false
+	}
 	if n.Lacking != j.lacking(j.tree.Span(n.Node)) || !j.admits(w.build()) {
 		return false // other partitions are skipped now, or an earlier leader did not pin the job to a build
 	}
@@ -149,8 +154,9 @@ func (j *job) hasOperands(c *call) bool {
 	case wire.Merge:
 		_, _, ok := j.forest.operands(c.node)
 		return ok
-	case wire.Finish:
-		return j.forest.root.finished
+	case wire.Finish, wire.Estimate:
+		_, ok := j.operands(c)
+		return ok
 	}
 	return true
 }
@@ -421,6 +427,9 @@ func (l *Ledger) leavesForLater(w *worker, j *job) bool {
 // The parameter queued contains the queued spans, and size is the number of partitions in the
 // assignment.
 func (l *Ledger) gapFor(w *worker, j *job, queued []engine.Span, size uint64) (gap engine.Span) {
+	if j.spec.Estimates {
+		return queued[0] // the low end comes first, because the rungs are judged in order
+	}
 	next := w.share(j).next
 	for _, q := range queued {
 		if next > 0 && q.Lo <= next && next < q.Hi {

@@ -16,7 +16,8 @@ func TestImports(t *testing.T) {
 		"strings":                         {"Cut", "ToValidUTF8"},
 		"time":                            {"Duration", "Hour", "Minute", "Second", "Millisecond"},
 		importtest.Module + "jobs/field":  nil,
-		importtest.Module + "jobs/engine": {"Span", "Node", "Tree", "NewTree", "Leaf", "MaxPartitions"},
+		importtest.Module + "jobs":        {"Estimated", "Stopped"},
+		importtest.Module + "jobs/engine": {"Span", "Node", "Tree", "NewTree", "Leaf", "MaxPartitions", "NextRung", "LastRung", "RungNumber"},
 		importtest.Module + "jobs/store":  {"Spec", "State", "Work", "Contributor", "Attempt", "CallRecord", "CrashSuspect", "ErrorText", "Queued", "Running", "Completed", "Failed", "Cancelled", "MaxSkipped"},
 		importtest.Module + "jobs/wire":   nil,
 	}})

@@ -24,7 +24,8 @@ type job struct {
 	alone       map[uint64]time.Duration // time for which unfinished quarantined partitions have run on workers that died, by partition
 	skipped     sortedList[skippedPartition]
 	reasons     skipReasons
-	calls       callList      // unfinished calls of the job's Plan, Merge and Finish
+	calls       callList // unfinished calls of the job's Plan, Merge, Finish and Estimate
+	prefixes    prefixes
 	began       time.Duration // time at which the job would have begun if this leader had done all work on it; negative if the job is older than the term
 	merges      mergePlace
 	mergedBytes uint64
@@ -146,6 +147,10 @@ func (l *Ledger) removeJob(j *job) {
 func (l *Ledger) finish(j *job, finished FinishedNode, executed bool) {
 	l.endTrial(j)
 	n := finished.Node
+	if !j.isNeeded(n) {
+		l.dropPartials(finished.Ref)
+		return
+	}
 	if drop, kept := j.forest.keep(finished); kept {
 		l.dropPartials(drop...)
 		j.checkpoint.dirty = true
@@ -184,10 +189,13 @@ func (l *Ledger) finished(j *job, n engine.Node) {
 
 // mergeUp requests the merge of a finished node with its sibling, if the sibling is finished too.
 // If one of the two siblings has only skipped partitions, the parent gets the other sibling's
-// partial without a merge, and mergeUp continues with the parent. When the root is finished,
-// mergeUp requests the call of Finish.
+// partial without a merge, and mergeUp continues with the parent. If there is nothing to merge, mergeUp
+// requests the call that follows from the finished nodes.
 func (l *Ledger) mergeUp(j *job, n engine.Node) {
 	for !j.ending() {
+		if n = j.tree.Lift(n); n != j.tree.Root() && j.separates(n.Parent()) {
+			break
+		}
 		parent, left, right, ok := j.forest.siblings(n)
 		if !ok {
 			break
@@ -209,13 +217,7 @@ func (l *Ledger) mergeUp(j *job, n engine.Node) {
 		}
 		return
 	}
-	switch root := j.forest.root; {
-	case !root.finished:
-	case root.empty():
-		l.fail(j, "every partition was skipped")
-	default:
-		l.addCall(j, wire.Finish, engine.Node{})
-	}
+	l.judgeNext(j)
 }
 
 func (l *Ledger) cancel(j *job) { l.end(j, store.Cancelled, "", NoRef) }

@@ -123,6 +123,7 @@ func (l *Ledger) onTick() {
 	for _, j := range l.jobs {
 		j.display.update(l.now, j.forest.done()+j.unreported())
 		j.merging.update(l.now, j.mergedBytes)
+		l.stopInTime(j)
 		l.checkTimeout(j)
 	}
 	l.queueGrew = true // the backoff of a failed partition may have ended

@@ -23,7 +23,7 @@ func (l *Ledger) enqueue(j *job, span engine.Span, deaths int) {
 	if j.ending() {
 		return
 	}
-	for _, gap := range j.forest.missing(span) {
+	for _, gap := range j.forest.missing(j.clip(span)) {
 		l.queueGrew = true
 		lo := gap.Lo
 		for f := range j.queue.failed.in(gap) {
@@ -63,6 +63,7 @@ func (q *queue) remove(span engine.Span) (deaths int) {
 // contain thousands of overlapping spans.
 func (j *job) claimable(span engine.Span) engine.Span {
 	end := span.Lo
+	span = j.clip(span)
 	j.forest.eachMissing(span, func(gap engine.Span) bool {
 		hi := j.queue.prefixEnd(gap)
 		if hi > gap.Lo {

@@ -72,7 +72,7 @@ func (l *Ledger) reconcileSpan(a *assignment, s wire.HeldSpan, holds bool) (ran 
 	case a.span.Empty():
 		l.release(a)
 	case a.job.ending(): // the worker learns of the job's end when the end is durable
-	case !a.obsolete && !a.job.forest.anyMissing(a.span):
+	case !a.obsolete && !a.job.anyMissing(a.span):
 		a.obsolete = true
 		a.cutAt(0, nil)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -116,6 +117,11 @@ func (l *Ledger) receiveItems(w *worker, jr JobReport) {
 		c.received = number
 		j.checkpoint.dirty = true
 		switch {
+		case j.hidesRung(item):
+			l.dropPartials(item.Ref)
+			l.fail(j, fmt.Sprintf("worker %s has merged partitions across a rung: its program has %s version %s without estimates", w.id, j.spec.Job, j.spec.Version))
+		case !j.counts(item): // the partitions are above the prefix that suffices
+			l.dropPartials(item.Ref)
 		case item.Failure != nil:
 			l.onFailure(j, w, item.Failure)
 		case !j.admits(w.build()): // a leader with an old version, which does not pin jobs to builds, assigned the work
@@ -260,7 +266,13 @@ func (l *Ledger) wireCall(w *worker, a *assignment, operands []*treeNode) *wire.
 	case wire.Merge:
 		made.Lacking = a.job.lacking(a.job.tree.Span(a.call.node))
 	case wire.Finish:
-		made.Lacking = a.job.lacking(a.job.tree.Span(a.job.tree.Root()))
+		made.Lacking = a.job.lacking(a.job.result())
+		if s := a.job.prefixes.stopped; s != nil {
+			made.Prefix = s.At
+		}
+	case wire.Estimate:
+		made.Prefix = a.call.prefix
+		made.Lacking = a.job.lacking(engine.Span{Hi: made.Prefix})
 	}
 	refs := make([]Ref, len(operands))
 	for i, o := range operands {
@@ -284,7 +296,9 @@ func (j *job) operands(c *call) (list []*treeNode, wanted bool) {
 		left, right, ok := j.forest.operands(c.node)
 		return []*treeNode{left, right}, ok
 	case c.function == wire.Finish:
-		return []*treeNode{j.forest.root}, j.forest.root.finished
+		return j.resultNodes()
+	case c.function == wire.Estimate:
+		return j.prefixNodes(c.prefix)
 	}
 	return nil, true
 }
@@ -294,7 +308,7 @@ func (a *assignment) wanted() bool {
 	if a.call != nil {
 		return !a.call.done
 	}
-	return a.job.forest.anyMissing(a.span)
+	return a.job.anyMissing(a.span)
 }
 
 // sendEnded adds a job's end to the worker's receipt.

@@ -39,6 +39,7 @@ func (l *Ledger) addJob(e JobAdded) {
 	for _, n := range e.Nodes {
 		l.mergeUp(j, n.Node)
 	}
+	l.judgeNext(j)
 }
 
 // newJob returns a job without a plan, with the part of its state that does not depend on the plan.
@@ -56,6 +57,7 @@ func (l *Ledger) newJob(e JobAdded) *job {
 		checkpoint: checkpointState{requestedAt: l.now - l.cfg.CheckpointEvery},
 		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, died) || slices.ContainsFunc(e.Calls, killed),
 		merges:     mergePlace{assigned: !e.CanMerge}, trial: trial{over: len(e.Nodes) > 0},
+		prefixes:    prefixes{estimates: e.Judged, stopped: e.Stopped},
 		expectLarge: e.ExpectLarge, merging: rateDisplay{measuredAt: l.now},
 		resumed: rate{1, max(0, e.PartitionTime.Seconds())},
 	}
@@ -85,12 +87,16 @@ func (l *Ledger) resumeContributors(j *job, list []store.Contributor) {
 // resumeForest restores the finished nodes of a manifest, and queues all other partitions.
 func (l *Ledger) resumeForest(j *job, nodes []FinishedNode) {
 	for _, n := range nodes {
+		if !j.isNeeded(n.Node) {
+			l.dropPartials(n.Ref)
+			continue
+		}
 		j.large = j.large || n.Large
 		drop, _ := j.forest.insert(n)
 		l.dropPartials(drop...)
 		j.forest.markDurable(n.Node)
 	}
-	for _, gap := range j.forest.missing(engine.Span{Hi: j.tree.Partitions()}) {
+	for _, gap := range j.forest.missing(j.result()) {
 		j.queue.fresh.add(gap)
 	}
 }
@@ -108,7 +114,7 @@ func (j *job) resumeFailures(w store.Work) {
 		j.retried.add(span)
 	}
 	for _, a := range w.Attempts {
-		if j.forest.anyMissing(single(a.Partition)) {
+		if j.anyMissing(single(a.Partition)) {
 			j.queue.failed.get(a.Partition).failed = a.Failed
 		}
 		if a.Error != "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/bellwether-compute/bellwether/deploy/local/scripttest"
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -21,14 +22,18 @@ import (
 //	                                make a ledger; the time goes on
 //	add JOB [partitions=N] [timeout=D] [elapsed=D] [priority=N] [attempts=N] [skip=N] [died] [cannot-merge] [past-trial] [audit=N]
 //	    [deaths=N worker-time=D]
+//	    [estimates [stop-after=D]]
 //	                                without partitions, the job is not planned
 //	    node 2/0 | node 0/4 -       a finished node of the manifest; - if it was skipped
 //	    worker W N | suspect LO-HI DEATHS[/LED] [ALONE] | attempt P N | executed N | uncounted | skipped P | partition-time D
+//	    judged N | stopped N       rungs up to N are judged, a prefix suffices
 //	    call FUNCTION [NODE] FAILED DEATHS/LED
 //	report W [hello=SLOTS [storage=S] [holds]] [seq=N] [conversation=N] [draining] [more] [lost=SLOTS] [lost-calls=N]
 //	    JOB FIRST: 2/0 !5 !!6       items: a node, a failure, a permanent failure
 //	    JOB FIRST: 2/0@1 plan=N@1 result@1 Open! Plan!! Merge-2/0!
 //	                                items: a node, a plan and a result of calls of epoch 1, failures of calls
+//	    JOB FIRST: estimate=N@1 stop=N@1
+//	                                estimates of calls of epoch 1 for a rung, which does not suffice or does
 //	    JOB FIRST: Plan!slow        a call that did not return within its time beside the call slots
 //	    JOB FIRST: held:2/0 2/0+stored
 //	                                a node computed and held, a held node that is in storage
@@ -279,6 +284,9 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 	if d.HasArg("timeout") {
 		e.Spec.Timeout, e.Elapsed = s.Duration(s.Text("timeout", "")), s.Duration(s.Text("elapsed", "0s"))
 	}
+	if e.Spec.Estimates = d.HasArg("estimates"); d.HasArg("stop-after") {
+		e.Spec.StopAfter = s.Duration(s.Text("stop-after", ""))
+	}
 	e.Spec.StrictBuilds = d.HasArg("strict-builds")
 	e.Spec.Audit = uint32(arg("audit", 0))
 	if e.Deaths = int(arg("deaths", 0)); e.Deaths > 0 {
@@ -315,6 +323,12 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 				Function: function.String(), Node: node,
 				Failed: int(s.Number(f[2])), Deaths: int(s.Number(deaths)), Led: int(s.Number(led)),
 			})
+		case "judged":
+			for rung := uint64(1); rung <= s.Number(f[1]); rung = engine.NextRung(rung) {
+				e.Judged = append(e.Judged, jobs.Estimated{Partitions: rung})
+			}
+		case "stopped":
+			e.Stopped = &jobs.Stopped{At: s.Number(f[1])}
 		case "executed":
 			e.Executed = s.Number(f[1])
 		case "uncounted":
@@ -378,8 +392,10 @@ func (s *script) parseReport(d *datadriven.TestData, r wire.Report) wire.Report 
 			case isPlan || name == "result":
 				output := wire.NewOutput(wire.Finish, 0, nil)
 				if isPlan {
-					output = wire.NewOutput(wire.Plan, s.Number(partitions), nil)
+					function := map[string]wire.Function{"plan": wire.Plan, "estimate": wire.Estimate, "stop": wire.Estimate}[name]
+					output = wire.NewOutput(function, s.Number(partitions), nil)
 				}
+				output.Stop = name == "stop"
 				output.Epoch, output.Lacking = epoch, lacking
 				item.Output = &output
 			case strings.HasSuffix(text, "!"):

@@ -109,7 +109,7 @@ func (l *Ledger) Totals() wire.Totals {
 		versions[w.hello.Version]++
 	}
 	for _, j := range l.jobs {
-		if j.forest.done() < j.tree.Partitions() {
+		if j.done() < j.result().Len() {
 			t.Rate += j.display.perSecond
 		}
 	}
@@ -183,9 +183,10 @@ func (l *Ledger) Progress(job string) *wire.JobProgress {
 
 func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 	p := wire.JobProgress{
-		Job: j.spec.ID, State: string(store.Running), Partitions: j.tree.Partitions(), Done: j.forest.done(), Executed: j.executed,
+		Job: j.spec.ID, State: string(store.Running), Partitions: j.tree.Partitions(), Done: j.done(), Executed: j.executed,
 		Skipped: j.firstSkipped(wire.MaxSkipped), Rate: j.display.perSecond, Trouble: j.lastError,
 	}
+	p.Estimates, p.Stopped = j.prefixes.estimates, j.prefixes.stopped
 	if p.Done == p.Partitions {
 		p.MergesLeft, p.Rate = j.forest.remainingMerges(), 0
 	}
@@ -217,7 +218,7 @@ func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 // heldBackBy returns a job of a higher priority that runs while nothing of an unfinished job runs. It
 // returns nil if there is no such job.
 func (l *Ledger) heldBackBy(j *job) *job {
-	if partitions := j.tree.Partitions(); j.runs() || partitions > 0 && j.forest.done() == partitions {
+	if partitions := j.tree.Partitions(); j.runs() || partitions > 0 && j.done() == j.result().Len() {
 		return nil
 	}
 	for _, above := range l.jobs {
@@ -281,5 +282,5 @@ func (l *Ledger) progressText(j *job) string {
 	case !j.planned():
 		return "it is not planned"
 	}
-	return fmt.Sprintf("%d of %d partitions are done", j.forest.done(), j.tree.Partitions())
+	return fmt.Sprintf("%d of %d partitions are done", j.done(), j.result().Len())
 }

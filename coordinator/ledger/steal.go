@@ -104,7 +104,7 @@ func (l *Ledger) straggler(w *worker) *assignment {
 		for a := range j.assignments.all() {
 			switch {
 			case a.worker == w || a.state != stateRunning || a.span.Len() != 1 || a.duplicate != nil || a.deaths > 0:
-			case l.now-a.progressAt > late && j.forest.anyMissing(a.span):
+			case l.now-a.progressAt > late && j.anyMissing(a.span):
 				return a
 			}
 		}

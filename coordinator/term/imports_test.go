@@ -12,7 +12,7 @@ func TestImports(t *testing.T) {
 	importtest.Check(t, importtest.Rules{Files: 10, Allowed: map[string][]string{
 		"cmp": {"Compare", "Or"}, "crypto/sha256": nil, "encoding/hex": nil, "errors": nil, "slices": nil, "strings": nil, "sync/atomic": nil,
 		"context":                                {"Context", "CancelFunc", "WithCancel", "Cause"},
-		"encoding/json":                          {"RawMessage"},
+		"encoding/json":                          {"RawMessage", "Valid"},
 		"fmt":                                    {"Sprintf", "Errorf"},
 		"log/slog":                               {"Logger"},
 		"maps":                                   {"Keys"},

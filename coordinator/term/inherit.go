@@ -64,6 +64,12 @@ func (t *Term) inherit(spec store.StoredSpec, first *store.Manifest) (plan jobs.
 		}
 	}
 	first.Executed = first.Inherited
+	if len(m.Skipped) == 0 { // otherwise the estimates lack partitions that are tried again
+		first.Judged = m.Judged
+		if m.Stopped != nil && !m.Stopped.Timed {
+			first.Stopped = m.Stopped
+		}
+	}
 	return plan, nil
 }
 

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -94,12 +95,15 @@ func (t *Term) storeItem(j *activeJob, item wire.Item, worker string) ledger.Ite
 	return ledger.Item{Item: item, Ref: t.partials.add(stored)}
 }
 
-// checkOutput returns a failure if a call's output is damaged, or if the output of a call of Plan
-// is not a valid plan.
+// checkOutput returns a failure if a call's output is damaged, or is no valid plan or no JSON of an estimate.
 func checkOutput(o *wire.Output) *wire.Failure {
 	err := o.Check()
-	if err == nil && o.Function == wire.Plan {
+	switch {
+	case err != nil:
+	case o.Function == wire.Plan:
 		_, err = engine.NewTree(o.Partitions)
+	case o.Function == wire.Estimate && !json.Valid(o.Data):
+		err = fmt.Errorf("the estimate is not JSON: %.40q", o.Data)
 	}
 	if err != nil {
 		return &wire.Failure{Function: o.Function, Error: err.Error()}

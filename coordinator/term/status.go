@@ -147,6 +147,7 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 	answer.More = len(waiting) - len(listed)
 	for i := range answer.Jobs { // only the answer to a query for one job contains all details
 		p := &answer.Jobs[i]
+		p.Estimates = p.Estimates[max(0, len(p.Estimates)-1):]
 		p.Skipped, p.Trouble = nil, p.Trouble[:min(len(p.Trouble), maxTrouble)]
 	}
 	slices.SortFunc(answer.Jobs, func(a, b wire.JobProgress) int { return strings.Compare(a.Job, b.Job) })

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -31,6 +32,12 @@ type Spec = store.Spec
 
 // ErrorText is an error of failed attempts to run partitions.
 type ErrorText = store.ErrorText
+
+// Estimated is an estimate of a job's result from its first partitions.
+type Estimated = jobs.Estimated
+
+// Stopped describes the end of a job whose result comes from its first partitions.
+type Stopped = jobs.Stopped
 
 // Status is the state of a job at one moment. The JSON of a Status has no durations and no live
 // figures: a program that prints them chooses their units.
@@ -60,6 +67,11 @@ type Status struct {
 	// SkipReasons are the reasons why partitions were skipped, sorted by partition. Large reasons are shortened,
 	// and if there are many, not all partitions have one. In a list of jobs the reasons are missing.
 	SkipReasons []ErrorText `json:"skip_reasons,omitempty"`
+
+	// Estimates contains the estimates so far, in the order of their partitions; only the last one if the status
+	// is from a list of jobs. Stopped is set if a prefix of the partitions suffices.
+	Estimates []Estimated `json:"estimates"`
+	Stopped   *Stopped    `json:"stopped"`
 
 	// Epoch is the epoch of the leader that answered, or 0 if no leader answered.
 	Epoch uint64 `json:"epoch"`
@@ -110,12 +122,20 @@ func (s Status) Stage() Stage {
 		return ""
 	case s.Partitions == 0:
 		return Planning
-	case s.Done < s.Partitions:
+	case s.Done < s.Needed():
 		return Mapping
 	case s.MergesLeft > 0:
 		return Merging
 	}
 	return Finishing
+}
+
+// Needed returns the number of partitions that the job needs: all, or those of the prefix that suffices.
+func (s Status) Needed() uint64 {
+	if s.Stopped != nil {
+		return s.Stopped.At
+	}
+	return s.Partitions
 }
 
 // MixedBuilds reports whether workers of different builds computed the job. Builds differ if they
@@ -151,7 +171,7 @@ func (s Status) Remaining() (time.Duration, bool) {
 	case s.Stage() != Mapping:
 		return 0, false
 	}
-	return Remaining(s.Done+s.Live.Unreported, s.Partitions, s.Live.Rate)
+	return Remaining(s.Done+s.Live.Unreported, s.Needed(), s.Live.Rate)
 }
 
 // Remaining estimates the time until all partitions are done, at a rate in partitions per second.
@@ -174,7 +194,7 @@ func newStatus(r record, live *wire.Jobs) Status {
 	s := Status{
 		Spec: r.spec, State: m.State, Partitions: m.Partitions, Done: r.done(), Executed: m.Executed, Repeated: r.repeated(), Inherited: m.Inherited,
 		Skipped: m.Skipped, Epochs: m.Epochs, Builds: m.Builds, Error: m.Error, SHA256: m.SHA256, Started: m.Started, Finished: m.Finished,
-		Errors: m.Errors, OtherErrors: m.OtherErrors, SkipReasons: m.SkipReasons,
+		Errors: m.Errors, OtherErrors: m.OtherErrors, SkipReasons: m.SkipReasons, Estimates: m.Judged, Stopped: m.Stopped,
 	}
 	if s.State == Running && s.Done == s.Partitions {
 		s.MergesLeft = r.mergesLeft()
@@ -202,7 +222,7 @@ func StatusOf(p Progress) Status {
 // setLive replaces the stored figures with those of a leader's answer.
 func (s *Status) setLive(p Progress) {
 	s.State, s.Partitions, s.Done, s.Executed, s.Skipped = State(p.State), p.Partitions, p.Done, p.Executed, p.Skipped
-	s.MergesLeft = p.MergesLeft
+	s.MergesLeft, s.Estimates, s.Stopped = p.MergesLeft, p.Estimates, p.Stopped
 	s.Live = &Live{
 		Workers: p.Workers, Rate: p.Rate, Trouble: p.Trouble,
 		Unreported: p.Unreported, HeldBytes: p.HeldBytes, MergedBytes: p.MergedBytes, MergeRate: p.MergeRate, MergeLeft: p.MergeLeft,
@@ -218,7 +238,7 @@ func (s *Status) setLive(p Progress) {
 func (r record) done() uint64 {
 	m := r.manifest
 	if m.State == Completed {
-		return m.Partitions
+		return m.Needed()
 	}
 	if n := len(m.Samples); m.State.Final() && n > 0 {
 		return m.Samples[n-1].Done // the final manifest may contain fewer nodes
@@ -350,6 +370,7 @@ func (c *Client) Each(ctx context.Context, visit func(Status) error) ([]DamagedJ
 		if len(status.Skipped) > wire.MaxSkipped {
 			status.Skipped = slices.Clone(status.Skipped[:wire.MaxSkipped]) // the full list may take megabytes
 		}
+		status.Estimates = status.Estimates[max(0, len(status.Estimates)-1):]
 		return status
 	}, visit)
 }

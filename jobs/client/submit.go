@@ -58,6 +58,9 @@ type SubmitOptions struct {
 	// Timeout is how long leaders may work on the job from its beginning to its end, including partitions,
 	// merges and retries. A job that takes longer fails. The default is no limit.
 	Timeout time.Duration
+	// StopAfter is how long leaders may work on a job with estimates before the job ends with the result of its
+	// largest finished prefix, which is not the same in every run. The default is no limit.
+	StopAfter time.Duration
 	// PartitionTimeout is how long one partition may take, including the merges that follow it. A
 	// partition that takes longer counts as failed, and is tried up to MaxAttempts times. The
 	// timeout may be noticed late: after up to twice PartitionTimeout. The default is the field
@@ -88,7 +91,7 @@ type SubmitOptions struct {
 func (o SubmitOptions) spec() store.Spec {
 	return store.Spec{
 		Priority: o.Priority, MaxAttempts: cmp.Or(o.MaxAttempts, DefaultMaxAttempts), MaxSkipped: o.MaxSkipped, StrictBuilds: o.StrictBuilds,
-		Timeout: o.Timeout, PartitionTimeout: o.PartitionTimeout, Audit: o.Audit, After: o.After,
+		Timeout: o.Timeout, PartitionTimeout: o.PartitionTimeout, Audit: o.Audit, After: o.After, StopAfter: o.StopAfter,
 	}
 }
 
@@ -117,6 +120,9 @@ func (o SubmitOptions) Check(job jobs.Job) (jobs.Params, error) {
 	}
 	if len(params) > MaxParams {
 		return nil, errorf(ErrInvalid, "submit job %s: the parameters have %d bytes as JSON: want at most %d", job.Name(), len(params), MaxParams)
+	}
+	if o.StopAfter > 0 && !job.Estimates(params) {
+		return nil, errorf(ErrInvalid, "submit job %s: StopAfter: with these parameters the job has no estimates, so it cannot end before its last partition: want 0", job.Name())
 	}
 	if o.Audit > 0 {
 		if err := job.CheckAudit(params); err != nil {
@@ -172,6 +178,7 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 	id = store.NewID(now)
 	spec := o.spec()
 	spec.ID, spec.Job, spec.Version, spec.Params, spec.Submitted = id, job.Name(), job.Version(), params, now
+	spec.Estimates = job.Estimates(params)
 	if err := s.Submit(ctx, spec, o.Files...); err != nil {
 		return "", c.explain(fmt.Errorf("submit job %s: %w", job.Name(), err))
 	}

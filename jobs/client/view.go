@@ -64,6 +64,8 @@ type Life struct {
 	Samples    []Sample
 	Partitions uint64
 	Started    time.Time   // time when a leader began the job; zero if no leader has begun it
+	Estimates  []Estimated // estimates of the judged prefixes, in order
+	Stopped    *Stopped    // set if a prefix of the partitions suffices
 	Retried    []jobs.Span // partitions that ran again after a failure or the death of a worker; may include neighbouring partitions
 }
 
@@ -80,7 +82,7 @@ func (c *Client) Life(ctx context.Context, id string) (Life, error) {
 	case err != nil:
 		return Life{}, c.explain(fmt.Errorf("read the checkpoint of job %s: %w", id, err))
 	}
-	return Life{m.Samples, m.Partitions, m.Started, m.Retried}, nil
+	return Life{m.Samples, m.Partitions, m.Started, m.Judged, m.Stopped, m.Retried}, nil
 }
 
 // Summary describes a job in a list of jobs.

@@ -41,6 +41,14 @@ type Job interface {
 	// its attachment or nil.
 	Finish(ctx context.Context, params []byte, root Operand) (json.RawMessage, Attachment, error)
 
+	// Estimates reports whether a job with these parameters has estimates or stops, so that its prefixes
+	// are judged. For parameters that cannot be parsed Estimates returns false.
+	Estimates(params []byte) bool
+
+	// Estimate judges the encoded partial of the first n partitions. Only a job whose method Estimates
+	// returns true has the function.
+	Estimate(ctx context.Context, params []byte, prefix Operand, n uint64) (Estimate, error)
+
 	// InPlace reports whether the codec encodes and decodes partials without copying them.
 	InPlace() bool
 
@@ -58,6 +66,16 @@ type Operand struct {
 	// the data again, not even after an error.
 	Own bool
 }
+
+// Estimate is the judgement of a prefix.
+type Estimate struct {
+	Value json.RawMessage // what the definition's Estimate returned; null if it returned nothing
+	Stop  bool            // the prefix suffices
+}
+
+// MaxEstimate is the maximum size in bytes of the JSON of an estimate. The manifest of a job has up to about
+// 240 estimates.
+const MaxEstimate = 1 << 10
 
 // Attachment is a part of a result that is too large for JSON.
 type Attachment interface {

@@ -21,5 +21,10 @@
 // differs from the price with continuous observation. A European option needs only the last price,
 // so its paths have one step.
 //
+// A running job has estimates of the price. Their intervals hold at all rungs at once with 95 % (see package
+// jobs/estimate). With the parameter error or relative-error the job stops at the first rung whose standard error
+// is small enough, after at least 1,000 paths and not before some payoffs differ. The interval in the result is that
+// of one look, because this rule does not look at the price.
+//
 // The job fails only if the context is done.
 package montecarlo

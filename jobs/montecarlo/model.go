@@ -1,6 +1,10 @@
 package montecarlo
 
-import "math"
+import (
+	"math"
+
+	"github.com/bellwether-compute/bellwether/jobs/internal/portable"
+)
 
 // model simulates price paths. The prices on a path are logarithms, relative to the spot
 // price.
@@ -39,7 +43,7 @@ func newModel(p Params) model {
 		m.kind = asian
 	case "barrier":
 		m.kind = barrier
-		m.barrier = log(p.Barrier / p.Spot)
+		m.barrier = portable.Log(p.Barrier / p.Spot)
 		m.knocksIn = p.BarrierKind == "up-and-in" || p.BarrierKind == "down-and-in"
 	}
 	step := p.Maturity / float64(m.steps)
@@ -59,10 +63,10 @@ func (m *model) payoff(path uint64) float64 {
 		if hit != m.knocksIn {
 			return 0
 		}
-		return m.exercise(exp(last))
+		return m.exercise(portable.Exp(last))
 	default:
 		first, _ := m.uniforms(path, 0)
-		return m.exercise(exp(m.move(first)))
+		return m.exercise(portable.Exp(m.move(first)))
 	}
 }
 
@@ -76,10 +80,10 @@ func (m *model) average(path uint64) float64 {
 	for step := uint32(0); step < m.steps; step += 2 {
 		first, second := m.uniforms(path, step/2)
 		at += m.move(first)
-		sum += exp(at)
+		sum += portable.Exp(at)
 		if step+1 < m.steps {
 			at += m.move(second)
-			sum += exp(at)
+			sum += portable.Exp(at)
 		}
 	}
 	return sum / float64(m.steps)
@@ -111,5 +115,5 @@ func (m *model) uniforms(path uint64, pair uint32) (first, second float64) {
 }
 
 func (m *model) move(uniform float64) float64 {
-	return m.drift + float64(m.deviation*quantile(uniform))
+	return m.drift + float64(m.deviation*portable.Quantile(uniform))
 }

@@ -3,9 +3,10 @@ package montecarlo
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/estimate"
+	"github.com/bellwether-compute/bellwether/jobs/internal/portable"
 )
 
 // Params describe the option, the market and the simulation. Rates are per year
@@ -27,6 +28,9 @@ type Params struct {
 	Paths uint64 `json:"paths" min:"2" max:"1e15" help:"number of simulated paths"`
 	Batch uint64 `json:"batch" min:"1" max:"1e9" help:"paths per partition"`
 	Seed  uint64 `json:"seed" help:"chooses the random numbers"`
+
+	Error         float64 `json:"error" min:"0" max:"1e9" help:"standard error of the price with which the job stops; 0: after all paths"`
+	RelativeError float64 `json:"relative-error" min:"0" max:"1" help:"standard error as a share of the price with which the job stops; 0: after all paths"`
 }
 
 // Validate returns an error if a barrier is not valid for the spot price.
@@ -52,9 +56,9 @@ type Result struct {
 }
 
 // Definition is the definition of the job montecarlo.
-var Definition = jobs.Definition[Params, moments, Result]{
+var Definition = jobs.Definition[Params, estimate.Moments, Result]{
 	Name:    "montecarlo",
-	Version: "1",
+	Version: "2",
 	Summary: "price of a European, Asian or barrier option, by simulation",
 	Defaults: Params{
 		Option: "european", Side: "call", BarrierKind: "up-and-out",
@@ -64,22 +68,34 @@ var Definition = jobs.Definition[Params, moments, Result]{
 	Plan: func(_ context.Context, p Params) (jobs.Plan, error) {
 		return jobs.Plan{Partitions: (p.Paths-1)/p.Batch + 1}, nil
 	},
-	Open: func(_ context.Context, p Params, _ jobs.Plan) (jobs.Mapper[moments], error) {
+	Open: func(_ context.Context, p Params, _ jobs.Plan) (jobs.Mapper[estimate.Moments], error) {
 		return &mapper{model: newModel(p), paths: p.Paths, batch: p.Batch}, nil
 	},
-	Merge: merge,
-	Finish: func(_ context.Context, p Params, m moments) (Result, error) {
-		// within is the 97.5 % quantile of the standard normal distribution.
-		const within = 1.959963984540054
-		discount := exp(-float64(p.Rate * p.Maturity))
-		price := float64(discount * m.Mean)
-		deviation := float64(discount * m.standardError())
-		return Result{
-			Price: price, StandardError: deviation,
-			Low: price - float64(within*deviation), High: price + float64(within*deviation),
-			Paths: m.Count,
-		}, nil
+	Merge: func(left, right estimate.Moments) (estimate.Moments, error) { return left.Merge(right), nil },
+	Finish: func(_ context.Context, p Params, m estimate.Moments) (Result, error) {
+		price := priceOf(p, m, 0.95)
+		return Result{Price: price.Value, StandardError: price.Error, Low: price.Low, High: price.High, Paths: m.Count}, nil
 	},
+	Estimate: func(_ context.Context, p Params, m estimate.Moments, n uint64) (any, error) {
+		return priceOf(p, m, estimate.Look(0.95, n)), nil
+	},
+	Stop: func(_ context.Context, p Params, m estimate.Moments, _ uint64) (bool, error) {
+		price := priceOf(p, m, 0.95)
+		if m.Count < minPaths || price.Error == 0 { // all payoffs may be the same because the others are rare
+			return false, nil
+		}
+		return price.Error <= p.Error || price.Error <= float64(p.RelativeError*price.Value), nil
+	},
+}
+
+// minPaths is the smallest number of paths with which a job stops. The standard error of fewer paths may be small
+// by chance.
+const minPaths = 1000
+
+// priceOf returns the price, which is the mean of the discounted payoffs.
+func priceOf(p Params, payoffs estimate.Moments, confidence float64) estimate.Interval {
+	discount := portable.Exp(-float64(p.Rate * p.Maturity))
+	return estimate.Normal(float64(discount*payoffs.Mean), float64(discount*payoffs.StandardError()), confidence)
 }
 
 type mapper struct {
@@ -87,52 +103,14 @@ type mapper struct {
 	paths, batch uint64
 }
 
-func (m *mapper) Map(ctx context.Context, partition uint64) (moments, error) {
-	var total moments
+func (m *mapper) Map(ctx context.Context, partition uint64) (estimate.Moments, error) {
+	var total estimate.Moments
 	first := partition * m.batch
 	for path := first; path < min(first+m.batch, m.paths); path++ {
 		if path%256 == 0 && ctx.Err() != nil {
 			return total, ctx.Err()
 		}
-		total.add(m.model.payoff(path))
+		total.Add(m.model.payoff(path))
 	}
 	return total, nil
-}
-
-// moments is a partial: the number and the mean of payoffs, and the sum of their squared
-// distances from the mean.
-type moments struct {
-	Count   uint64  `cbor:"1,keyasint"`
-	Mean    float64 `cbor:"2,keyasint"`
-	Squares float64 `cbor:"3,keyasint"`
-}
-
-// add adds a payoff to the moments by the method in Welford, Note on a method for calculating
-// corrected sums of squares and products, Technometrics 4, 1962.
-func (m *moments) add(x float64) {
-	m.Count++
-	before := x - m.Mean
-	m.Mean += before / float64(m.Count)
-	m.Squares += float64(before * (x - m.Mean))
-}
-
-// merge merges two partials by the pairwise formula in Chan, Golub, LeVeque, Updating formulae and
-// a pairwise algorithm for computing sample variances, 1979.
-func merge(left, right moments) (moments, error) {
-	l, r := float64(left.Count), float64(right.Count)
-	share := r / (l + r)
-	distance := right.Mean - left.Mean
-	return moments{
-		Count:   left.Count + right.Count,
-		Mean:    left.Mean + float64(distance*share),
-		Squares: left.Squares + right.Squares + float64(float64(distance*distance)*float64(l*share)),
-	}, nil
-}
-
-func (m moments) standardError() float64 {
-	n := float64(m.Count)
-	if n < 2 {
-		return 0
-	}
-	return math.Sqrt(m.Squares / (n - 1) / n)
 }

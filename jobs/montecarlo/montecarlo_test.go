@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/estimate"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -248,37 +249,6 @@ func TestSameBytesEverywhere(t *testing.T) {
 	}
 }
 
-// TestMergeIsAccurate checks the merged moments for any order of merges, and for a mean that is
-// much larger than the deviation.
-func TestMergeIsAccurate(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		shift := rapid.SampledFrom([]float64{0, 1, 1e6}).Draw(t, "shift")
-		xs := rapid.SliceOfN(rapid.Float64Range(-1, 1), 2, 100).Draw(t, "xs")
-		cut := rapid.IntRange(1, len(xs)-1).Draw(t, "cut")
-		var left, right moments
-		var sum, squares float64
-		for i, x := range xs {
-			if i < cut {
-				left.add(x + shift)
-			} else {
-				right.add(x + shift)
-			}
-			sum += x
-		}
-		mean := sum / float64(len(xs))
-		for _, x := range xs {
-			squares += (x - mean) * (x - mean)
-		}
-		got, err := merge(left, right)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.Count != uint64(len(xs)) || math.Abs(got.Mean-shift-mean) > 1e-14*(1+shift) || math.Abs(got.Squares-squares) > 1e-13*(1+shift)*float64(len(xs)) {
-			t.Fatalf("got %+v, want mean %v and squares %v", got, mean+shift, squares)
-		}
-	})
-}
-
 func TestDegenerateMarkets(t *testing.T) {
 	got := run(t, "volatility=0", "paths=100", "batch=9", "strike=90")
 	if want := 100 - 90*math.Exp(-0.05); math.Abs(got.Price-want) > 1e-12*want || got.StandardError > 1e-12 {
@@ -325,13 +295,81 @@ func BenchmarkPaths(b *testing.B) {
 			p := Definition.Defaults
 			p.Option = option
 			m := newModel(p)
-			var total moments
+			var total estimate.Moments
 			for path := range uint64(b.N) {
-				total.add(m.payoff(path))
+				total.Add(m.payoff(path))
 			}
 			if total.Count != uint64(b.N) {
 				b.Fatal(total.Count)
 			}
 		})
+	}
+}
+
+// TestStops checks that a run stops at the first rung whose standard error is small enough.
+func TestStops(t *testing.T) {
+	job := jobs.MustNew(Definition)
+	for _, c := range []struct {
+		pairs string
+		want  *jobs.Stopped
+	}{
+		{"error=0.05 paths=1_000_000", &jobs.Stopped{At: 10, Rung: 9}}, // the deviation of a payoff is about 14.7
+		{"relative-error=0.005 paths=1_000_000", &jobs.Stopped{At: 8, Rung: 8}},
+		{"error=1000 batch=300 paths=10_000", &jobs.Stopped{At: 4, Rung: 4}}, // needs 1000 paths
+		{"error=1e-6 paths=100_000", nil},
+		{"paths=100_000", nil},
+		{"error=1 strike=1e9 paths=100_000", nil}, // all payoffs are 0
+	} {
+		params, err := job.Params(nil, strings.Fields(c.pairs)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := jobs.Local{Slots: 2, Attempts: 1}.Run(t.Context(), job, params)
+		if err != nil || (got.Stopped == nil) != (c.want == nil) || c.want != nil && *got.Stopped != *c.want {
+			t.Errorf("%s: stopped %+v, %v, want %+v", c.pairs, got.Stopped, err, c.want)
+		}
+	}
+}
+
+// TestCoverage counts how often the interval of a stopped run contains the price that the formula of Black and
+// Scholes gives, and how often the intervals of all its rungs do. It has 1,000 runs, so it needs COVERAGE=1.
+func TestCoverage(t *testing.T) {
+	if os.Getenv("COVERAGE") == "" {
+		t.Skip("takes a minute: set COVERAGE=1")
+	}
+	const runs, truth = 1000, 10.450583572185565
+	job := jobs.MustNew(Definition)
+	stops, all := 0, 0
+	for seed := range runs {
+		params, err := job.Params(nil, fmt.Sprintf("seed=%d", seed), "error=0.15", "batch=100")
+		if err != nil {
+			t.Fatal(err)
+		}
+		always := true
+		local := jobs.Local{Slots: 1, Attempts: 1, Estimated: func(e jobs.Estimated) {
+			var i estimate.Interval
+			if err := json.Unmarshal(e.Value, &i); err != nil {
+				t.Fatal(err)
+			}
+			always = always && i.Low <= truth && truth <= i.High
+		}}
+		got, err := local.Run(t.Context(), job, params)
+		var result Result
+		if err == nil {
+			err = json.Unmarshal(got.Result, &result)
+		}
+		if err != nil || got.Stopped == nil {
+			t.Fatalf("seed %d: stopped %+v, %v", seed, got.Stopped, err)
+		}
+		if result.Low <= truth && truth <= result.High {
+			stops++
+		}
+		if always {
+			all++
+		}
+	}
+	t.Logf("of %d runs, the interval at the stop contains the price in %.1f %%, the intervals of all rungs in %.1f %%", runs, 100*float64(stops)/runs, 100*float64(all)/runs)
+	if stops < runs*93/100 || stops > runs*97/100 || all < runs*95/100 {
+		t.Errorf("want 93 to 97 %% at the stop, and at least 95 %% at all rungs")
 	}
 }

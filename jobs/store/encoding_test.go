@@ -71,7 +71,8 @@ func somePoisoned() Poisoned {
 // formats lists all formats of records. Decoding an encoded value must return the value with its
 // times cut to microseconds.
 var formats = []testedFormat{
-	format("spec", encodeSpec, decodeSpec, someSpec(), Spec{ID: otherID, Job: "a", Version: "0", Params: jobs.Params("{}"), MaxAttempts: 1}),
+	format("spec", encodeSpec, decodeSpec, someSpec(), Spec{ID: otherID, Job: "a", Version: "0", Params: jobs.Params("{}"), MaxAttempts: 1},
+		Spec{ID: otherID, Job: "a", Version: "0", Params: jobs.Params("{}"), MaxAttempts: 1, Estimates: true, StopAfter: time.Minute}),
 	format("plan", encodePlan, decodePlan, somePlan(), jobs.Plan{Partitions: 1}),
 	format("manifest", encodeManifest, decodeManifest, someManifest(), Manifest{State: Queued},
 		Manifest{State: Running, Nodes: []StoredNode{{Node: engine.Leaf(4), Blob: strings.Repeat("ab", 32), Large: true, Size: 1 << 30}}, Work: Work{Uncounted: true, PartitionTime: 1500 * time.Millisecond}},
@@ -80,6 +81,7 @@ var formats = []testedFormat{
 			Deaths: 3, WorkerTime: time.Hour, CrashSuspects: []CrashSuspect{{Span: engine.Span{Lo: 4, Hi: 5}, Deaths: 3, Alone: time.Minute}},
 			Calls: []CallRecord{{Function: "Plan", Deaths: 2, Alone: time.Second}},
 		}},
+		Manifest{State: Running, Partitions: 9, Work: Work{Judged: []jobs.Estimated{{Partitions: 1, Value: []byte(`"x"`), At: time.Second}, {Partitions: 2, Value: []byte("null")}}, Stopped: &jobs.Stopped{At: 2, Rung: 2, Timed: true}}},
 		Manifest{State: Running, Samples: []Sample{{At: time.Second, Epoch: 3, Done: 9, Executed: 10, Failing: 1, Workers: 2, Cells: []byte{0, 255}}}, Work: Work{Retried: []engine.Span{{Lo: 4, Hi: 6}}}}),
 	format("term", encodeTerm, decodeTerm, someTerm(), TermRecord{}, TermRecord{FirstAssignment: new(time.Duration(0))}),
 	format("poison", encodePoisoned, decodePoisoned, somePoisoned(), Poisoned{}),

@@ -45,6 +45,9 @@ type Spec struct {
 
 	// Retries is a job of the same kind that failed or was cancelled. Its finished nodes are the first ones of this job.
 	Retries string `cbor:"31,keyasint,omitempty" json:"retries,omitempty"`
+
+	Estimates bool          `cbor:"20,keyasint,omitempty" json:"-"` // true if the job's prefixes are judged: see [jobs.Definition]
+	StopAfter time.Duration `cbor:"21,keyasint,omitempty" json:"-"` // time after which the job ends with its largest finished prefix; 0 means never
 }
 
 // StoredSpec is a spec that was read from storage.
@@ -106,6 +109,15 @@ func (m Manifest) TimeSpent() time.Duration {
 	return max(m.Elapsed, m.Samples[len(m.Samples)-1].At)
 }
 
+// Needed returns the number of partitions that the result contains or may lack: all of the job's partitions, or
+// those of the prefix that suffices.
+func (m Manifest) Needed() uint64 {
+	if m.Stopped != nil {
+		return m.Stopped.At
+	}
+	return m.Partitions
+}
+
 // Work describes the work on a job so far, except the finished nodes. The ledger of a new leader begins
 // with the Work of the last manifest, and provides the Work of the next manifest.
 type Work struct {
@@ -117,7 +129,7 @@ type Work struct {
 	CrashSuspects []CrashSuspect `cbor:"11,keyasint,omitempty"` // spans whose workers died during their execution, sorted
 	Errors        []ErrorText    `cbor:"16,keyasint,omitempty"` // the most frequent errors of failed attempts, the most frequent first
 	OtherErrors   uint64         `cbor:"17,keyasint,omitempty"` // number of failed attempts with errors that are not in Errors
-	Calls         []CallRecord   `cbor:"20,keyasint,omitempty"` // failures of unfinished calls of Plan, Merge and Finish, and deaths of their workers
+	Calls         []CallRecord   `cbor:"20,keyasint,omitempty"` // failures of unfinished calls of Plan, Merge, Finish and Estimate, and deaths of their workers
 	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds, the only build that may compute partials
 	Uncounted     bool           `cbor:"23,keyasint,omitempty"` // true if executions of partitions in Nodes may be missing from Executed
 	PartitionTime time.Duration  `cbor:"24,keyasint,omitempty"` // mean time for which a partition occupies a slot; 0 until it is measured, and in manifests of earlier versions
@@ -125,6 +137,11 @@ type Work struct {
 	Deaths        int            `cbor:"33,keyasint,omitempty"` // number of workers of the cluster that died from outside; 0 in manifests of earlier versions
 	WorkerTime    time.Duration  `cbor:"34,keyasint,omitempty"` // sum of the times for which workers ran, to which Deaths belongs
 	Retried       []engine.Span  `cbor:"31,keyasint,omitempty"` // partitions that ran again after a failure or a worker's death, for display; may include neighbouring partitions
+
+	// Judged contains the estimates of the judged rungs, in order and without gaps. Stopped is set if a prefix
+	// suffices. The job then needs only the partitions of this prefix, and Nodes contains no others.
+	Judged  []jobs.Estimated `cbor:"70,keyasint,omitempty"`
+	Stopped *jobs.Stopped    `cbor:"71,keyasint,omitempty"`
 }
 
 // StoredNode is a finished node with its partial, in a manifest. A small partial is in Data, and a
@@ -173,10 +190,10 @@ type CrashSuspect struct {
 	Alone time.Duration `cbor:"4,keyasint,omitempty"`
 }
 
-// CallRecord is the record of an unfinished call of Plan, Merge or Finish. CallRecord counts the
+// CallRecord is the record of an unfinished call of Plan, Merge, Finish or Estimate. CallRecord counts the
 // failed attempts, and the workers that died while the call was assigned to them.
 type CallRecord struct {
-	Function string      `cbor:"1,keyasint"`           // name of the function: Plan, Merge or Finish
+	Function string      `cbor:"1,keyasint"`           // name of the function: Plan, Merge, Finish or Estimate
 	Node     engine.Node `cbor:"2,keyasint,omitzero"`  // node of the call; only for Merge
 	Failed   int         `cbor:"3,keyasint,omitempty"` // number of failed attempts
 	Deaths   int         `cbor:"4,keyasint,omitempty"`

@@ -76,7 +76,7 @@ func (m *Manifest) finishedCells() (done uint64, shares []byte) {
 		}
 	}
 	if m.State == Completed { // a final manifest contains the nodes of the previous checkpoint
-		add(engine.Span{Hi: m.Partitions})
+		add(engine.Span{Hi: m.Needed()})
 	} else {
 		for _, n := range m.Nodes {
 			add(tree.Span(n.Node))

@@ -103,6 +103,7 @@ func (s Spec) CheckOptions() error {
 		field.Check(s.MaxSkipped <= MaxSkipped, "MaxSkipped", s.MaxSkipped, "at most %d", MaxSkipped),
 		field.Check(s.Timeout >= 0, "Timeout", s.Timeout, "0 or more"),
 		field.Check(s.PartitionTimeout >= 0, "PartitionTimeout", s.PartitionTimeout, "0 or more"),
+		field.Check(s.StopAfter >= 0, "StopAfter", s.StopAfter, "0 or more"),
 		field.Check(s.Audit <= jobs.MaxAudit, "Audit", s.Audit, "at most %d", jobs.MaxAudit),
 		field.Check(len(s.After) <= MaxAfter, "After", len(s.After), "at most %d jobs", MaxAfter),
 	)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
@@ -274,6 +275,9 @@ type JobProgress struct {
 	Merging     []Merging `cbor:"14,keyasint,omitempty"` // running merges; at most the first MaxMerging
 	MergeRate   float64   `cbor:"15,keyasint,omitempty"` // bytes of results of merges per second, averaged over the last seconds
 	MergeLeft   uint64    `cbor:"16,keyasint,omitempty"` // estimate of the bytes of the results of remaining merges; 0 until all partitions are done
+
+	Estimates []jobs.Estimated `cbor:"20,keyasint,omitempty"` // estimates of the judged rungs, in order; only the last one in a list of several jobs
+	Stopped   *jobs.Stopped    `cbor:"21,keyasint,omitempty"` // set if a prefix suffices, so that the job needs only its partitions
 }
 
 // Usage describes a worker's use of its machine's resources, for display.

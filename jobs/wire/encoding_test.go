@@ -69,6 +69,8 @@ var (
 			{Partial: &Partial{Node: engine.Node{Level: 1, Index: 4}, MergedFor: 7, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
 			{Output: &Output{Function: Plan, Partitions: 9, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
 			{Output: &Output{Function: Finish, Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Epoch: 7, Lacking: 6}},
+			{Output: &Output{Function: Estimate, Partitions: 20, Data: []byte("null"), Sum: Checksum([]byte("null")), Epoch: 7, Stop: true}},
+			{Failure: &Failure{Error: "bad", Function: Estimate}},
 		}}},
 	}
 	fullReceipt = Receipt{
@@ -80,6 +82,7 @@ var (
 		Assigned: []Assignment{
 			{ID: SpanID{7, 2}, Job: "j", Span: engine.Span{Lo: 9, Hi: 20}, Alone: true},
 			{ID: SpanID{7, 3}, Job: "j", Call: &Call{Function: Merge, Node: engine.Node{Level: 1}, Operands: []Partial{NewPartial(engine.Leaf(0), []byte("l")), NewPartial(engine.Leaf(1), nil)}}},
+			{ID: SpanID{7, 5}, Job: "j", Call: &Call{Function: Estimate, Prefix: 6, Operands: []Partial{NewPartial(engine.Node{Level: 2}, []byte("l")), NewPartial(engine.Node{Level: 1, Index: 2}, nil)}}},
 			{ID: SpanID{7, 4}, Job: "j", Call: &Call{Function: Merge, Node: engine.Node{Level: 1, Index: 1}, Lacking: 6, Failed: 1, Within: 10 * time.Second, Operands: []Partial{
 				{Node: engine.Leaf(2), Size: 1 << 30, Sum: 5, Holder: "w-2"}, {Node: engine.Leaf(3), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 20},
 			}}},
@@ -116,6 +119,7 @@ var (
 		kindOf(Jobs{Epoch: 7, Workers: 2, Jobs: []JobProgress{{
 			Job: "j", State: "running", Partitions: 9, Done: 4, Executed: 5, Skipped: []uint64{3}, Rate: 0.5, Workers: 2, Trouble: "t",
 			MergesLeft: 3, Unreported: 4, HeldBytes: 5, MergedBytes: 6, MergeRate: 0.5, MergeLeft: 7, Merging: []Merging{{Node: engine.Node{Level: 1}, Worker: "w", Bytes: 8, For: time.Second}},
+			Estimates: []jobs.Estimated{{Partitions: 4, Value: []byte("0.5"), At: time.Second}}, Stopped: &jobs.Stopped{At: 5, Rung: 5, Timed: true},
 		}}, More: 9, Storage: "s", Map: &JobMap{
 			Elapsed: time.Hour, CheckpointAge: time.Second,
 			Maps:    []CellMap{{Window{1, 2, 3}, []CellRun{{Repeat: 3, Cell: Cell{Held: 1}, Holder: 1}}, []engine.Span{{Lo: 1, Hi: 2}}}},

@@ -108,7 +108,7 @@ type JobReport struct {
 	Items []Item `cbor:"3,keyasint,omitempty"`
 }
 
-// Item is a finished node, a failure, or the output of a call of Plan or Finish. The
+// Item is a finished node, a failure, or the output of a call of Plan, Finish or Estimate. The
 // worker keeps each item until the item is durable.
 //
 // If Held is set, the worker has computed a node from its partitions, and the node's partial is
@@ -128,7 +128,7 @@ func (i Item) NeedsPlan() bool {
 }
 
 // Function is a function of a job's definition. A Failure may contain any function. A Call contains
-// only Plan, Merge or Finish.
+// only Plan, Merge, Finish or Estimate.
 type Function uint8
 
 const (
@@ -137,6 +137,7 @@ const (
 	Merge
 	Finish
 	Open
+	Estimate // the definition's Estimate and Stop
 )
 
 // String returns the name of the function's field in [jobs.Definition].
@@ -147,32 +148,38 @@ func (f Function) String() string {
 	return fmt.Sprintf("function %d", uint8(f))
 }
 
-// operands returns the number of operands of a call of the function.
-func (f Function) operands() int {
+// operands returns the smallest and the largest number of operands of a call of the function. The operands of
+// Finish and Estimate are the nodes of a prefix, or the root.
+func (f Function) operands() (least, most int) {
 	switch f {
 	case Merge:
-		return 2
-	case Finish:
-		return 1
+		return 2, 2
+	case Finish, Estimate:
+		return 1, engine.MaxPrefixNodes
 	}
-	return 0
+	return 0, 0
 }
 
-var functionNames = [...]string{"Map", "Plan", "Merge", "Finish", "Open"}
+// calls reports whether the function can be called by an assignment.
+func (f Function) calls() bool { return f == Plan || f == Merge || f == Finish || f == Estimate }
 
-// Output is the plan that a call of Plan returned, or the result that a call of Finish returned. If
+var functionNames = [...]string{"Map", "Plan", "Merge", "Finish", "Open", "Estimate"}
+
+// Output is what a call of Plan, Finish or Estimate returned: a plan, a result or an estimate. If
 // the data is too large for a message, Blob is the name of the blob that contains the data. Epoch
 // is the epoch of the leader that chose the operands of the call.
 type Output struct {
 	Function   Function `cbor:"1,keyasint"`
-	Partitions uint64   `cbor:"2,keyasint,omitempty"` // number of partitions in the plan; 0 for Finish
-	Data       []byte   `cbor:"3,keyasint,omitempty"` // data of the plan, or the result
+	Partitions uint64   `cbor:"2,keyasint,omitempty"` // number of partitions in the plan, or of the judged prefix; 0 for Finish
+	Data       []byte   `cbor:"3,keyasint,omitempty"` // data of the plan, the result, or the JSON of the estimate
 	Sum        uint32   `cbor:"4,keyasint"`           // CRC-32C of Data
 	Blob       string   `cbor:"5,keyasint,omitempty"` // name of the blob, which is its SHA-256 in hexadecimal
 	Epoch      uint64   `cbor:"6,keyasint"`
 
-	// Lacking has the same meaning as in [Call], for the result of Finish.
+	// Lacking has the same meaning as in [Call], for the result of Finish or Estimate.
 	Lacking uint64 `cbor:"7,keyasint,omitempty"`
+
+	Stop bool `cbor:"8,keyasint,omitempty"` // true if the judged prefix suffices
 }
 
 // Partial is a finished node with its encoded value. If the value is too large for a message, Blob is the name
@@ -269,14 +276,14 @@ type Assignment struct {
 	Alone bool `cbor:"5,keyasint,omitempty"`
 }
 
-// Call is one call of a job's Plan, Merge or Finish.
+// Call is one call of a job's Plan, Merge, Finish or Estimate.
 type Call struct {
 	Function Function    `cbor:"1,keyasint"`
 	Node     engine.Node `cbor:"2,keyasint,omitzero"`  // node whose partial is to be computed; only for Merge
-	Operands []Partial   `cbor:"3,keyasint,omitempty"` // operands of the call: the node's children for Merge, the root for Finish
+	Operands []Partial   `cbor:"3,keyasint,omitempty"` // operands of the call: the node's children for Merge, the root or the nodes of a prefix for Finish, the nodes of a prefix for Estimate
 
-	// Lacking is a hash of the skipped partitions that are missing from the operands of Merge or
-	// Finish, or 0 if no partition is missing. A leader accepts the result only if it has skipped
+	// Lacking is a hash of the skipped partitions that are missing from the operands of Merge, Finish or
+	// Estimate, or 0 if no partition is missing. A leader accepts the result only if it has skipped
 	// the same partitions.
 	Lacking uint64 `cbor:"4,keyasint,omitempty"`
 
@@ -289,6 +296,10 @@ type Call struct {
 	// take long occupy all of them. A call that does not return within this time is cancelled, and
 	// does not count as failed. A merge works on copies, as if Failed were not 0.
 	Within time.Duration `cbor:"6,keyasint,omitempty"`
+
+	// Prefix is the number of partitions of the prefix that Estimate judges, or whose result Finish computes. It
+	// is 0 if Finish gets the root.
+	Prefix uint64 `cbor:"10,keyasint,omitempty"`
 }
 
 // Cut shortens a span that the worker holds. The new end of the span is Hi, or the first partition

@@ -254,10 +254,13 @@ func (a Assignment) validate() error {
 	}
 	function, operands := a.Call.Function, a.Call.Operands
 	if function == Map {
-		return malformed("call %v of job %s: want a call of Plan, Merge or Finish, got Map", a.ID, a.Job)
+		return malformed("call %v of job %s: want a call of Plan, Merge, Finish or Estimate, got Map", a.ID, a.Job)
 	}
-	if len(operands) != function.operands() {
+	if least, most := function.operands(); len(operands) < least || len(operands) > most {
 		return malformed("call %v of job %s has %d operands", a.ID, a.Job, len(operands))
+	}
+	if prefix := a.Call.Prefix; prefix > engine.MaxPartitions || function == Estimate && prefix == 0 || prefix == 0 && function == Finish && len(operands) > 1 {
+		return malformed("call %v of job %s has %d operands for a prefix of %d partitions", a.ID, a.Job, len(operands), prefix)
 	}
 	for _, o := range operands {
 		if o.Holder != "" && (!ValidWorker(o.Holder) || len(o.Data) > 0 || o.Blob != "") {
@@ -283,8 +286,8 @@ func validateAssigned(id SpanID, job string, span engine.Span, function Function
 	switch {
 	case id.Epoch == 0 || id.Number == 0:
 		return malformed("span %v of job %s has no ID", span, job)
-	case function > Finish:
-		return malformed("call %v of job %s: want a call of Plan, Merge or Finish, got %v", id, job, function)
+	case function != Map && !function.calls():
+		return malformed("call %v of job %s: want a call of Plan, Merge, Finish or Estimate, got %v", id, job, function)
 	case function != Map && span != engine.Span{}:
 		return malformed("call %v of job %s has partitions %v", id, job, span)
 	case function == Map && (span.Empty() || span.Hi > engine.MaxPartitions):
@@ -330,7 +333,7 @@ func (f Failure) validate() error {
 	switch {
 	case len(f.Error) > MaxErrorText:
 		return malformed("failure with a text of %d bytes, want at most %d", len(f.Error), MaxErrorText)
-	case f.Function > Open:
+	case f.Function > Estimate:
 		return malformed("failure of %v", f.Function)
 	case f.Holder != "" && !ValidWorker(f.Holder):
 		return malformed("failure because of worker %.100q: want a valid worker ID", f.Holder)
@@ -339,8 +342,11 @@ func (f Failure) validate() error {
 }
 
 func (o Output) validate() error {
-	if o.Function != Plan && o.Function != Finish {
-		return malformed("output of %v: want one of Plan or Finish", o.Function)
+	switch {
+	case o.Function != Plan && o.Function != Finish && o.Function != Estimate:
+		return malformed("output of %v: want one of Plan, Finish or Estimate", o.Function)
+	case o.Function == Estimate && (o.Blob != "" || len(o.Data) > engine.MaxEstimate):
+		return malformed("estimate of %d bytes, or in a blob: want at most %d bytes", len(o.Data), engine.MaxEstimate)
 	}
 	if err := validateBlob(o.Data, o.Blob); err != nil {
 		return fmt.Errorf("output of %v: %w", o.Function, err)

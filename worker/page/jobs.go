@@ -130,7 +130,7 @@ func newJobAnswer(s client.Status, program string) jobAnswer {
 	}
 	a.Skipped = append([]uint64{}, s.Skipped[:min(len(s.Skipped), maxSkipped)]...)
 	a.Epochs, a.Builds = append([]uint64{}, s.Epochs...), append([]string{}, s.Builds...)
-	a.Errors = append([]client.ErrorText{}, s.Errors...)
+	a.Errors, a.Estimates = append([]client.ErrorText{}, s.Errors...), append([]client.Estimated{}, s.Estimates...)
 	if len(s.Params) > maxShown {
 		a.Params = nil
 	} else {

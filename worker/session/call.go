@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// HeldCall is a call of a job's Plan, Merge or Finish that was assigned to the worker and has not
+// HeldCall is a call of a job's Plan, Merge, Finish or Estimate that was assigned to the worker and has not
 // ended. Calls do not need slots, so calls do not wait for long partitions. The number of calls
 // that run at the same time is at most the number of slots, and one call with a [wire.Call.Within].
 type HeldCall struct {
@@ -63,7 +63,7 @@ func compareCalls(a, b *HeldCall) int {
 }
 
 // Return ends a call. The parameter i contains the call's result: the partial of a merge's node,
-// the output of Plan or Finish, or a failure. Return reports whether the session keeps the item;
+// the output of Plan, Finish or Estimate, or a failure. Return reports whether the session keeps the item;
 // the session drops it if the job has ended or the call was lost.
 func (s *Session) Return(h *HeldCall, i wire.Item) (kept bool) {
 	s.endCall(h)
@@ -128,7 +128,7 @@ func (s *Session) dropQueuedCalls(j *job) {
 }
 
 // MakeCall calls a function of a job, and returns the item for [Session.Return]: the partial of a
-// merge's node, or the output of Plan or Finish, and the attachment of the result of Finish or nil. The parameter epoch is the epoch of the leader
+// merge's node, or the output of Plan, Finish or Estimate, and the attachment of the result of Finish or nil. The parameter epoch is the epoch of the leader
 // that assigned the call, and operands contains the encoded operands. MakeCall runs the job's code,
 // so it must not be called while the session's lock is held. If the item's data is larger than
 // [MaxInline], the caller must move the data into storage.
@@ -142,8 +142,15 @@ func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.C
 		output := wire.NewOutput(wire.Plan, plan.Partitions, plan.Data)
 		output.Epoch = epoch
 		return wire.Item{Output: &output}, nil, nil
+	case wire.Estimate:
+		item, err := estimate(ctx, job, params, call, operands, epoch)
+		return item, nil, err
 	case wire.Finish:
-		result, attachment, err := job.Engine().Finish(ctx, params, operands[0])
+		root, err := mergePrefix(ctx, job, params, operands)
+		if err != nil {
+			return wire.Item{}, nil, err
+		}
+		result, attachment, err := job.Engine().Finish(ctx, params, root)
 		if err != nil {
 			return wire.Item{}, nil, err
 		}
@@ -158,6 +165,28 @@ func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.C
 	partial := wire.NewPartial(call.Node, merged)
 	partial.MergedFor, partial.Lacking = epoch, call.Lacking
 	return wire.Item{Partial: &partial}, nil, nil
+}
+
+// estimate judges a prefix.
+func estimate(ctx context.Context, job jobs.Job, params jobs.Params, call wire.Call, operands []engine.Operand, epoch uint64) (wire.Item, error) {
+	prefix, err := mergePrefix(ctx, job, params, operands)
+	if err != nil {
+		return wire.Item{}, err
+	}
+	e, err := job.Engine().Estimate(ctx, params, prefix, call.Prefix)
+	if err != nil {
+		return wire.Item{}, err
+	}
+	output := wire.NewOutput(wire.Estimate, call.Prefix, e.Value)
+	output.Epoch, output.Lacking, output.Stop = epoch, call.Lacking, e.Stop
+	return wire.Item{Output: &output}, nil
+}
+
+// mergePrefix merges the operands of a call: the root, or the nodes of a prefix.
+func mergePrefix(ctx context.Context, job jobs.Job, params jobs.Params, operands []engine.Operand) (engine.Operand, error) {
+	return engine.MergePrefix(operands, func(left, right engine.Operand) ([]byte, error) {
+		return job.Engine().Merge(ctx, params, left, right)
+	})
 }
 
 // OutputNode returns the node under which the output of a function is stored if it is too large for

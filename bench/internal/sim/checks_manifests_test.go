@@ -44,13 +44,14 @@ func (c *checks) written(by, key string) {
 	}
 	c.keepsPartitionTime(by, c.sim.jobs[id], old, m)
 	c.sound(by, c.sim.jobs[id], m)
+	c.judgedWell(by, c.sim.jobs[id], old, m)
 	for _, call := range m.Calls {
 		if call.Function == wire.Merge.String() && call.Failed > 0 && c.sim.jobs[id].rogue.function != wire.Merge {
 			c.sim.fail("%s counts %d failures of Merge of node %v of job %s, which does not fail", by, call.Failed, call.Node, id)
 		}
 	}
 	for _, n := range old.Nodes {
-		if span := c.sim.jobs[id].tree.Span(n.Node); !covered(c.sim.jobs[id].tree, m, span) {
+		if j, span := c.sim.jobs[id], c.sim.jobs[id].tree.Span(n.Node); !covered(j.tree, m, span) && !dropped(m, span) {
 			c.sim.fail("%s wrote a manifest of job %s without %v, which was durable", by, id, span)
 		}
 	}

@@ -30,7 +30,7 @@ func (c *checks) mayFail(j *job) bool {
 // callMayFail reports whether the leader may fail a job because of a call: the function that the error names
 // misbehaves, or workers died while a call of it was assigned to them.
 func (c *checks) callMayFail(j *job, reason string) bool {
-	for _, f := range []wire.Function{wire.Plan, wire.Merge, wire.Finish} {
+	for _, f := range []wire.Function{wire.Plan, wire.Merge, wire.Finish, wire.Estimate} {
 		if strings.HasPrefix(reason, f.String()+" ") {
 			return f == j.rogue.function || strings.Contains(reason, "kills its worker") && c.callsDied[callOf{j.spec.ID, f}] > 1
 		}
@@ -63,6 +63,9 @@ func (c *checks) ended() {
 
 func (c *checks) endedWell(j *job) {
 	m := c.manifests[j.spec.ID]
+	if err := c.endsAtStop(j, m); err != nil {
+		c.sim.fail("job %s: %v", j.spec.ID, err)
+	}
 	switch {
 	case m.State == store.Cancelled && !j.cancelAsked:
 		c.sim.fail("job %s is cancelled, though nobody cancelled it", j.spec.ID)
@@ -99,6 +102,7 @@ func (c *checks) completedWell(j *job, m store.Manifest) {
 	if reasons != len(m.Skipped) || reasons != len(m.SkipReasons) {
 		c.sim.fail("job %s skipped the partitions %v, for the reasons %v", j.spec.ID, m.Skipped, m.SkipReasons)
 	}
+	j = j.needed(m)
 	want, digest, err := j.reference(m.Skipped)
 	if err != nil {
 		c.sim.fail("compute the reference of job %s: %v", j.spec.ID, err)

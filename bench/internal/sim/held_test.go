@@ -260,7 +260,7 @@ func (c *checks) drops(p *process, job string, n engine.Node) {
 	j, m := c.sim.jobs[job], c.manifests[job]
 	held, found := p.worker.holdings[job][n]
 	span := j.tree.Span(n)
-	if !found || held.lacks || m.State.Final() || j.removing || span.Lo <= j.sours && j.sours < span.Hi || covered(j.tree, m, span) {
+	if !found || held.lacks || m.State.Final() || j.removing || span.Lo <= j.sours && j.sours < span.Hi || covered(j.tree, m, span) || dropped(m, span) {
 		return
 	}
 	redundant := func(o copied) bool {

@@ -60,6 +60,7 @@ type jobBehaviour struct {
 	submitAt   time.Duration
 	version    int // index of the job's version in Sim.versions
 	rogue      rogue
+	prefixes
 }
 
 const noPartition = math.MaxUint64
@@ -154,7 +155,14 @@ func (s *Sim) define(version string) jobs.Job {
 		Finish: func(_ context.Context, _ params, root leaf) (result, error) {
 			return result{root.Runs, root.Sum}, nil
 		},
-		Codec: leafCodec{},
+		Estimate: func(_ context.Context, _ params, prefix leaf, _ uint64) (any, error) {
+			return result{[][2]uint64{{prefix.Runs[0][0], prefix.Runs[len(prefix.Runs)-1][1]}}, prefix.Sum}, nil
+		},
+		Stop: func(_ context.Context, p params, _ leaf, n uint64) (bool, error) {
+			return n >= s.jobs[p.Job].suffices, nil
+		},
+		NoEstimates: func(p params) bool { return !s.jobs[p.Job].judged },
+		Codec:       leafCodec{},
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 type rogue struct {
-	function wire.Function // the misbehaving function: Plan, Merge or Finish; Map if all functions work
+	function wire.Function // the misbehaving function: Plan, Merge, Finish or Estimate; Map if all functions work
 	how      misdeed
 	left     int  // number of times that the function will still misbehave
 	kills    int  // number of processes that the function has killed
@@ -56,7 +56,10 @@ func (s *Sim) drawRogue() rogue {
 // merge within a span does not hang.
 func (j *job) mustFail(m store.Manifest) bool {
 	r := j.rogue
-	if r.function == wire.Merge && (r.how == hangs || j.partitions == 1 || len(m.Skipped) > 0) {
+	if r.function == wire.Estimate && (j.partitions == 1 || len(m.Skipped) > 0 || m.Stopped != nil && m.Stopped.Timed) {
+		return false
+	}
+	if r.function == wire.Merge && (m.Stopped != nil || r.how == hangs || j.partitions == 1 || len(m.Skipped) > 0) {
 		return false
 	}
 	return r.left > always/2

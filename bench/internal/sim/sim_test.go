@@ -57,6 +57,7 @@ func Run(seed uint64, out io.Writer) (Coverage, error) {
 	s.checks = newChecks(s)
 	s.versions = []jobs.Job{s.define("1"), s.define("2")}
 	s.scenario, s.rates = s.draw()
+	s.drawPrefixes(seed)
 	s.storage.lease, s.other.lease = newLease(s, true), newLease(s, false)
 	s.populate()
 	s.runAll()
@@ -81,6 +82,7 @@ func (s *Sim) populate() {
 			ID: id, Job: kind, Version: definition.Version(), Params: data,
 			Priority: s.rng.IntN(3), MaxAttempts: s.rng.intBetween(3, 5), MaxSkipped: uint64(s.rng.IntN(2)),
 		}
+		j.spec.Estimates, j.spec.StopAfter = b.judged, b.stopAfter
 		if i%2 == 1 {
 			j.spec.Audit = jobs.MaxAudit
 		}

@@ -21,13 +21,14 @@ type Outcome struct {
 	Version    string          `json:"version"`
 	State      client.State    `json:"state"`
 	Partitions uint64          `json:"partitions"`
-	Result     json.RawMessage `json:"result"`   // result of the job; null unless the job has completed
-	SHA256     string          `json:"sha256"`   // SHA-256 of the printed result
-	Builds     []string        `json:"builds"`   // builds of the workers that computed parts of the result
-	Epochs     []uint64        `json:"epochs"`   // epochs of the job's leaders
-	Executed   uint64          `json:"executed"` // number of reported executions of partitions, including repeated executions
-	Repeated   uint64          `json:"repeated"` // number of repeated executions of partitions
-	Skipped    []uint64        `json:"skipped"`  // partitions that are not in the result, because they were skipped
+	Result     json.RawMessage `json:"result"`            // result of the job; null unless the job has completed
+	SHA256     string          `json:"sha256"`            // SHA-256 of the printed result
+	Builds     []string        `json:"builds"`            // builds of the workers that computed parts of the result
+	Epochs     []uint64        `json:"epochs"`            // epochs of the job's leaders
+	Executed   uint64          `json:"executed"`          // number of reported executions of partitions, including repeated executions
+	Repeated   uint64          `json:"repeated"`          // number of repeated executions of partitions
+	Stopped    *client.Stopped `json:"stopped,omitempty"` // the prefix that sufficed; absent if the result contains all partitions
+	Skipped    []uint64        `json:"skipped"`           // partitions that are not in the result, because they were skipped
 	Error      string          `json:"error"`
 	Submitted  *time.Time      `json:"submitted"`
 	Started    *time.Time      `json:"started"`
@@ -58,7 +59,7 @@ func NewOutcome(o client.Outcome) Outcome {
 	return Outcome{
 		ID: o.ID, Job: o.Job, Version: o.Version,
 		State: o.State, Partitions: o.Partitions, Result: o.Result, SHA256: o.SHA256, Epochs: Listed(o.Epochs),
-		Executed: o.Executed, Repeated: o.Repeated, Skipped: Listed(o.Skipped), Builds: Listed(o.Builds), Error: o.Error,
+		Executed: o.Executed, Repeated: o.Repeated, Stopped: o.Stopped, Skipped: Listed(o.Skipped), Builds: Listed(o.Builds), Error: o.Error,
 		Submitted: Timestamp(o.Submitted), Started: Timestamp(o.Started), Finished: Timestamp(o.Finished),
 	}
 }
@@ -108,6 +109,7 @@ func (o Outcome) Table(w io.Writer) {
 	console.Row(w, "job", o.Job+" "+o.Version)
 	console.Row(w, "state", o.State)
 	console.Row(w, "partitions", human.Count(o.Partitions))
+	StoppedRow(w, o.Stopped)
 	console.Row(w, "executed", fmt.Sprintf("%s, %s of them repeated", human.Count(o.Executed), human.Count(o.Repeated)))
 	if o.Reuse != nil {
 		o.Reuse.table(w)

@@ -30,6 +30,11 @@ func Run(ctx context.Context, a *console.App, job jobs.Job, params jobs.Params, 
 		for old := done.Load(); d > old && !done.CompareAndSwap(old, d); old = done.Load() {
 		}
 	}
+	var estimate atomic.Pointer[string]
+	local.Estimated = func(e jobs.Estimated) {
+		text := answer.Estimate([]jobs.Estimated{e})
+		estimate.Store(&text)
+	}
 	started := time.Now()
 	o := answer.Outcome{
 		ID: localID, Job: job.Name(), Version: job.Version(), Epochs: []uint64{}, Skipped: []uint64{}, Builds: []string{wire.ThisBuild()},
@@ -40,6 +45,9 @@ func Run(ctx context.Context, a *console.App, job jobs.Job, params jobs.Params, 
 	stop := progress.Follow(a.Err, func() progress.Snapshot {
 		s := progress.Snapshot{State: client.Running, Done: done.Load(), All: all.Load()}
 		s.Rate = speed.Observe(time.Now(), s.Done)
+		if text := estimate.Load(); text != nil {
+			s.Estimate = *text
+		}
 		return s
 	})
 	result, runs, err := runOrCheck(ctx, job, params, local, check)
@@ -49,7 +57,14 @@ func Run(ctx context.Context, a *console.App, job jobs.Job, params jobs.Params, 
 	switch {
 	case err == nil:
 		o.State, o.Partitions, o.Executed = client.Completed, result.Partitions, done.Load()
-		o.Repeated = o.Executed - o.Partitions
+		needed := o.Partitions
+		if o.Stopped = result.Stopped; o.Stopped != nil {
+			needed = o.Stopped.At
+		}
+		if o.Stopped != nil && !check {
+			o.Executed = needed // partitions above the prefix do not count
+		}
+		o.Repeated = o.Executed - needed
 		if local.Reuse.Kept != nil {
 			o.Executed -= result.Reused.Partitions
 			o.Reuse = &answer.Reuse{Partitions: result.Reused.Partitions, SavedSeconds: result.Reused.Work.Seconds()}

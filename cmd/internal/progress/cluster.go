@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/answer"
 	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/dustin/go-humanize/english"
@@ -27,7 +28,7 @@ func WatchUntil(ctx context.Context, c *client.Client, id string, p *Progress, e
 
 // clusterSnapshot returns the progress of a job on a cluster.
 func clusterSnapshot(s client.Status) Snapshot {
-	shown := Snapshot{State: s.State, Done: s.Done + unreported(s), All: s.Partitions, Stage: StageWords(s), Cluster: true, Epoch: s.Epoch}
+	shown := Snapshot{State: s.State, Done: s.Done + unreported(s), All: s.Needed(), Stage: StageWords(s), Cluster: true, Epoch: s.Epoch, Estimate: answer.Estimate(s.Estimates)}
 	if s.Live != nil {
 		shown.Workers, shown.Trouble = s.Live.Workers, s.Live.Trouble
 		if s.Stage() == client.Mapping {

@@ -28,6 +28,8 @@ type Snapshot struct {
 	Epoch   uint64        // epoch of the leader; 0 if there is no leader
 	Cluster bool          // the job runs on a cluster, so Workers and Epoch are shown
 	Trouble string        // reason why the job does not advance
+
+	Estimate string // description of the last estimate; empty if there is none
 }
 
 // left estimates the time until the stage ends. left returns false if the time is unknown.
@@ -54,6 +56,9 @@ func (s Snapshot) line() string {
 	}
 	if s.Rate > 0 {
 		parts = append(parts, human.Rate(s.Rate)+"/s")
+	}
+	if s.Estimate != "" {
+		parts = append(parts, s.Estimate)
 	}
 	if left, ok := s.left(); ok {
 		parts = append(parts, left.Round(time.Second).String()+" left")

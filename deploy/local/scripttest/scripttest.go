@@ -77,7 +77,7 @@ func (c Command) Span(text string) engine.Span {
 // Call parses the name of a function, and the node of a merge, such as Finish or Merge-2/0.
 func (c Command) Call(text string) (function wire.Function, node engine.Node) {
 	name, at, hasNode := strings.Cut(text, "-")
-	for f := wire.Map; f <= wire.Open; f++ {
+	for f := wire.Map; f <= wire.Estimate; f++ {
 		if f.String() == name {
 			if hasNode {
 				node = c.Node(at)

@@ -183,6 +183,8 @@ func limit(l jobs.Limits, made wire.Call) time.Duration {
 		limit = l.Plan
 	case wire.Finish:
 		limit = l.Finish
+	case wire.Estimate:
+		limit = l.Estimate
 	}
 	if made.Within > 0 && (limit == 0 || made.Within < limit) {
 		return made.Within

@@ -201,6 +201,7 @@ function drawJob() {
 	$("cancel").hidden = !view.cluster?.actions || Boolean(view.saved) || ENDED.includes(j.state);
 	$("params").replaceChildren(...Object.entries(j.params || {}).flatMap(([name, value]) => [el("dt", {}, name), el("dd", { className: "n" }, typeof value === "string" ? value : JSON.stringify(value))]));
 	drawResult();
+	drawEstimates();
 	drawFailures();
 }
 

@@ -1,15 +1,15 @@
-package montecarlo
+package portable
 
 import "math"
 
-// The functions exp and log are translated from e_exp.c and e_log.c of FreeBSD's msun library. exp
-// and log round each product before it is added. The copyright notice of the C files is:
+// The functions Exp and Log are translated from e_exp.c and e_log.c of FreeBSD's msun library. Exp
+// and Log round each product before it is added. The copyright notice of the C files is:
 //
 //	Copyright (C) 2004 by Sun Microsystems, Inc. All rights reserved.
 //	Permission to use, copy, modify, and distribute this software is freely
 //	granted, provided that this notice is preserved.
 //
-// The error of exp and log is below 1 unit in the last place. math.Frexp, math.Ldexp and
+// The error of Exp and Log is below 1 unit in the last place. math.Frexp, math.Ldexp and
 // math.Sqrt are exact on every processor.
 
 const (
@@ -17,8 +17,8 @@ const (
 	ln2Low  = 1.90821492927058770002e-10
 )
 
-// exp returns e to the power of x.
-func exp(x float64) float64 {
+// Exp returns e to the power of x.
+func Exp(x float64) float64 {
 	switch {
 	case x != x:
 		return x
@@ -43,8 +43,8 @@ func exp(x float64) float64 {
 	return math.Ldexp(y, int(k))
 }
 
-// log returns the natural logarithm of x, a normal positive number.
-func log(x float64) float64 {
+// Log returns the natural logarithm of x, a normal positive number.
+func Log(x float64) float64 {
 	f, exponent := math.Frexp(x)
 	if f < math.Sqrt2/2 {
 		f *= 2

@@ -1,0 +1,62 @@
+"use strict";
+// The estimates of a job from its first partitions: a curve with its band, and the last one in words.
+
+// intervals returns [partitions, value, low, high] of each estimate that is a number or an interval.
+function intervals(list) {
+	return list.flatMap(({ partitions, value: e }) => {
+		const value = typeof e === "number" ? e : e?.value;
+		if (typeof value !== "number") return [];
+		return [[partitions, value, typeof e.low === "number" ? e.low : value, typeof e.high === "number" ? e.high : value]];
+	});
+}
+
+const digits = n => Number(n.toPrecision(6)).toString();
+
+// estimateText describes the last estimate, and the stop.
+function estimateText(list, stopped) {
+	const last = list.at(-1), [found] = intervals(list.slice(-1));
+	const words = [];
+	if (found) words.push(digits(found[1]) + (found[2] < found[3] ? ` (${digits(found[2])} to ${digits(found[3])})` : "") + ` from ${plural("partition", found[0])}`);
+	else if (last && last.value !== null) words.push(JSON.stringify(last.value) + ` from ${plural("partition", last.partitions)}`);
+	if (stopped) words.push(`stopped after ${plural("partition", stopped.partitions)}, rung ${stopped.rung}` + (stopped.timed ? ", because the time was up" : ""));
+	return words.join("; ");
+}
+
+// drawEstimates draws the estimates over the logarithm of the number of partitions. The band of the first, widest
+// estimates is cut, so that the last ones can be told apart.
+function drawEstimates() {
+	const list = view.job.estimates, curve = intervals(list);
+	for (const id of ["h-estimate", "estimatetext"]) $(id).hidden = !list.length && !view.job.stopped;
+	$("estimate").hidden = curve.length < 2;
+	setText($("estimatetext"), estimateText(list, view.job.stopped));
+	if (curve.length < 2) return;
+	const [g, width] = surface($("estimate"), 120);
+	const chart = { x: 72, y: 8, width: width - 72, height: 88 };
+	const late = curve.slice(Math.floor(curve.length / 3)), low = Math.min(...late.map(c => c[2])), high = Math.max(...late.map(c => c[3]));
+	const room = (high - low || Math.abs(high) || 1) * 0.06, from = low - room, to = high + room;
+	const x = n => chart.x + Math.log(n / curve[0][0]) / Math.log(curve.at(-1)[0] / curve[0][0]) * chart.width;
+	const y = v => chart.y + chart.height - Math.min(1, Math.max(0, (v - from) / (to - from))) * chart.height;
+	for (const v of [low, (low + high) / 2, high]) {
+		g.fillStyle = colour.line;
+		g.fillRect(chart.x, Math.round(y(v)), chart.width, 1);
+		put(g, digits(v).slice(0, 9), chart.x - 8, y(v), { align: "right" });
+	}
+	g.beginPath();
+	curve.forEach(([n, , , top], i) => i ? g.lineTo(x(n), y(top)) : g.moveTo(x(n), y(top)));
+	for (const [n, , bottom] of curve.toReversed()) g.lineTo(x(n), y(bottom));
+	g.globalAlpha = 0.28;
+	g.fillStyle = colour.computed;
+	g.fill();
+	g.globalAlpha = 1;
+	g.beginPath();
+	curve.forEach(([n, v], i) => i ? g.lineTo(x(n), y(v)) : g.moveTo(x(n), y(v)));
+	g.strokeStyle = colour.computed;
+	g.lineWidth = 1.25;
+	g.stroke();
+	timeAxis(g, chart, [short(curve[0][0]), "partitions", short(curve.at(-1)[0])]);
+	$("estimate").setAttribute("aria-label", "Estimates of the result from the first partitions; the last is " + estimateText(list, null) + ".");
+	tipOn($("estimate"), at => {
+		const found = curve.findLast(([n]) => x(n) <= at + 1);
+		return found ? estimateText([{ partitions: found[0], value: { value: found[1], low: found[2], high: found[3] } }], null) : "";
+	});
+}
