@@ -35,7 +35,8 @@ func (k *runKinds) note(kind wire.JobKind) {
 }
 
 // openFor returns the storage for the submission of a job. If queue is false, openFor fails with
-// [ErrUnused] or [ErrUnknown] if these errors last for Config.Timeout, because workers may be starting.
+// [ErrUnused] or [ErrUnknown] if these errors last for Config.Timeout, because workers may be starting. A
+// leader that does not answer any more does not make an unknown kind known.
 func (c *Client) openFor(ctx context.Context, kind wire.JobKind, queue bool) (*store.Store, error) {
 	if queue {
 		s, err := c.openStorage(ctx, true)
@@ -46,6 +47,7 @@ func (c *Client) openFor(ctx context.Context, kind wire.JobKind, queue bool) (*s
 	}
 	bounded, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
+	var unknown error // the leader's last word, if it does not answer again
 	for {
 		s, err := c.open(ctx)
 		if err == nil {
@@ -53,6 +55,12 @@ func (c *Client) openFor(ctx context.Context, kind wire.JobKind, queue bool) (*s
 		}
 		if err == nil {
 			err = c.checkRuns(ctx, kind)
+		}
+		switch {
+		case errors.Is(err, ErrUnknown):
+			unknown = err
+		case err == nil && unknown != nil && !c.run.recently(kind):
+			return s, unknown
 		}
 		if err == nil || !errors.Is(err, ErrUnused) && !errors.Is(err, ErrUnknown) || sleep(bounded, askInterval) != nil {
 			return s, err
