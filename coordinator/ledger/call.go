@@ -341,7 +341,7 @@ func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 // onOutput handles the output of a call of Plan, Finish or Estimate.
 func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	if o.Function == wire.Estimate {
-		l.onEstimate(j, w, o)
+		w.judgements = append(w.judgements, judgement{j, o})
 		l.dropPartials(ref)
 		return
 	}

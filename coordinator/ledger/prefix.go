@@ -201,6 +201,24 @@ func (j *job) dependsOnJudgement(c *call) bool {
 	return false
 }
 
+// judgement is the output of a call of Estimate.
+type judgement struct {
+	job    *job
+	output *wire.Output
+}
+
+// judgeReported handles the judgements in a worker's report. They come after the nodes that the worker holds,
+// because a stop counts the executions of finished nodes.
+func (l *Ledger) judgeReported(w *worker) {
+	list := w.judgements
+	w.judgements = nil
+	for _, one := range list {
+		if !one.job.ending() {
+			l.onEstimate(one.job, w, one.output)
+		}
+	}
+}
+
 // onEstimate handles the judgement that a call of Estimate has returned.
 func (l *Ledger) onEstimate(j *job, w *worker, o *wire.Output) {
 	c := j.calls.find(wire.Estimate, engine.Node{})

@@ -62,6 +62,7 @@ func (l *Ledger) onReport(e Reported) {
 		l.recovery.await(w.id)
 	} else {
 		l.reconcileNodes(w, r.Nodes)
+		l.judgeReported(w)
 		l.reconcile(w, r.Spans)
 		l.recovery.checkOff(w.id)
 		l.checkRecovery()

@@ -35,6 +35,8 @@ type worker struct {
 
 	blame workerBlame
 
+	judgements []judgement // judgements in the worker's report that are not handled yet
+
 	usage  wire.Usage // processor and memory use in the last report, for display
 	server string     // ID of the NATS server in the last report
 	lostAt []int      // numbers of the lost slots in the last report, below wire.MaxRunning, for display

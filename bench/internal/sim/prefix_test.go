@@ -39,12 +39,17 @@ func (s *Sim) drawPrefixes(seed uint64) {
 	}
 }
 
-// stop returns the prefix with which a job must end, or 0 if it needs all partitions.
-func (j *job) stop() uint64 {
+// stop returns the prefix with which a job must end, or 0 if it needs all partitions. The skipped partitions must be
+// in order; a prefix that has only skipped partitions is not judged.
+func (j *job) stop(skipped ...uint64) uint64 {
 	if !j.judged || j.suffices == noPartition {
 		return 0
 	}
-	if rung := engine.NextRung(j.suffices - 1); rung < j.partitions {
+	rung := engine.NextRung(j.suffices - 1)
+	for rung <= uint64(len(skipped)) && skipped[rung-1] == rung-1 {
+		rung = engine.NextRung(rung)
+	}
+	if rung < j.partitions {
 		return rung
 	}
 	return 0
@@ -90,8 +95,8 @@ func (c *checks) judgedWell(by string, j *job, old, m store.Manifest) {
 	}
 	switch s := m.Stopped; {
 	case s == nil:
-	case !s.Timed && (s.At != rung || s.At != j.stop()):
-		c.sim.fail("%s wrote a manifest of job %s that stops at %d partitions and judges %d, want a stop at %d", by, j.spec.ID, s.At, rung, j.stop())
+	case !s.Timed && (s.At != rung || s.At != j.stop(m.Skipped...)):
+		c.sim.fail("%s wrote a manifest of job %s that stops at %d partitions and judges %d, want a stop at %d", by, j.spec.ID, s.At, rung, j.stop(m.Skipped...))
 	case s.Timed && (j.spec.StopAfter == 0 || s.At != rung && s.At != engine.NextRung(rung)):
 		c.sim.fail("%s wrote a manifest of job %s that stops in time at %d partitions, after %d", by, j.spec.ID, s.At, rung)
 	default:
