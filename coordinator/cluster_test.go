@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -218,9 +219,9 @@ func (c *cluster) wantResult(job string, params ...string) store.Manifest {
 	return m
 }
 
-// awaitCleanUp waits until no job is in the index or the queue, and no partial is in a
-// blob.
-func (c *cluster) awaitCleanUp() {
+// awaitCleanUp waits until no job is in the index or the queue, and the only blobs with partials are the kept
+// ones, which a retry of a failed job needs.
+func (c *cluster) awaitCleanUp(kept ...string) {
 	c.t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
 	for {
@@ -232,7 +233,7 @@ func (c *cluster) awaitCleanUp() {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		if len(active) == 0 && c.queue.Len() == 0 && len(partials) == 0 {
+		if len(active) == 0 && c.queue.Len() == 0 && slices.Equal(partials, kept) {
 			return
 		}
 		if time.Now().After(deadline) {

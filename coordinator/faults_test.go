@@ -175,7 +175,7 @@ func TestDamagedRootFailsItsJobOnly(t *testing.T) {
 	if m := c.awaitEnd(job); m.State != store.Failed || !strings.Contains(m.Error, "corrupt") {
 		t.Errorf("job is %s: %s, want it failed because a partial is corrupt", m.State, m.Error)
 	}
-	c.awaitCleanUp()
+	c.awaitCleanUp(key)
 	other := c.submit("partitions=10")
 	w.workUntilEnded(other)
 	select {
