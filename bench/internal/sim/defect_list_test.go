@@ -288,7 +288,7 @@ var defects = []defect{
 		file:   "worker/session/report.go",
 		old:    "		r.Spans, r.Nodes = s.heldSpans(), s.heldNodes()\n",
 		new:    "		if r.Spans = s.heldSpans(); c.sequence > 1 {\n			r.Nodes = s.heldNodes()\n		}\n",
-		within: "2000",
+		within: "20000",
 	},
 	{
 		name:   "a merge that was requested before its operand was lost is not requested again",
@@ -372,7 +372,7 @@ var defects = []defect{
 		file:   "coordinator/ledger/held.go",
 		old:    "cmp.Or(w.share(j).perSecond(), j.perSecond())",
 		new:    "w.share(j).perSecond()",
-		within: "6000",
+		within: "20000",
 	},
 	{
 		name:   "a holder is not told to store an operand that could not be fetched",

@@ -1,6 +1,7 @@
 package natsserver_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -38,7 +39,7 @@ func smallDisk(t *testing.T, options string) string {
 // openBucket returns a bucket of a server, and creates the bucket if it is missing.
 func openBucket(t *testing.T, server *natsserver.Server) jetstream.KeyValue {
 	t.Helper()
-	js, err := jetstream.New(natstest.Connect(t, server.URL(), nats.ErrorHandler(nil)), jetstream.WithDefaultTimeout(500*time.Millisecond))
+	js, err := jetstream.New(natstest.Connect(t, server.URL(), nats.ErrorHandler(nil)), jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,9 @@ func TestFullDisk(t *testing.T) {
 	if err := os.WriteFile(filler, make([]byte, 64<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("fill the disk: %v", err)
 	}
-	if _, err := bucket.Put(t.Context(), "during", make([]byte, 64<<10)); err == nil {
+	during, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if _, err := bucket.Put(during, "during", make([]byte, 64<<10)); err == nil {
 		t.Fatal("a write to a full disk succeeded")
 	}
 	log.Await(t, 1, "cannot write, waiting for room")
