@@ -42,13 +42,17 @@ func TestSubmitWhatNobodyRuns(t *testing.T) {
 	where := onJetStream(t)
 	startWorkers(t, where, 1)
 	c := connect(t, where, 30*time.Second)
-	if _, err := c.Submit(t.Context(), jobs.MustNew(sum), client.SubmitOptions{}); err != nil {
+	id, err := c.Submit(t.Context(), jobs.MustNew(sum), client.SubmitOptions{})
+	if err != nil {
 		t.Fatal(err) // the worker may start after the submission
+	}
+	if _, err := c.Wait(t.Context(), id); err != nil {
+		t.Fatal(err) // from now on a leader answers
 	}
 	hasty := connect(t, where, 4*time.Second)
 	other, next := sum, sum
 	other.Name, next.Version = "other", "2"
-	_, err := hasty.Submit(t.Context(), jobs.MustNew(other), client.SubmitOptions{})
+	_, err = hasty.Submit(t.Context(), jobs.MustNew(other), client.SubmitOptions{})
 	want(t, "submit another job", err, client.ErrUnknown, "no worker of cluster default runs other version 1")
 	_, err = hasty.Submit(t.Context(), jobs.MustNew(next), client.SubmitOptions{})
 	want(t, "submit another version", err, client.ErrUnknown, "no worker of cluster default runs version 2 of sum: they run version 1")
