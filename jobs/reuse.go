@@ -137,7 +137,7 @@ func (r *reuser) check(ctx context.Context, tree engine.Tree, found []keptNode, 
 // mark is what a stack knows about a node if partials are reused.
 type mark struct {
 	key  Key
-	work time.Duration // time that Map has taken for the node's partitions
+	work time.Duration // duration of all calls of Map for the node's partitions
 	kept int           // level of the highest kept node that the node contains, or -1
 }
 

@@ -14,7 +14,7 @@ type prefixes struct {
 	estimates []jobs.Estimated // estimates of the judged rungs, in order and without gaps
 	stopped   *jobs.Stopped    // the prefix that suffices; nil if none is known
 	durableIn uint64           // number of the first checkpoint that contains the last judgement or the stop
-	broken    *brokenPartition // the lowest partition that has failed for good; nil if there is none
+	broken    *brokenPartition // the lowest partition that has failed for good, or nil
 }
 
 // brokenPartition is a partition because of which a job fails, unless a prefix below it suffices.

@@ -64,7 +64,7 @@ type KeptPartial struct {
 // Reused counts what a task has taken from a [Kept] instead of computing it.
 type Reused struct {
 	Partitions uint64
-	Work       time.Duration // time that Map had taken for these partitions
+	Work       time.Duration // duration of all calls of Map that computed these partitions
 }
 
 // WorthKeeping reports whether a partial stands for so much work that it is worth its bytes: at most 4 MB

@@ -25,7 +25,7 @@ type call struct {
 	prefix   []byte                                                      // beginning of the data of a call in a kept process
 	operands []operand                                                   // partials that the program gets as files
 	values   []string                                                    // arguments of this call: see the method arguments of program
-	file     *objectFile                                                 // object that the program gets as a file; nil if there is none
+	file     *objectFile                                                 // object that the program gets as a file; nil without such an object
 	collect  func(ctx context.Context, out outFolder) error              // takes the files of a successful call; nil if the program may write none
 }
 

@@ -118,7 +118,7 @@ func (p *Page) Serve(address string, handler http.Handler) (net.Addr, error) {
 }
 
 // Close stops the server of Serve, drops its requests, and closes the connection to the cluster. A
-// caller that serves Handler with a server of its own must close that server first.
+// caller that serves Handler with another server must close that server first.
 func (p *Page) Close() {
 	if p.server != nil {
 		_ = p.server.Close() // Close drops requests in flight

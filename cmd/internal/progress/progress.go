@@ -29,7 +29,7 @@ type Snapshot struct {
 	Cluster bool          // the job runs on a cluster, so Workers and Epoch are shown
 	Trouble string        // reason why the job does not advance
 
-	Estimate string // description of the last estimate; empty if there is none
+	Estimate string // description of the last estimate; empty before the first estimate
 }
 
 // left estimates the time until the stage ends. left returns false if the time is unknown.

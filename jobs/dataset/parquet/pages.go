@@ -181,7 +181,7 @@ func (p *pages) giveDictionary() error {
 	if err != nil {
 		return err
 	}
-	p.given, p.dictionary, p.buffer = true, nil, nil // the next page needs a buffer of its own
+	p.given, p.dictionary, p.buffer = true, nil, nil // the next page needs another buffer
 	return p.add(d.header, nil, content)
 }
 

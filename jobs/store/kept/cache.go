@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// cacheBytes is the size of the packs in memory, without those that are being read. Neighbouring partials
+// cacheBytes is the size of the packs in memory, without the packs that are being read. Neighbouring partials
 // are in one pack, so the slots of a process need few packs at a time.
 const cacheBytes = 32 << 20
 
