@@ -71,13 +71,18 @@ func (s *slot) guardClaim(t *task, claim engine.Span) (guard, *engine.Progress) 
 }
 
 // nextClaim returns how many partitions a slot should claim so that they take about the time
-// target. It assumes that each partition takes as long as a partition of the last claim. It
-// increases the number only gradually, because partitions may take different times.
-func nextClaim(last uint64, took, target time.Duration) uint64 {
+// target. It assumes that each partition takes as long as one of the last claim, of which the slot
+// has run the number ran in the time took. It increases the number only gradually, because partitions
+// may take different times. A claim that was stopped before its first partition says nothing, and the
+// number stays as it is.
+func nextClaim(last, ran uint64, took, target time.Duration) uint64 {
 	const step = 8
+	if ran == 0 {
+		return last
+	}
 	ideal := float64(last) * step
 	if took > 0 {
-		ideal = min(ideal, float64(last)*float64(target)/float64(took))
+		ideal = min(ideal, float64(ran)*float64(target)/float64(took))
 	}
 	return max(1, uint64(min(ideal, 1<<30)))
 }

@@ -49,20 +49,22 @@ func TestConfig(t *testing.T) {
 func TestNextClaimAimsAtItsTarget(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
-		last uint64
-		took time.Duration
-		want uint64
+		last, ran uint64
+		took      time.Duration
+		want      uint64
 	}{
-		{1, 0, 8},           // the claim is too fast to measure
-		{100, ms, 100},      // the claim takes the target time
-		{100, ms / 2, 200},  // the claim takes half the target time
-		{100, ms / 50, 800}, // the size grows gradually
-		{100, 10 * ms, 10},  // the claim takes ten times the target time
-		{100, time.Hour, 1}, // the size is at least one
-		{1 << 30, 1, 1 << 30},
+		{1, 1, 0, 8},             // the claim is too fast to measure
+		{100, 100, ms, 100},      // the claim takes the target time
+		{100, 100, ms / 2, 200},  // the claim takes half the target time
+		{100, 100, ms / 50, 800}, // the size grows gradually
+		{100, 100, 10 * ms, 10},  // the claim takes ten times the target time
+		{100, 100, time.Hour, 1}, // the size is at least one
+		{1, 0, 0, 1},             // the claim was stopped before its first partition
+		{100, 50, ms, 50},        // the claim was stopped at half, after the target time
+		{1 << 30, 1 << 30, 1, 1 << 30},
 	} {
-		if got := nextClaim(c.last, c.took, ms); got != c.want {
-			t.Errorf("after %d in %v: got %d, want %d", c.last, c.took, got, c.want)
+		if got := nextClaim(c.last, c.ran, c.took, ms); got != c.want {
+			t.Errorf("after %d of %d in %v: got %d, want %d", c.ran, c.last, c.took, got, c.want)
 		}
 	}
 }

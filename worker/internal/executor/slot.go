@@ -145,7 +145,7 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 		if err == nil {
 			t.mapped(next-claim.Lo, now.Sub(before))
 		}
-		want = nextClaim(want, now.Sub(before), s.timing.claim)
+		want = nextClaim(want, next-claim.Lo, now.Sub(before), s.timing.claim)
 		clean = false
 		if err == nil && !s.stop.Load() {
 			continue
