@@ -109,15 +109,9 @@ the same bytes every time.
 A job in this process:        run JOB
 A cluster on this machine:    dev --workers 4
 A job on a cluster:           submit JOB --wait`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			a.started = true
-			if a.Output == console.OutputCSV && !slices.Contains([]string{"run", "submit", "watch", "result"}, cmd.Name()) {
-				return console.ErrNoCSV
-			}
-			return nil
-		},
+		SilenceErrors:    true,
+		SilenceUsage:     true,
+		PersistentPreRun: func(*cobra.Command, []string) { a.started = true },
 	}
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
@@ -125,7 +119,7 @@ A job on a cluster:           submit JOB --wait`,
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 
 	flags := root.PersistentFlags()
-	flags.VarP(&a.Output, "output", "o", "format of results: table, json, or csv for a result that is a table")
+	flags.VarP(&a.Output, "output", "o", "format of the output: table; json; or csv, with the members of the JSON or the columns of a result")
 	flags.DurationVar(&a.Timeout, "reply-timeout", 5*time.Second, "how long to wait for answers of the cluster")
 	a.Target.Register(flags)
 	console.CompleteFiles(root, "azure-connection-file", "creds", "nkey", "tlscert", "tlskey", "tlsca")

@@ -71,7 +71,10 @@ func (f listFlags) selects(s client.Status) bool {
 
 func (a *app) list(ctx context.Context, c *client.Client, flags listFlags) error {
 	outdated := false
-	list := a.newStream("ID", "JOB", "STATE", "DONE", "PARTITIONS", "AGE", "REASON")
+	list, err := newStream[jobStatus](a, "ID", "JOB", "STATE", "DONE", "PARTITIONS", "AGE", "REASON")
+	if err != nil {
+		return err
+	}
 	show := func(job client.Status) error {
 		outdated = outdated || isOutdated(job)
 		done := "-"

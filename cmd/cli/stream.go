@@ -5,29 +5,37 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"text/tabwriter"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 )
 
-// stream prints a list as a table, or as one line with a JSON array. stream gets the items one at a
+// stream prints a list as a table, as one line with a JSON array, or as CSV. stream gets the items one at a
 // time, so that a long list takes little memory.
-type stream struct {
+type stream[T any] struct {
 	json  bool
 	out   io.Writer
+	csv   *console.ItemsCSV // nil unless the output is CSV
 	table *tabwriter.Writer
 	begun bool // the JSON array already has an item
 }
 
-func (a *app) newStream(header ...any) *stream {
-	s := &stream{json: a.Output == console.OutputJSON, out: a.Out, table: tabwriter.NewWriter(console.Fit(a.Out), 0, 0, 2, ' ', 0)}
+func newStream[T any](a *app, header ...any) (s *stream[T], err error) {
+	s = &stream[T]{json: a.Output == console.OutputJSON, out: a.Out, table: tabwriter.NewWriter(console.Fit(a.Out), 0, 0, 2, ' ', 0)}
+	if a.Output == console.OutputCSV {
+		s.csv, err = console.NewItemsCSV(a.Out, reflect.TypeFor[T]())
+	}
 	console.Row(s.table, header...)
-	return s
+	return s, err
 }
 
-// add adds an item to the list: v in JSON output, or cells as a row of the table.
-func (s *stream) add(v any, cells ...any) error {
-	if !s.json {
+// add adds an item to the list: v in JSON and CSV, or cells as a row of the table.
+func (s *stream[T]) add(v T, cells ...any) error {
+	switch {
+	case s.csv != nil:
+		return s.csv.Add(v)
+	case !s.json:
 		console.Row(s.table, cells...)
 		return nil
 	}
@@ -51,8 +59,10 @@ func (s *stream) add(v any, cells ...any) error {
 
 // end prints the end of the list. The caller must call end, because it prints the table or
 // completes the JSON.
-func (s *stream) end() (err error) {
+func (s *stream[T]) end() (err error) {
 	switch {
+	case s.csv != nil:
+		return s.csv.Flush()
 	case !s.json:
 		err = s.table.Flush()
 	case s.begun:

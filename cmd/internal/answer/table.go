@@ -1,13 +1,13 @@
 package answer
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 )
 
@@ -51,11 +51,7 @@ func (t resultTable) header() (names []string) {
 // cells returns the values of a row. A null value becomes an empty cell.
 func (t resultTable) cells(row []json.RawMessage) (cells []string) {
 	for _, value := range row {
-		var text string
-		if json.Unmarshal(value, &text) != nil { // the value is a number, a boolean or nested JSON
-			text = string(value)
-		}
-		cells = append(cells, text)
+		cells = append(cells, console.CSVCell(value))
 	}
 	return cells
 }
@@ -80,20 +76,16 @@ func (t resultTable) writeCSV(w io.Writer) error {
 	if len(t.Columns) == 0 {
 		return nil
 	}
-	out := csv.NewWriter(w)
+	out := console.NewCSVWriter(w)
 	if err := out.Write(t.header()); err != nil {
-		return fmt.Errorf("print: %w", err)
+		return err
 	}
 	for _, r := range t.Rows {
 		if err := out.Write(t.cells(r)); err != nil {
-			return fmt.Errorf("print: %w", err)
+			return err
 		}
 	}
-	out.Flush()
-	if err := out.Error(); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
+	return out.Flush()
 }
 
 // write writes the table for a terminal. Cells with characters that are not harmless there are quoted.

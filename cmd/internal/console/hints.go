@@ -95,14 +95,24 @@ func wants(kind, value string, err error) string {
 	return "a whole number, such as 20 or 10k"
 }
 
+// setBy says how parameters are set that other parts of the command line set.
+var setBy = map[string]string{
+	"files":   "--send FILE, which may be repeated",
+	"command": "the program and its arguments after --, as in -- PROGRAM ARGUMENT",
+}
+
 // explainUnknown returns an error for a flag that does not exist. The flag may be a parameter of
 // the job that the command line names.
 func (a *App) explainUnknown(cmd *cobra.Command, args []string, name string, err error) error {
 	if cmd.Flag("param") != nil {
 		for _, job := range a.Jobs {
-			if slices.Contains(args, job.Name()) && slices.Contains(parameterNames(job), name) {
-				return fmt.Errorf("--%s: %[1]s is a parameter of job %s, so it comes after -p, as in -p %[1]s=VALUE", name, job.Name())
+			if !slices.Contains(args, job.Name()) || !slices.Contains(parameterNames(job), name) {
+				continue
 			}
+			if by, ok := setBy[name]; ok {
+				return fmt.Errorf("--%s: the parameter %[1]s of job %s is set by %s", name, job.Name(), by)
+			}
+			return fmt.Errorf("--%s: %[1]s is a parameter of job %s, so it comes after -p, as in -p %[1]s=VALUE", name, job.Name())
 		}
 	}
 	var names []string

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -15,7 +14,7 @@ type OutputFormat string
 const (
 	OutputTable OutputFormat = "table"
 	OutputJSON  OutputFormat = "json"
-	OutputCSV   OutputFormat = "csv" // format for results that are tables
+	OutputCSV   OutputFormat = "csv"
 )
 
 func (f *OutputFormat) String() string {
@@ -34,23 +33,22 @@ func (f *OutputFormat) Set(s string) error {
 	return fmt.Errorf("want %s, %s or %s", OutputTable, OutputJSON, OutputCSV)
 }
 
-// ErrNoCSV is the error for --output csv if a command does not print a result.
-var ErrNoCSV = Usagef("-o csv is for results that are tables: want -o table or -o json")
-
 func (f *OutputFormat) Type() string { return "FORMAT" }
 
-// Show prints v as one line of JSON, or as the table that table writes.
+// Show prints v as one line of JSON, as CSV with the members of this JSON, or as the table that table writes.
 func (a *App) Show(v any, table func(w io.Writer)) error {
-	if a.Output == OutputJSON {
-		enc := json.NewEncoder(a.Out)
-		enc.SetEscapeHTML(false) // the bytes of a result must be printed unchanged
-		if err := enc.Encode(v); err != nil {
+	switch a.Output {
+	case OutputJSON:
+		text, err := encodeJSON(v)
+		if err != nil {
+			return err
+		}
+		if _, err := a.Out.Write(append(text, '\n')); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
 		return nil
-	}
-	if a.Output == OutputCSV {
-		return ErrNoCSV
+	case OutputCSV:
+		return showCSV(a.Out, v)
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	table(w)
