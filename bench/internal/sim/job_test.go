@@ -36,8 +36,9 @@ type job struct {
 	submitted   bool // true if the client knows that the submission is in storage
 	cancelled   bool // true if a leader has confirmed the cancellation
 	cancelAsked bool
-	onEnd       func() // function to call when the job's end is durable; may be nil
-	removing    bool   // true if the job has ended and the client has begun to remove it
+	onEnd       func()         // function to call when the job's end is durable; may be nil
+	onJudge     func(n uint64) // function to call when a process judges the first n partitions; may be nil
+	removing    bool           // true if the job has ended and the client has begun to remove it
 	removed     bool
 }
 
@@ -159,7 +160,11 @@ func (s *Sim) define(version string) jobs.Job {
 			return result{[][2]uint64{{prefix.Runs[0][0], prefix.Runs[len(prefix.Runs)-1][1]}}, prefix.Sum}, nil
 		},
 		Stop: func(_ context.Context, p params, _ leaf, n uint64) (bool, error) {
-			return n >= s.jobs[p.Job].suffices, nil
+			j := s.jobs[p.Job]
+			if s.merging && j.onJudge != nil {
+				j.onJudge(n)
+			}
+			return n >= j.suffices, nil
 		},
 		NoEstimates: func(p params) bool { return !s.jobs[p.Job].judged },
 		Codec:       leafCodec{},

@@ -50,6 +50,14 @@ const endsWithin = 3 * time.Minute
 // names the first broken promise. The same seed always gives the same simulation. If out is not
 // nil, Run writes a trace to out.
 func Run(seed uint64, out io.Writer) (Coverage, error) {
+	s := newSim(seed, out)
+	s.drawPrefixes(seed)
+	s.run()
+	return s.coverage, s.failure
+}
+
+// newSim returns the simulation of a seed with its drawn scenario, before it begins.
+func newSim(seed uint64, out io.Writer) *Sim {
 	s := &Sim{rng: newRNG(seed), jobs: map[string]*job{}, coverage: Coverage{}}
 	s.trace = &trace{s, out}
 	s.network = &network{s, true, map[[2]*process]linkFault{}, map[[2]*process]time.Duration{}}
@@ -57,11 +65,14 @@ func Run(seed uint64, out io.Writer) (Coverage, error) {
 	s.checks = newChecks(s)
 	s.versions = []jobs.Job{s.define("1"), s.define("2")}
 	s.scenario, s.rates = s.draw()
-	s.drawPrefixes(seed)
+	return s
+}
+
+// run simulates the scenario until everything has ended or a promise is broken.
+func (s *Sim) run() {
 	s.storage.lease, s.other.lease = newLease(s, true), newLease(s, false)
 	s.populate()
 	s.runAll()
-	return s.coverage, s.failure
 }
 
 func (s *Sim) populate() {
