@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"golang.org/x/sync/errgroup"
@@ -31,6 +32,11 @@ type Local struct {
 	// Estimated, if not nil, is called with each estimate of a job with estimates, in the order of the rungs.
 	Estimated func(Estimated)
 
+	// StopAfter, if not 0, is the time after which a job with estimates ends with the result of its largest judged
+	// prefix, which is not the same in every run. If no prefix is judged by then, the job ends with the first one.
+	StopAfter time.Duration
+	began     time.Time
+
 	twice    bool // each prefix is judged twice, and the judgements are compared
 	prefixes bool // a failed partition ends only the work above it, because a prefix below it may suffice
 }
@@ -52,6 +58,9 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	if err := l.checkAudit(job, params); err != nil {
 		return LocalResult{}, err
 	}
+	if l.began = time.Now(); l.StopAfter > 0 && !job.Estimates(params) {
+		return LocalResult{}, fmt.Errorf("job %s has no estimates with these parameters, so it cannot end before its last partition: want no StopAfter", job.Name())
+	}
 	plan, err := job.Plan(ctx, params)
 	if err != nil {
 		return LocalResult{}, err
@@ -69,7 +78,11 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	if closeErr := task.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("close job %s: %w", job.Name(), closeErr)
 	}
-	result := LocalResult{Partitions: plan.Partitions, Reused: task.reused(), Stopped: stopped}
+	needed := plan.Partitions
+	if stopped != nil {
+		needed = stopped.At
+	}
+	result := LocalResult{Partitions: plan.Partitions, Reused: task.reused(needed), Stopped: stopped}
 	if err == nil {
 		result.Result, result.Attachment, err = job.finish(ctx, params, root)
 	}
@@ -174,15 +187,20 @@ func (l Local) reduce(ctx context.Context, job Job, params Params, task openTask
 	}
 	f := task.forest()
 	judge := judge{Local: l, job: job, params: params, tree: tree, forest: f}
-	err = l.each(ctx, task, uint64(len(spans)), func(i uint64) Span { return spans[i] }, func(i uint64, s engine.Stack) error {
-		if err := f.add(ctx, s, l.Attempts); err != nil {
+	limited, release := judge.limit(ctx)
+	defer release()
+	err = l.each(limited, task, uint64(len(spans)), func(i uint64) Span { return spans[i] }, func(i uint64, s engine.Stack) error {
+		if err := f.add(limited, s, l.Attempts); err != nil {
 			return fmt.Errorf("merge partials of job %s: %w", job.Name(), err)
 		}
 		if l.Progress != nil {
 			l.Progress(done.Add(spans[i].Len()), tree.Partitions())
 		}
-		return judge.run(ctx)
+		return judge.run(limited)
 	})
+	if err != nil && ctx.Err() == nil {
+		judge.stopInTime()
+	}
 	switch {
 	case judge.stopped != nil:
 		return judge.prefix, judge.stopped, nil
@@ -198,15 +216,8 @@ func (l Local) reduce(ctx context.Context, job Job, params Params, task openTask
 	return engine.Operand{Data: root, Own: true}, nil, nil
 }
 
-// spans returns the spans that slots run, in order. The spans of a job with estimates end at rungs, and a kept
-// partial may contain several rungs, so such a job cannot reuse partials.
+// spans returns the spans that slots run, in order.
 func (l Local) spans(ctx context.Context, job Job, task openTask, tree engine.Tree) ([]Span, error) {
-	switch {
-	case l.prefixes && l.Reuse.Kept != nil:
-		return nil, fmt.Errorf("job %s has estimates, so it cannot reuse partials: run it without", job.Name())
-	case l.prefixes:
-		return l.segments(tree), nil
-	}
 	level := tree.Root().Level
 	for level > 0 && subtrees(tree, level) < uint64(max(l.Slots, 1))*subtreesPerSlot {
 		level--
@@ -217,6 +228,9 @@ func (l Local) spans(ctx context.Context, job Job, task openTask, tree engine.Tr
 		if found, err = task.reuses(ctx, l.Reuse, level); err != nil {
 			return nil, fmt.Errorf("find kept partials of job %s: %w", job.Name(), err)
 		}
+	}
+	if l.prefixes {
+		return l.segments(tree, found), nil
 	}
 	return cut(tree, level, found), nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
@@ -22,12 +23,35 @@ type judge struct {
 	tree   engine.Tree
 	forest forest
 
-	waiting atomic.Int64 // number of calls of run since a goroutine began to judge
+	waiting atomic.Int64  // number of calls of run since a goroutine began to judge
+	late    atomic.Bool   // true if the job's time is up
+	rung    atomic.Uint64 // the last judged rung, or 0
 
 	// Only the goroutine that judges uses the following fields, and the caller after the slots have ended.
-	rung    uint64 // the last judged rung
-	prefix  engine.Operand
+	prefix  engine.Operand // the prefix of the result; until then the last judged prefix, if the job's time is limited
 	stopped *Stopped
+}
+
+// limit returns a context that is done when the job's time is up and a prefix is judged.
+func (j *judge) limit(ctx context.Context) (limited context.Context, release func()) {
+	if j.StopAfter == 0 {
+		return ctx, func() {}
+	}
+	limited, cancel := context.WithCancel(ctx)
+	timer := time.AfterFunc(j.StopAfter-time.Since(j.began), func() {
+		j.late.Store(true)
+		if j.rung.Load() > 0 { // otherwise the goroutine that judges the first prefix stops the job
+			cancel()
+		}
+	})
+	return limited, func() { timer.Stop(); cancel() }
+}
+
+// stopInTime ends the job with the last judged prefix, if there is one and the job's time is up.
+func (j *judge) stopInTime() {
+	if rung := j.rung.Load(); j.stopped == nil && rung > 0 && j.late.Load() {
+		j.stopped = &Stopped{At: rung, Rung: engine.RungNumber(rung), Timed: true}
+	}
 }
 
 // run judges the rungs whose prefixes are finished. If another goroutine is judging, that goroutine looks for
@@ -52,7 +76,7 @@ func (j *judge) run(ctx context.Context) error {
 
 // next judges the next rung. It returns false if the rung's prefix is not finished.
 func (j *judge) next(ctx context.Context) (judged bool, err error) {
-	rung := engine.NextRung(j.rung)
+	rung := engine.NextRung(j.rung.Load())
 	if rung >= j.tree.Partitions() {
 		return false, nil
 	}
@@ -64,12 +88,18 @@ func (j *judge) next(ctx context.Context) (judged bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	j.rung = rung
+	if j.StopAfter > 0 {
+		j.prefix = prefix
+	}
+	j.rung.Store(rung)
 	if j.Estimated != nil {
 		j.Estimated(Estimated{Partitions: rung, Value: e.Value})
 	}
 	if e.Stop {
 		j.prefix, j.stopped = prefix, &Stopped{At: rung, Rung: engine.RungNumber(rung)}
+		return false, errSuffices
+	}
+	if j.stopInTime(); j.stopped != nil {
 		return false, errSuffices
 	}
 	return true, j.forest.judged(ctx, rung, j.Attempts)
@@ -106,18 +136,23 @@ func (j *judge) compare(ctx context.Context, rung uint64, prefix engine.Operand,
 // segmentPieces is the minimum number of spans per slot between two rungs, if there are enough partitions.
 const segmentPieces = 4
 
-// segments returns the spans of a job whose prefixes are judged, in order. Each rung is the end of a span.
-func (l Local) segments(tree engine.Tree) (spans []Span) {
+// segments returns the spans of a job whose prefixes are judged, in order. Each rung is the end of a span. A kept
+// node is never divided.
+func (l Local) segments(tree engine.Tree, found []keptNode) (spans []Span) {
 	for lo := uint64(0); lo < tree.Partitions(); {
 		rung := engine.NextRung(lo)
 		step := rung - lo
 		for step > 1 && (rung-lo)/step < uint64(max(l.Slots, 1))*segmentPieces {
 			step /= 2
 		}
-		for rung = min(rung, tree.Partitions()); lo < rung; lo += step {
-			spans = append(spans, Span{Lo: lo, Hi: min(lo+step, rung)})
+		for rung = min(rung, tree.Partitions()); lo < rung; lo = last(spans).Hi {
+			hi := min(lo+step, rung)
+			for len(found) > 0 && found[0].span.Lo < hi {
+				hi = max(hi, found[0].span.Hi)
+				found = found[1:]
+			}
+			spans = append(spans, Span{Lo: lo, Hi: hi})
 		}
-		lo = rung
 	}
 	return spans
 }

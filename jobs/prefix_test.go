@@ -153,6 +153,65 @@ func TestFaultsOfEstimates(t *testing.T) {
 	}
 }
 
+// TestLocalStopInTime lets the time be up before the first rung is judged, after some rungs, and during a Map that
+// ends only with its context.
+func TestLocalStopInTime(t *testing.T) {
+	const partitions = 1000
+	for _, held := range []uint64{0, 1, 40, partitions} {
+		d := estimating(funcMapper(func(ctx context.Context, p uint64) (trace, error) {
+			switch {
+			case held == 0 && p == 0:
+				time.Sleep(20 * time.Millisecond) // the time is probably up before the first rung is judged
+			case p == held, held == 0 && p == partitions-1:
+				<-ctx.Done()
+				return trace{}, ctx.Err()
+			}
+			return trace{Text: fmt.Sprint(p)}, nil
+		}), 0)
+		job := MustNew(d)
+		params := must(job.Params(nil, fmt.Sprintf("partitions=%d", partitions)))
+		after := 10 * time.Millisecond
+		if held == partitions {
+			after = time.Hour
+		}
+		got, err := Local{Slots: 3, Attempts: 1, StopAfter: after}.Run(t.Context(), job, params)
+		if err != nil || (got.Stopped == nil) != (held == partitions) {
+			t.Fatalf("partition %d is held: stopped %+v, %v", held, got.Stopped, err)
+		}
+		needed := uint64(partitions)
+		if s := got.Stopped; s != nil {
+			needed = s.At
+			if !s.Timed || s.Rung != engine.RungNumber(s.At) || held > 0 && s.At > held {
+				t.Errorf("partition %d is held: stopped %+v", held, s)
+			}
+		}
+		smaller := must(Local{Slots: 1, Attempts: 1}.Run(t.Context(), MustNew(traceDefinition(funcMapper(func(_ context.Context, p uint64) (trace, error) {
+			return trace{Text: fmt.Sprint(p)}, nil
+		}))), must(job.Params(nil, fmt.Sprintf("partitions=%d", needed)))))
+		if !bytes.Equal(got.Result, smaller.Result) {
+			t.Errorf("partition %d is held, stopped %+v: got %s, want %s", held, got.Stopped, got.Result, smaller.Result)
+		}
+	}
+	job := MustNew(traceDefinition(&tracer{}))
+	if _, err := (Local{Slots: 1, Attempts: 1, StopAfter: 1}).Run(t.Context(), job, must(job.Params(nil))); err == nil || !strings.Contains(err.Error(), "has no estimates") {
+		t.Errorf("a job without estimates: got %v", err)
+	}
+}
+
+// TestCancelledRunDoesNotStop cancels a run whose time is up and that has not judged a prefix.
+func TestCancelledRunDoesNotStop(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	job := MustNew(estimating(funcMapper(func(ctx context.Context, _ uint64) (trace, error) {
+		time.AfterFunc(10*time.Millisecond, cancel)
+		<-ctx.Done()
+		return trace{}, ctx.Err()
+	}), 0))
+	_, err := Local{Slots: 1, Attempts: 1, StopAfter: 1}.Run(ctx, job, must(job.Params(nil, "partitions=100")))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
 func TestNoEstimatesForSomeParameters(t *testing.T) {
 	d := estimating(&tracer{}, 1)
 	d.NoEstimates = func(p traceParams) bool { return p.Partitions == 100 }

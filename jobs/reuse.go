@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,11 +54,32 @@ const maxLevel = 62
 // reuser finds kept partials for the stacks of a task, and keeps new partials.
 type reuser struct {
 	Reuse
-	input func(ctx context.Context, partition uint64) []byte
+	input     func(ctx context.Context, partition uint64) []byte
+	estimates bool // true if the job's prefixes are judged
 
-	sizes      [maxLevel + 1]atomic.Int64 // size in bytes of the partial of each level that was encoded last, or 0
-	partitions atomic.Uint64              // number of partitions that were reused
-	work       atomic.Int64               // time in nanoseconds that Map had taken for them
+	sizes [maxLevel + 1]atomic.Int64 // size in bytes of the partial of each level that was encoded last, or 0
+
+	mu   sync.Mutex
+	list []reusedNode
+}
+
+// reusedNode is what a job has reused with one node.
+type reusedNode struct {
+	lo uint64 // first partition of the node
+	Reused
+}
+
+// reused returns what the job has reused with nodes that begin below a partition.
+func (r *reuser) reused(below uint64) (sum Reused) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.list {
+		if n.lo < below {
+			sum.Partitions += n.Partitions
+			sum.Work += n.Work
+		}
+	}
+	return sum
 }
 
 // newReuser returns the reuser of a task with a mapper and a plan.
@@ -89,7 +111,7 @@ type keptNode struct {
 }
 
 // find returns the largest nodes within a span whose partials are probably kept, in order. It needs
-// memory only for these nodes.
+// memory only for these nodes. If the job has estimates, a node must not contain the end of a rung.
 func (r *reuser) find(ctx context.Context, tree engine.Tree, span engine.Span) (found []keptNode) {
 	type open struct {
 		node engine.Node
@@ -101,6 +123,9 @@ func (r *reuser) find(ctx context.Context, tree engine.Tree, span engine.Span) (
 			return
 		}
 		covers := tree.Span(n)
+		if r.estimates && engine.LastRung(covers.Hi) > covers.Lo {
+			return
+		}
 		for len(found) > 0 && found[len(found)-1].span.Lo >= covers.Lo {
 			found = found[:len(found)-1]
 		}
@@ -184,8 +209,9 @@ func (o *opened[T]) read(ctx context.Context, f keptNode) (value T, m mark, ok b
 	if err != nil {
 		return value, m, false
 	}
-	o.reuse.partitions.Add(p.Partitions)
-	o.reuse.work.Add(int64(p.Work))
+	o.reuse.mu.Lock()
+	o.reuse.list = append(o.reuse.list, reusedNode{f.span.Lo, Reused{Partitions: p.Partitions, Work: p.Work}})
+	o.reuse.mu.Unlock()
 	return value, mark{f.key, p.Work, int(f.node.Level)}, true
 }
 

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,7 +58,13 @@ func (s *shelf) Keep(_ context.Context, key jobs.Key, p jobs.KeptPartial) {
 // wordParams are the parameters of a job that joins words.
 type wordParams struct {
 	Words string `json:"words"` // words with commas between them; each is the input of a partition
-	Style string `json:"style"`
+	Style string `json:"style"` // a number lets the job have estimates, and stop at the first rung from this number on
+}
+
+// stop returns the number of words that suffice. It returns false if the job has no estimates.
+func (p wordParams) stop() (uint64, bool) {
+	n, err := strconv.ParseUint(p.Style, 10, 64)
+	return n, err == nil
 }
 
 // work is how long a partition takes, so that its partial is worth its bytes.
@@ -116,6 +123,14 @@ func wordJob(version string, mapper func(words) jobs.Mapper[string], mapped *ato
 		},
 		Merge:  func(left, right string) (string, error) { return "(" + left + " " + right + ")", nil },
 		Finish: func(_ context.Context, _ wordParams, root string) (string, error) { return root, nil },
+		Stop: func(_ context.Context, p wordParams, _ string, n uint64) (bool, error) {
+			suffices, _ := p.stop()
+			return n >= suffices, nil
+		},
+		NoEstimates: func(p wordParams) bool {
+			_, has := p.stop()
+			return !has
+		},
 		NoReuse: func(p wordParams) string {
 			if p.Style == "refused" {
 				return "its style is refused"
@@ -184,19 +199,24 @@ func TestReuse(t *testing.T) {
 		{"one removed", func() []string { return slices.Delete(slices.Clone(before), 100, 101) }, 0},
 		{"one that has no key", func() []string { return append(slices.Clone(before), "?") }, 1},
 	} {
-		for name, mapper := range map[string]func(words) jobs.Mapper[string]{
-			"Map": withKeys, "Stream": func(w words) jobs.Mapper[string] { return streaming{keyed{w}} },
+		for _, kind := range []struct {
+			name, style string
+			mapper      func(words) jobs.Mapper[string]
+		}{
+			{"Map", "", withKeys},
+			{"Stream", "", func(w words) jobs.Mapper[string] { return streaming{keyed{w}} }},
+			{"estimates", "1000", withKeys},
 		} {
-			t.Run(c.name+"/"+name, func(t *testing.T) {
+			t.Run(c.name+"/"+kind.name, func(t *testing.T) {
 				var mapped atomic.Uint64
-				job, kept := wordJob("1", mapper, &mapped), newShelf()
-				if r := runWords(t, job, "", before, kept); r.Reused.Partitions != 0 {
+				job, kept, style := wordJob("1", kind.mapper, &mapped), newShelf(), kind.style
+				if r := runWords(t, job, style, before, kept); r.Reused.Partitions != 0 {
 					t.Errorf("the first run reused %d partitions", r.Reused.Partitions)
 				}
 				after := c.change()
-				want := string(runWords(t, job, "", after, nil).Result)
+				want := string(runWords(t, job, style, after, nil).Result)
 				mapped.Store(0)
-				got := runWords(t, job, "", after, kept)
+				got := runWords(t, job, style, after, kept)
 				if string(got.Result) != want {
 					t.Errorf("the result differs from a run without kept partials")
 				}
@@ -218,7 +238,7 @@ func TestReuseIsExact(t *testing.T) {
 		var mapped atomic.Uint64
 		job, kept := wordJob("1", withKeys, &mapped), newShelf()
 		random := rand.New(rand.NewPCG(1, rapid.Uint64().Draw(t, "seed")))
-		list := numbered(random.IntN(70) + 1)
+		list, style := numbered(random.IntN(70)+1), rapid.SampledFrom([]string{"", "1000", "20"}).Draw(t, "style")
 		for range 4 {
 			at := random.IntN(len(list))
 			switch random.IntN(4) {
@@ -237,13 +257,28 @@ func TestReuseIsExact(t *testing.T) {
 					kept.lost[key] = true
 				}
 			}
-			want := string(runWords(t, job, "", list, nil).Result)
-			got := runWords(t, job, "", list, kept)
+			want := string(runWords(t, job, style, list, nil).Result)
+			got := runWords(t, job, style, list, kept)
 			if string(got.Result) != want {
 				t.Fatalf("%q: got %s, want %s", list, got.Result, want)
 			}
 		}
 	})
+}
+
+// TestReuseOfAStoppedJob checks that a stopped job counts only what it has reused below the stop.
+func TestReuseOfAStoppedJob(t *testing.T) {
+	var mapped atomic.Uint64
+	job, kept, list := wordJob("1", withKeys, &mapped), newShelf(), numbered(365)
+	first := runWords(t, job, "50", list, kept)
+	mapped.Store(0)
+	again := runWords(t, job, "50", list, kept)
+	if first.Stopped == nil || again.Stopped == nil || *again.Stopped != *first.Stopped || string(again.Result) != string(first.Result) {
+		t.Fatalf("got %s, stopped %+v, want %s, %+v", again.Result, again.Stopped, first.Result, first.Stopped)
+	}
+	if again.Stopped.At != 56 || again.Reused.Partitions != 56 || again.Reused.Work < 56*work {
+		t.Errorf("stopped at %d, reused %+v, want 56 of 56", again.Stopped.At, again.Reused)
+	}
 }
 
 // TestReuseWithoutKeyer checks that a job whose mapper is no Keyer is recognised as a whole only.

@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"io"
-	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
@@ -23,8 +22,8 @@ type openTask interface {
 	// reuses makes the stacks that NewStack creates from now on take and keep partials of r. It returns
 	// the largest nodes whose partials are probably kept, and has read those above a level.
 	reuses(ctx context.Context, r Reuse, level uint8) ([]keptNode, error)
-	// reused returns what the task has reused so far.
-	reused() Reused
+	// reused returns what the task has reused so far with nodes that begin below a partition.
+	reused(below uint64) Reused
 	forest() forest
 }
 
@@ -90,15 +89,16 @@ func (t *task[T]) NewStack() engine.Stack {
 func (t *task[T]) reuses(ctx context.Context, r Reuse, level uint8) (found []keptNode, err error) {
 	defer recoverTo(&err) // the mapper's Key may panic
 	t.reuse = newReuser(r, t.mapper, t.plan)
+	t.reuse.estimates = t.estimates
 	t.found = t.reuse.check(ctx, t.tree, t.reuse.find(ctx, t.tree, engine.Span{Hi: t.plan.Partitions}), level)
 	return t.found, ctx.Err()
 }
 
-func (t *task[T]) reused() Reused {
+func (t *task[T]) reused(below uint64) Reused {
 	if t.reuse == nil {
 		return Reused{}
 	}
-	return Reused{Partitions: t.reuse.partitions.Load(), Work: time.Duration(t.reuse.work.Load())}
+	return t.reuse.reused(below)
 }
 
 func (t *task[T]) recomputer() recomputer[T] { return recomputer[T]{codec: t.codec, mapper: t.mapper} }
