@@ -2,6 +2,8 @@ package worker_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -82,6 +84,65 @@ func TestStopsThatDoHarm(t *testing.T) {
 		}
 	}
 	close(release)
+}
+
+// TestRetryInheritsPrefixes retries a job of which a partition has failed after some rungs were judged.
+func TestRetryInheritsPrefixes(t *testing.T) {
+	c := newCluster(t)
+	var fails atomic.Bool
+	var judgedAgain atomic.Int64 // judgements of the second job for prefixes that the first job has judged
+	fails.Store(true)
+	d := c.squares()
+	d.Open = func(_ context.Context, p squaresParams, _ jobs.Plan) (jobs.Mapper[uint64], error) {
+		return failingSquares{squaresMapper{p, c}, &fails}, nil
+	}
+	d.Estimate = func(_ context.Context, _ squaresParams, prefix, _ uint64) (any, error) { return prefix, nil }
+	d.Stop = func(_ context.Context, _ squaresParams, _, n uint64) (bool, error) {
+		if !fails.Load() && n <= brokenSquare {
+			judgedAgain.Add(1)
+		}
+		return n >= 50, nil
+	}
+	c.job = jobs.MustNew(d)
+	c.start(nil)
+	first := c.submitEdited(estimates, "partitions=1000", "sleep=2ms")
+	c.checkpoint(first, "a checkpoint has partials", func(m store.Manifest) bool { return len(m.Nodes) > 0 })
+	close(c.release)
+	old := c.checkpoint(first, "the job has failed", func(m store.Manifest) bool { return m.State.Final() })
+	if old.State != store.Failed || len(old.Judged) == 0 || old.Judged[len(old.Judged)-1].Partitions != brokenSquare {
+		t.Fatalf("the first job is %s: %s; it has %d estimates", old.State, old.Error, len(old.Judged))
+	}
+	fails.Store(false)
+	id := c.submitEdited(func(s *store.Spec) { s.Estimates, s.Retries = true, first }, "partitions=1000", "sleep=2ms")
+	m := c.checkpoint(id, "the job has ended", func(m store.Manifest) bool { return m.State.Final() })
+	if m.State != store.Completed || m.Stopped == nil || *m.Stopped != (jobs.Stopped{At: 56, Rung: 19}) {
+		t.Fatalf("the job is %s: %s; stopped %+v", m.State, m.Error, m.Stopped)
+	}
+	if m.Inherited == 0 || judgedAgain.Load() > 0 || len(m.Judged) != 19 || !slices.Equal(m.Judged[0].Value, old.Judged[0].Value) {
+		t.Errorf("inherited %d partitions; %d prefixes were judged again; %d estimates, want 19", m.Inherited, judgedAgain.Load(), len(m.Judged))
+	}
+	if got, err := c.store.Result(t.Context(), id); err != nil || string(got) != sumOfSquares(56) {
+		t.Errorf("the result is %s, %v, want %s", got, err, sumOfSquares(56))
+	}
+}
+
+// brokenSquare is the partition that a failingSquares fails. It is a rung.
+const brokenSquare = 40
+
+type failingSquares struct {
+	squaresMapper
+	fails *atomic.Bool
+}
+
+func (m failingSquares) Map(ctx context.Context, partition uint64) (uint64, error) {
+	if partition == brokenSquare && m.fails.Load() {
+		select {
+		case <-m.cluster.release:
+		case <-ctx.Done():
+		}
+		return 0, jobs.Permanent(errors.New("broken"))
+	}
+	return m.squaresMapper.Map(ctx, partition)
 }
 
 // TestStopInTime ends a job that has run for long enough.

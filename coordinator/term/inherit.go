@@ -64,13 +64,26 @@ func (t *Term) inherit(spec store.StoredSpec, first *store.Manifest) (plan jobs.
 		}
 	}
 	first.Executed = first.Inherited
-	if len(m.Skipped) == 0 { // otherwise the estimates lack partitions that are tried again
-		first.Judged = m.Judged
-		if m.Stopped != nil && !m.Stopped.Timed {
-			first.Stopped = m.Stopped
+	first.Judged, first.Stopped = inheritedJudgements(m)
+	return plan, nil
+}
+
+// inheritedJudgements returns the judgements of the final manifest of a job that remain right when its skipped
+// partitions are tried again. A stop in time is not one of them.
+func inheritedJudgements(m store.Manifest) (judged []jobs.Estimated, stopped *jobs.Stopped) {
+	whole := m.Partitions // the first partitions, without the first skipped one
+	if len(m.Skipped) > 0 {
+		whole = slices.Min(m.Skipped)
+	}
+	for _, e := range m.Judged {
+		if e.Partitions <= whole {
+			judged = append(judged, e)
 		}
 	}
-	return plan, nil
+	if s := m.Stopped; s != nil && !s.Timed && s.At <= whole {
+		stopped = s
+	}
+	return judged, stopped
 }
 
 // copyPartial copies the blob of a node from one job to another. It returns false if the blob is missing or damaged.
