@@ -24,6 +24,7 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/internal/demo"
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/exec"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
@@ -90,6 +91,20 @@ var squares = jobs.Definition[squaresParams, uint64, squaresResult]{
 		}
 		return r, nil
 	},
+	Estimate:    func(_ context.Context, _ squaresParams, prefix, _ uint64) (any, error) { return prefix, nil },
+	Stop:        stopSquares,
+	NoEstimates: func(p squaresParams) bool { return p.Stop == 0 },
+}
+
+// stopSquares stops at the first rung with enough partitions. If a job with a stop is held, the rung before the
+// stop is judged only when the file exists.
+func stopSquares(ctx context.Context, p squaresParams, _, n uint64) (bool, error) {
+	if p.Hold != "" && n < p.Stop && engine.NextRung(n) >= p.Stop {
+		if err := (squaresMapper{squaresParams: p}).hold(ctx, p.Hold); err != nil {
+			return false, err
+		}
+	}
+	return n >= p.Stop, nil
 }
 
 type squaresParams struct {
@@ -99,7 +114,9 @@ type squaresParams struct {
 	Fail   string        `json:"fail" help:"fail with this error"`
 	Trace  string        `json:"trace" help:"folder in which each process notes what it executes"`
 	Attach int           `json:"attach" min:"0" help:"tens of digits in the attachment"`
-	Hold   string        `json:"hold" help:"file without which the last partitions do not end, unless their process is told to stop"`
+	Hold   string        `json:"hold" help:"file without which the last partitions do not end, unless their process is told to stop; with stop, file without which the rung before the stop is not judged"`
+	Stop   uint64        `json:"stop" help:"number of partitions that suffice; 0: the job has no estimates"`
+	First  string        `json:"first" help:"file without which the first partition does not end"`
 }
 
 type squaresResult struct {
@@ -138,8 +155,15 @@ func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error
 		case <-time.After(m.Sleep):
 		}
 	}
-	if m.Hold != "" && (partition+workers+1)*m.Width >= m.N { // hold more partitions than one stopping process can end
-		if err := m.hold(ctx); err != nil {
+	file := ""
+	switch {
+	case partition == 0:
+		file = m.First
+	case m.Stop == 0 && (partition+workers+1)*m.Width >= m.N: // hold more partitions than one stopping process can end
+		file = m.Hold
+	}
+	if file != "" {
+		if err := m.hold(ctx, file); err != nil {
 			return 0, err
 		}
 	}
@@ -158,10 +182,10 @@ func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error
 	return sum, nil
 }
 
-// hold waits until the file exists or this process is told to stop.
-func (m squaresMapper) hold(ctx context.Context) error {
+// hold waits until a file exists or this process is told to stop.
+func (m squaresMapper) hold(ctx context.Context, file string) error {
 	for {
-		if _, err := os.Stat(m.Hold); err == nil {
+		if _, err := os.Stat(file); err == nil {
 			return nil
 		}
 		select {

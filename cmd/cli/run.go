@@ -30,6 +30,7 @@ type runFlags struct {
 	memory    string
 	partition uint64
 	dryRun    bool
+	stopAfter time.Duration
 	audit     auditFlag
 	reuse     reuseFlags
 
@@ -64,6 +65,9 @@ A file that was modified less than 10 s before the run began is read again in th
 With --dry-run too, the output shows how many partitions would be computed. The command kept
 lists and drops what is in the folder.
 
+With --stop-after, a job with estimates ends when the time is up. The result is that of its
+largest prefix that is judged by then, and is not the same in every run.
+
 The job fails if it needs more memory than --memory, for example because of many groups.
 Workers move large partials to disk instead.`,
 		Example: "  " + a.Name + " run " + a.exampleJob() + "\n  " + a.Name + " run " + a.exampleJob() + " --check",
@@ -86,6 +90,7 @@ Workers move large partials to disk instead.`,
 	cmd.Flags().Uint64Var(&flags.partition, "partition", 0, "run only this partition")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "check and plan the job, run nothing")
 	cmd.Flags().BoolVar(&flags.compare, "check", false, "run the job several times in different ways and compare the bytes")
+	cmd.Flags().DurationVar(&flags.stopAfter, "stop-after", 0, stopAfterHelp)
 	cmd.Flags().StringVar(&flags.memory, "memory", "", "most memory that the job may use, such as 3GiB (default three quarters of the cgroup's limit, or of the machine's memory)")
 	cmd.Flags().StringVar(&flags.save, "save", "", saveHelp)
 	return cmd
@@ -98,16 +103,33 @@ func (f *runFlags) check(job jobs.Job, share uint32) error {
 		return console.Usagef("--slots and --max-attempts must be at least 1")
 	case f.save != "" && !job.Attaches():
 		return console.Usagef("--save: the results of job %s have no attachment", job.Name())
-	case f.dryRun && (f.compare || f.save != "" || f.onlyOne):
-		return console.Usagef("--dry-run excludes --check, --partition and --save")
+	case f.dryRun && (f.compare || f.save != "" || f.onlyOne || f.stopAfter != 0):
+		return console.Usagef("--dry-run excludes --check, --partition, --save and --stop-after")
 	case f.dryRun:
 		return nil
 	case f.compare && share > 0:
 		return console.Usagef("--check and --audit exclude each other: a check computes each partition several times")
+	case f.stopAfter < 0:
+		return console.Usagef("--stop-after %v: want a time above 0, or 0 for no limit", f.stopAfter)
+	case f.stopAfter > 0 && (f.compare || f.onlyOne):
+		return console.Usagef("--stop-after excludes --check and --partition")
 	case f.onlyOne && (f.compare || f.save != ""):
 		return console.Usagef("--partition excludes --check and --save, which need all partitions")
 	}
 	return nil
+}
+
+// read reads the parameters of a job, and the files that it needs.
+func (f *runFlags) read(a *app, job jobs.Job, program []string) (p jobs.Params, files []jobs.File, err error) {
+	pairs, files, err := f.program.read(a, job, program)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err = f.params.Read(a.App, job, pairs...)
+	if err == nil && f.stopAfter > 0 && !job.Estimates(p) {
+		err = console.Usagef("--stop-after: job %s has no estimates with these parameters, so it cannot end before its last partition", job.Name())
+	}
+	return p, files, err
 }
 
 // run runs a job in this process, as the flags say.
@@ -127,11 +149,7 @@ func (a *app) run(ctx context.Context, flags runFlags, args []string) error {
 	if err := flags.check(job, share); err != nil {
 		return err
 	}
-	pairs, files, err := flags.program.read(a, job, args[1:])
-	if err != nil {
-		return err
-	}
-	p, err := flags.params.Read(a.App, job, pairs...)
+	p, files, err := flags.read(a, job, args[1:])
 	if err != nil {
 		return err
 	}
@@ -147,7 +165,7 @@ func (a *app) run(ctx context.Context, flags runFlags, args []string) error {
 	defer stop()
 	ctx, free := machine.LimitMemory(ctx, cmp.Or(memory, worker.DefaultMemory()))
 	defer free()
-	local := jobs.Local{Slots: flags.slots, Attempts: flags.attempts, Audit: jobs.Audit{Share: share, Seed: string(p)}, Grant: a.OwnGrant()}
+	local := jobs.Local{Slots: flags.slots, Attempts: flags.attempts, Audit: jobs.Audit{Share: share, Seed: string(p)}, Grant: a.OwnGrant(), StopAfter: flags.stopAfter}
 	if flags.onlyOne {
 		return a.runPartition(ctx, job, p, local, flags.partition)
 	}

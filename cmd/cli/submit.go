@@ -51,6 +51,8 @@ func (f *submitFlags) read(a *app, job jobs.Job, program []string) (o client.Sub
 	return o, err
 }
 
+const stopAfterHelp = "for a job with estimates: after this time, end it with the result of its largest finished prefix, which is not the same in every run; 0: never"
+
 func (f *submitFlags) register(a *app, cmd *cobra.Command) {
 	f.params.Limit = client.MaxParams
 	f.params.Register(a.App, cmd)
@@ -66,7 +68,7 @@ func (f *submitFlags) register(a *app, cmd *cobra.Command) {
 	cmd.Flags().Uint64Var(&f.options.MaxSkipped, "max-skipped", 0, "number of partitions that may be left out of the result because they keep failing")
 	cmd.Flags().BoolVar(&f.options.StrictBuilds, "strict-builds", false, "run the job on workers of one build: one architecture, level of it such as GOAMD64, and version of Go")
 	cmd.Flags().DurationVar(&f.options.Timeout, "timeout", 0, "fail the job if it takes longer than this; 0: it may take any time")
-	cmd.Flags().DurationVar(&f.options.StopAfter, "stop-after", 0, "for a job with estimates: after this time, end it with the result of its largest finished prefix, which is not the same in every run; 0: never")
+	cmd.Flags().DurationVar(&f.options.StopAfter, "stop-after", 0, stopAfterHelp)
 	cmd.Flags().DurationVar(&f.options.PartitionTimeout, "partition-timeout", 0, "a partition that takes longer than this has failed; 0: the limit of the job's definition, by default 24h")
 	console.RefuseZero(cmd, "max-attempts")
 }
