@@ -23,28 +23,29 @@ type judge struct {
 	tree   engine.Tree
 	forest forest
 
-	waiting atomic.Int64  // number of calls of run since a goroutine began to judge
-	late    atomic.Bool   // true if the job's time is up
-	rung    atomic.Uint64 // the last judged rung, or 0
+	cancel  context.CancelFunc // ends the running partitions, because a prefix suffices
+	waiting atomic.Int64       // number of calls of run since a goroutine began to judge
+	late    atomic.Bool        // true if the job's time is up
+	rung    atomic.Uint64      // the last judged rung, or 0
 
 	// Only the goroutine that judges uses the following fields, and the caller after the slots have ended.
 	prefix  engine.Operand // the prefix of the result; until then the last judged prefix, if the job's time is limited
 	stopped *Stopped
 }
 
-// limit returns a context that is done when the job's time is up and a prefix is judged.
+// limit returns a context that is done when a prefix suffices, or when the job's time is up and a prefix is judged.
 func (j *judge) limit(ctx context.Context) (limited context.Context, release func()) {
+	limited, j.cancel = context.WithCancel(ctx)
 	if j.StopAfter == 0 {
-		return ctx, func() {}
+		return limited, j.cancel
 	}
-	limited, cancel := context.WithCancel(ctx)
 	timer := time.AfterFunc(j.StopAfter-time.Since(j.began), func() {
 		j.late.Store(true)
 		if j.rung.Load() > 0 { // otherwise the goroutine that judges the first prefix stops the job
-			cancel()
+			j.cancel()
 		}
 	})
-	return limited, func() { timer.Stop(); cancel() }
+	return limited, func() { timer.Stop(); j.cancel() }
 }
 
 // stopInTime ends the job with the last judged prefix, if there is one and the job's time is up.
@@ -64,7 +65,10 @@ func (j *judge) run(ctx context.Context) error {
 		seen := j.waiting.Load()
 		for again := true; again; {
 			var err error
-			if again, err = j.next(ctx); err != nil {
+			if again, err = j.next(ctx); err == errSuffices {
+				j.cancel()
+			}
+			if err != nil {
 				return err // the slots stop, so no other goroutine has to judge
 			}
 		}

@@ -153,6 +153,25 @@ func TestFaultsOfEstimates(t *testing.T) {
 	}
 }
 
+// TestStopEndsRunningPartitions stops a run while a partition above the prefix runs, which ends only with its context.
+func TestStopEndsRunningPartitions(t *testing.T) {
+	above := make(chan struct{})
+	got, _, err := runPrefixes(t, estimating(funcMapper(func(ctx context.Context, p uint64) (trace, error) {
+		switch p {
+		case 0:
+			<-above
+		case 500:
+			close(above)
+			<-ctx.Done()
+			return trace{}, ctx.Err()
+		}
+		return trace{Text: fmt.Sprint(p)}, nil
+	}), 1), 2, 1000)
+	if err != nil || got.Stopped == nil || got.Stopped.At != 1 {
+		t.Fatalf("stopped %+v, %v, want a stop at 1", got.Stopped, err)
+	}
+}
+
 // TestLocalStopInTime lets the time be up before the first rung is judged, after some rungs, and during a Map that
 // ends only with its context.
 func TestLocalStopInTime(t *testing.T) {
