@@ -119,6 +119,11 @@
 // objects share partitions, so for an input that changes choose a size of partitions that is not above the size of
 // an object. Without a Keyer, only a job with the same parameters and plan reuses anything.
 //
+// # Logs
+//
+// The functions of a definition log through [Logger], which belongs to their context. The command logs shows the
+// lines with worker, partition and attempt. Their amount is bounded, and they have no effect on the job.
+//
 // # Errors
 //
 //   - Parameters: the error names the parameter, its value and the allowed values.

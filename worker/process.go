@@ -16,6 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/election/natspeers"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/journal"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/executor"
 	"github.com/bellwether-compute/bellwether/worker/internal/podcost"
@@ -35,6 +36,7 @@ type process struct {
 	lease    election.Lease
 	election election.Config
 	health   *health
+	journal  *journal.Journal
 	log      *slog.Logger
 }
 
@@ -43,11 +45,14 @@ type process struct {
 // executor's results durable. After the drain, the election ends, with a handover if this process
 // leads.
 func (p *process) run(ctx context.Context) error {
+	p.journal = journal.New(p.store, p.log)
+	defer p.writeJournal(ctx)()
 	e, err := executor.New(p.nc, p.partials, executor.Config{
 		Subjects: p.subjects, ID: p.cfg.ID, Slots: p.cfg.Slots, Host: hostname(), PID: os.Getpid(), Since: p.since,
 		Storage: p.storage, Version: p.cfg.Version,
 		Bulk: p.bulk, Memory: p.cfg.Memory, SpillDir: spillDir(p.cfg.SpillDir, p.log),
 		Jobs: p.cfg.Jobs, DrainTimeout: p.cfg.DrainTimeout, Logger: p.log,
+		Journal:    p.journal,
 		ReportDone: p.health.metrics.reportDone, MergeDone: p.health.metrics.mergeDone,
 		Leads: func() bool { return p.health.epoch.Load() != 0 },
 		ReadEpoch: func(ctx context.Context) (uint64, error) {
@@ -84,6 +89,20 @@ func (p *process) run(ctx context.Context) error {
 	return group.Wait()
 }
 
+// writeJournal writes the journals of jobs until the function stop is called, which writes the last lines.
+func (p *process) writeJournal(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.journal.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
 // stand takes part in elections until ctx is done, and leads if elected.
 func (p *process) stand(ctx context.Context) error {
 	peers, err := natspeers.New(p.nc, p.subjects, p.cfg.ID, p.storage, p.log)
@@ -96,6 +115,7 @@ func (p *process) stand(ctx context.Context) error {
 			Worker: p.cfg.ID, Host: hostname(), PID: os.Getpid(),
 			Ledger: ledger.Config{MeanTimeBetweenFailures: p.cfg.MeanTimeBetweenFailures},
 			Store:  p.store, Storage: p.storage, Jobs: p.cfg.Jobs, Observe: p.health.metrics.observe, Logger: p.log,
+			Journal: p.journal,
 		},
 		Subjects: p.subjects, Conn: p.nc, OnTurn: p.health.leaderTurned,
 	})

@@ -139,7 +139,7 @@ A job on a cluster:           submit JOB --wait`,
 		}
 	}
 	add(here, a.runCommand(), a.keptCommand(), a.catalogCommand(), a.versionCommand())
-	add(console.OnCluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.watchCommand(), a.waitCommand(), a.resultCommand(),
+	add(console.OnCluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.describeCommand(), a.eventsCommand(), a.logsCommand(), a.watchCommand(), a.waitCommand(), a.resultCommand(),
 		a.cancelCommand(), a.retryCommand(), a.resubmitCommand(), a.removeCommand(), a.requeueCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand(), a.uiCommand())
 	add(local, a.devCommand(), a.workerCommand(), a.healthCommand(), a.electCommand(), a.electWatchdogCommand())
 	for _, command := range a.commands {

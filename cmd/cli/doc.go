@@ -22,6 +22,7 @@
 //	status, list,       storage, and the leader's live figures if it answers
 //	watch
 //	result, history,    storage
+//	events, logs
 //	remove, requeue
 //	cancel              storage, then the leader
 //	workers, leader     the leader

@@ -68,11 +68,12 @@ type EndJob struct {
 	Snapshot
 }
 
-// Log asks to log a decision of the ledger, for operators.
+// Log asks to log a decision of the ledger, for operators. Decisions about a job are also events of the job.
 type Log struct {
 	Job    string
 	Worker string
 	Text   string
+	Event  bool // only an event of the job, because another line or none tells operators of it
 }
 
 // Snapshot is the part of a manifest that the ledger provides, and with which it resumes a job.

@@ -96,6 +96,7 @@ func (l *Ledger) assign(w *worker, j *job, a assignment) {
 		}
 	}
 	l.addAssignment(&a)
+	l.noteAssignment(&a)
 	if a.duplicate != nil {
 		a.duplicate.duplicate = &a
 	}

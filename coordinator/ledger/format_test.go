@@ -39,7 +39,11 @@ func formatAction(a Action) string {
 		}
 		return text
 	case Log:
-		return strings.Join(strings.Fields("log "+x.Job+" "+x.Worker), " ") + ": " + x.Text
+		kind := "log "
+		if x.Event {
+			kind = "event "
+		}
+		return strings.Join(strings.Fields(kind+x.Job+" "+x.Worker), " ") + ": " + x.Text
 	}
 	return fmt.Sprintf("%T", a)
 }
@@ -71,6 +75,9 @@ func formatReceipt(r wire.Receipt) string {
 			}
 		} else {
 			text += fmt.Sprintf(" %v=%s%v", a.ID, a.Job, a.Span)
+			if a.Attempt > 0 {
+				text += fmt.Sprintf(" attempt=%d", a.Attempt)
+			}
 		}
 	}
 	for _, c := range r.Cuts {

@@ -21,6 +21,7 @@ type jobShare struct {
 	store        []engine.Node // held nodes that the worker is told to store
 	next         uint64        // end of the worker's last assignment; used if partials are large
 	rate         rate          // partitions per second that one of the worker's slots finishes
+	noted        bool          // the event of the worker's first span was recorded
 	openFailures int           // consecutive failures to open the job
 	benchedUntil time.Duration
 }

@@ -169,7 +169,12 @@ func (l *Ledger) dropPartials(refs ...Ref) {
 }
 
 func (l *Ledger) log(job, worker, format string, args ...any) {
-	l.do(Log{job, worker, fmt.Sprintf(format, args...)})
+	l.do(Log{Job: job, Worker: worker, Text: fmt.Sprintf(format, args...)})
+}
+
+// note records an event of a job that is not logged.
+func (l *Ledger) note(j *job, worker, format string, args ...any) {
+	l.do(Log{Job: j.spec.ID, Worker: worker, Text: fmt.Sprintf(format, args...), Event: true})
 }
 
 // worker returns the worker with an ID, or nil.

@@ -249,6 +249,9 @@ func (l *Ledger) sendAssignments(w *worker) {
 		}
 		a.state = stateSent
 		assigned := wire.Assignment{ID: a.id, Job: a.job.spec.ID, Span: a.span, Alone: a.quarantined && a.call == nil}
+		if again := a.attempt(); again > 1 {
+			assigned.Attempt = again
+		}
 		if a.call != nil {
 			assigned.Call = l.wireCall(w, a, operands)
 		}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -101,6 +102,7 @@ func (l *Ledger) onWorkerDied(id string) {
 			l.log("", id, "Worker left")
 		} else {
 			l.log("", id, "Worker died")
+			l.noteLoss(w, "Worker died")
 			l.recordDeath(w)
 		}
 		l.removeWorker(w, true)
@@ -119,6 +121,7 @@ func (l *Ledger) checkLiveness() {
 		switch {
 		case silence > w.reportInterval+l.cfg.SilentAfter:
 			l.log("", w.id, "Worker is silent for %v, its work goes to others", silence.Round(time.Millisecond))
+			l.noteLoss(w, fmt.Sprintf("Worker is silent for %v", silence.Round(time.Millisecond)))
 			l.removeWorker(w, false)
 		case silence > w.reportInterval+w.reportInterval/2 && l.now-w.probedAt > w.reportInterval:
 			l.probe(w)

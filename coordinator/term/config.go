@@ -63,6 +63,17 @@ type Config struct {
 	// Observe, if not nil, is called on the loop with each observation, for metrics; it must not
 	// block.
 	Observe func(Observation)
+
+	// Journal, if not nil, gets the events of jobs. It must not block.
+	Journal Journal
+}
+
+// Journal keeps events of jobs for people.
+type Journal interface {
+	// Add adds an event. A routine event is worth a write to storage only if the job takes seconds.
+	Add(writer, job string, line store.JournalLine, routine bool)
+	// End says that no more events of a job follow.
+	End(writer, job string)
 }
 
 // Validate returns the error that [New] would return for the configuration.
@@ -78,6 +89,7 @@ func (c Config) withDefaults() Config {
 	if c.Observe == nil {
 		c.Observe = func(Observation) {}
 	}
+	c.Journal = cmp.Or(c.Journal, Journal(noJournal{}))
 	return c
 }
 

@@ -83,6 +83,7 @@ var errNoRoom = errors.New("job was cancelled while there was no room for its re
 func (t *Term) ended(j *activeJob) {
 	id, state := j.spec.ID, j.manifest.last.State
 	t.log.Info("Job ended", "job", id, "state", state, "error", j.manifest.last.Error)
+	t.endRecord(id)
 	delete(t.jobs.active, id)
 	j.ended = true
 	t.jobs.cleaning[id] = nil

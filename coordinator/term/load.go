@@ -365,6 +365,7 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 	}
 	if resumed {
 		t.log.Info("Job resumed", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions, "nodes", len(e.Nodes))
+		t.recordResumed(j, m.Epochs)
 	} else {
 		t.log.Info("Job started", "job", j.spec.ID, "kind", j.spec.Job)
 	}

@@ -37,8 +37,14 @@ func (l *logThrottle) allow(now time.Time) (dropped int, ok bool) {
 	return dropped, true
 }
 
-// logDecision logs a decision of the ledger.
+// logDecision logs a decision of the ledger, and records it as an event of its job.
 func (t *Term) logDecision(l ledger.Log) {
+	if l.Job != "" {
+		t.record(l.Job, l.Worker, l.Text, l.Event)
+	}
+	if l.Event {
+		return
+	}
 	text, _, _ := strings.Cut(l.Text, "\n") // omit a panic's stack, which is in the worker's log
 	var attrs []any
 	if l.Job != "" {

@@ -3,6 +3,7 @@ package term
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -57,6 +58,7 @@ func (t *Term) planStored(j *activeJob, plan jobs.Plan, err error) {
 	default:
 		e := ledger.JobPlanned{Job: j.spec.ID, Plan: j.setPlan(plan)}
 		t.log.Info("Job planned", "job", j.spec.ID, "partitions", e.Partitions)
+		t.record(j.spec.ID, "", fmt.Sprintf("Job planned, %d partitions", e.Partitions), true)
 		t.step(e)
 	}
 }

@@ -62,7 +62,7 @@
 // 65 (data) the job fails at once. After status 75 (temporary failure) the call is retried after a
 // pause and does not count as an attempt. The attempt fails if the program exits with any other
 // status, is ended by a signal, or exceeds a limit. The error of the attempt contains the last 4
-// KiB of standard error.
+// KiB of standard error. The command logs shows standard error, by partition and attempt.
 //
 // # Files
 //

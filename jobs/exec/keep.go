@@ -221,6 +221,7 @@ func (k *kept) close() {
 // call makes one call. If call returns an error, the process must be ended.
 func (k *kept) call(ctx context.Context, frame []byte) (status string, output []byte, err error) {
 	spare := context.AfterFunc(ctx, func() { k.kill(context.Cause(ctx)) })
+	k.log.begin(ctx)
 	inTime := k.limit()
 	sent := k.send(frame)
 	status, output, err = k.receive()

@@ -107,7 +107,8 @@ func (p program) once(ctx context.Context, g *Guard, c call) (output []byte, err
 // process is a run of the program, with its working folder.
 type process struct {
 	*exec.Cmd
-	stderr *Tail
+	stderr *Tail // end of what the program has written to standard error
+	log    *stderrLog
 	memory int64
 	family *family // processes of the call; nil until the program is started
 	group  *cgroup // control group of the processes; nil if their memory is unlimited or measured
@@ -148,8 +149,10 @@ func (p program) prepare(ctx context.Context, g *Guard, c call) (run process, er
 		values = append(values, o.name)
 	}
 	run = process{Cmd: exec.Command(name, p.arguments(values)...), stderr: &Tail{}, memory: p.memory}
+	run.log = &stderrLog{tail: run.stderr}
+	run.log.begin(ctx)
 	run.Args[0] = p.args[0]
-	run.Dir, run.Env, run.Stderr = dir, slices.Concat(environment(dir, p.user), p.env, c.env), run.stderr
+	run.Dir, run.Env, run.Stderr = dir, slices.Concat(environment(dir, p.user), p.env, c.env), run.log
 	setAttributes(run.Cmd, p.user)
 	if parent := delegated(); parent != "" && p.memory > 0 {
 		run.group, err = newCgroup(parent, p.memory)
@@ -197,6 +200,7 @@ func (r process) wait(g *Guard) error {
 	r.family.end()
 	g.ended(r.Process.Pid)
 	err := r.Cmd.Wait()
+	r.log.end()
 	if r.group.exceeded() {
 		return fmt.Errorf("its processes used more than %s of memory", humanize.IBytes(uint64(r.memory)))
 	}

@@ -23,6 +23,8 @@
 //	result/JOB          the result, as the definition encoded it; immutable
 //	attachment/JOB/SHA256/OFFSET
 //	                    a piece of the attachment of a result; immutable
+//	journal/JOB/WRITER/NUMBER
+//	                    a page of a job's events or logs, of one leader or worker: see package journal
 //	active/JOB          empty; exists until the job has ended
 //	term/EPOCH          the record of one leader's term
 //	poison/NAME         a message that was moved out of the queue, and the reason

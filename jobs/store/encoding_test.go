@@ -64,6 +64,13 @@ func someTerm() TermRecord {
 	}
 }
 
+func someJournal() JournalPage {
+	return JournalPage{Dropped: 3, Lines: []JournalLine{
+		{At: someTime, Source: FromLeader, Worker: "host-1", Text: "Worker died"},
+		{At: someTime, Source: FromStderr, Worker: "host-2", Partition: new(uint64(0)), Attempt: 2, Text: "no\tdisk"},
+	}}
+}
+
 func somePoisoned() Poisoned {
 	return Poisoned{Reason: "no submission", Deliveries: 6, Job: someID, Body: []byte{0xff}, At: someTime}
 }
@@ -83,6 +90,7 @@ var formats = []testedFormat{
 		}},
 		Manifest{State: Running, Partitions: 9, Work: Work{Judged: []jobs.Estimated{{Partitions: 1, Value: []byte(`"x"`), At: time.Second}, {Partitions: 2, Value: []byte("null")}}, Stopped: &jobs.Stopped{At: 2, Rung: 2, Timed: true}}},
 		Manifest{State: Running, Samples: []Sample{{At: time.Second, Epoch: 3, Done: 9, Executed: 10, Failing: 1, Workers: 2, Cells: []byte{0, 255}}}, Work: Work{Retried: []engine.Span{{Lo: 4, Hi: 6}}}}),
+	format("journal", encodeJournal, decodeJournal, someJournal(), JournalPage{}),
 	format("term", encodeTerm, decodeTerm, someTerm(), TermRecord{}, TermRecord{FirstAssignment: new(time.Duration(0))}),
 	format("poison", encodePoisoned, decodePoisoned, somePoisoned(), Poisoned{}),
 	format("submission", encodeSubmission, decodeSubmission, submissionRecord{ID: someID}, submissionRecord{someID, "17"}),
@@ -134,6 +142,11 @@ func cutTimes(record any) any {
 	case Manifest:
 		cut(&r.Started)
 		cut(&r.Finished)
+		return r
+	case JournalPage:
+		for i := range r.Lines {
+			cut(&r.Lines[i].At)
+		}
 		return r
 	case TermRecord:
 		cut(&r.At)

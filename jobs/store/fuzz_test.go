@@ -13,6 +13,7 @@ func FuzzDecodeSpec(f *testing.F)       { fuzz(f, "spec") }
 func FuzzDecodePlan(f *testing.F)       { fuzz(f, "plan") }
 func FuzzDecodeManifest(f *testing.F)   { fuzz(f, "manifest") }
 func FuzzDecodeTerm(f *testing.F)       { fuzz(f, "term") }
+func FuzzDecodeJournal(f *testing.F)    { fuzz(f, "journal") }
 func FuzzDecodePoisoned(f *testing.F)   { fuzz(f, "poison") }
 func FuzzDecodeSubmission(f *testing.F) { fuzz(f, "submission") }
 func FuzzDecodeIdentity(f *testing.F)   { fuzz(f, "identity") }

@@ -30,6 +30,7 @@ const (
 	poisons   = "poison/"
 
 	attachments = "attachment/"
+	journals    = "journal/"
 )
 
 // Store is the storage of one cluster. The methods may be called from several goroutines. If a job ID is
@@ -229,7 +230,7 @@ func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 			left[id] = true
 		}
 	}
-	for _, kind := range []string{partials, attachments, results, plans, manifests} {
+	for _, kind := range []string{partials, attachments, journals, results, plans, manifests} {
 		keys, err := s.list(ctx, kind)
 		if err != nil {
 			return nil, err
@@ -279,7 +280,7 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.Deactivate(ctx, id); err != nil {
 		return err
 	}
-	for _, kind := range []string{partials, attachments} {
+	for _, kind := range []string{partials, attachments, journals} {
 		if err := s.dropAll(ctx, kind, id); err != nil {
 			return err
 		}

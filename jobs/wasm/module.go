@@ -166,7 +166,9 @@ func (m *module) call(ctx context.Context, f frame) ([]byte, error) {
 		return nil, nil
 	}
 	stdout, stderr := &limited{most: m.output}, &exec.Tail{}
-	config := m.config(f).WithStdout(stdout).WithStderr(io.MultiWriter(stderr, os.Stderr))
+	log := jobs.StderrLog(ctx)
+	defer log.Close()
+	config := m.config(f).WithStdout(stdout).WithStderr(io.MultiWriter(stderr, log))
 	output, err := m.run(ctx, f, config)
 	switch {
 	case stdout.full || int64(len(output)) > m.output:

@@ -80,7 +80,7 @@ var (
 			Priority: -2, Partitions: 100, Data: []byte{1}, InStore: true, ParamsSHA256: []byte{2}, PartitionTimeout: time.Minute, Audit: 1000,
 		}},
 		Assigned: []Assignment{
-			{ID: SpanID{7, 2}, Job: "j", Span: engine.Span{Lo: 9, Hi: 20}, Alone: true},
+			{ID: SpanID{7, 2}, Job: "j", Span: engine.Span{Lo: 9, Hi: 20}, Alone: true, Attempt: 3},
 			{ID: SpanID{7, 3}, Job: "j", Call: &Call{Function: Merge, Node: engine.Node{Level: 1}, Operands: []Partial{NewPartial(engine.Leaf(0), []byte("l")), NewPartial(engine.Leaf(1), nil)}}},
 			{ID: SpanID{7, 5}, Job: "j", Call: &Call{Function: Estimate, Prefix: 6, Operands: []Partial{NewPartial(engine.Node{Level: 2}, []byte("l")), NewPartial(engine.Node{Level: 1, Index: 2}, nil)}}},
 			{ID: SpanID{7, 4}, Job: "j", Call: &Call{Function: Merge, Node: engine.Node{Level: 1, Index: 1}, Lacking: 6, Failed: 1, Within: 10 * time.Second, Operands: []Partial{

@@ -274,6 +274,10 @@ type Assignment struct {
 	// span of one partition and is the worker's only assignment. The worker reports each step of
 	// the assignment.
 	Alone bool `cbor:"5,keyasint,omitempty"`
+
+	// Attempt is the number of the attempt at the partitions of the span, for logs. It is 0 for the first
+	// attempt, and if it is unknown.
+	Attempt int `cbor:"6,keyasint,omitempty"`
 }
 
 // Call is one call of a job's Plan, Merge, Finish or Estimate.

@@ -250,6 +250,9 @@ func (a AuditAnswer) Validate() error {
 
 func (a Assignment) validate() error {
 	if a.Call == nil {
+		if a.Attempt < 0 {
+			return malformed("span %v has the attempt %d", a.ID, a.Attempt)
+		}
 		return validateAssigned(a.ID, a.Job, a.Span, Map)
 	}
 	function, operands := a.Call.Function, a.Call.Operands

@@ -169,7 +169,7 @@ func (s *Session) assign(a wire.Assignment) error {
 		j.calls = append(j.calls, &HeldCall{id: a.ID, job: j, call: *a.Call, arrival: s.work.assigned})
 		return nil
 	}
-	h := &HeldSpan{id: a.ID, job: j, lo: a.Span.Lo, claimed: a.Span.Lo, hi: a.Span.Hi, arrival: s.work.assigned}
+	h := &HeldSpan{id: a.ID, job: j, lo: a.Span.Lo, claimed: a.Span.Lo, hi: a.Span.Hi, arrival: s.work.assigned, attempt: max(1, a.Attempt)}
 	j.queued = append(j.queued, h)
 	if a.Alone {
 		s.work.alone = alone{span: h}

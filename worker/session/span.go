@@ -19,6 +19,7 @@ type HeldSpan struct {
 	claimed uint64 // first partition that no slot has claimed
 	hi      uint64
 	arrival uint64 // sequence number of the assignment; later spans have larger numbers
+	attempt int    // number of the attempt at the span's partitions, from 1
 	slot    int    // number of the slot that runs the span, from 0
 	dropped bool   // the span is no longer held, so deliveries for it are ignored
 	yields  bool   // the slot was told to release this span for another span
@@ -29,6 +30,9 @@ type HeldSpan struct {
 
 // Job returns the ID of the span's job.
 func (h *HeldSpan) Job() string { return h.job.id }
+
+// Attempt returns the number of the attempt at the span's partitions, from 1, for logs.
+func (h *HeldSpan) Attempt() int { return h.attempt }
 
 // Auditors returns the IDs of other workers that can run the span's job. The list is empty unless the
 // job is audited. A span that runs alone has no auditors, because it may end their processes.

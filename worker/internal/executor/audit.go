@@ -78,7 +78,8 @@ func (s *slot) recompute(span *session.HeldSpan, t *task, partitions []uint64) (
 func (t *task) recompute(ctx context.Context, partitions []uint64) (sums []engine.SHA256, gone <-chan struct{}, err error) {
 	var progress engine.Progress
 	g := t.watch(t.limits.Map, &progress, partitions[0], engine.MapForAudit)
-	gone, err = g.run(ctx, func(ctx context.Context) (err error) {
+	progress.Set(partitions[0], engine.MapAgain)
+	gone, err = g.run(t.withLog(ctx, t.opening.Job, place{progress: &progress}), func(ctx context.Context) (err error) {
 		sums, err = t.opened.Recompute(ctx, partitions, &progress)
 		return err
 	})

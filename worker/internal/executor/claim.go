@@ -21,7 +21,8 @@ func (s *slot) runClaim(span *session.HeldSpan, t *task, claim engine.Span) (nex
 	stack := t.stacks[s.number]
 	g, progress := s.guardClaim(t, claim)
 	stack.Watch(progress)
-	gone, failed := g.run(t.ctx, func(ctx context.Context) (err error) {
+	ctx := t.withLog(t.ctx, t.opening.Job, place{progress: progress, span: claim, attempt: span.Attempt()})
+	gone, failed := g.run(ctx, func(ctx context.Context) (err error) {
 		next, err = stack.Run(ctx, claim, &s.stop)
 		return err
 	})
@@ -57,6 +58,7 @@ func (s *slot) runClaim(span *session.HeldSpan, t *task, claim engine.Span) (nex
 func (s *slot) guardClaim(t *task, claim engine.Span) (guard, *engine.Progress) {
 	if t.limits.Map > 0 && (claim.Len() < s.timing.fast || t.limits.Map < s.timing.coarse) {
 		var progress engine.Progress
+		progress.Set(claim.Lo, engine.Map)
 		_, function := progress.At()
 		return s.watch(t.limits.Map, &progress, claim.Lo, function), &progress
 	}

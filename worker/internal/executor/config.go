@@ -81,6 +81,9 @@ type Config struct {
 	// duration of the merge, including the wait for memory and for the operands. It must not block.
 	MergeDone func(took time.Duration)
 
+	// Journal, if not nil, gets what the code of jobs logs.
+	Journal Journal
+
 	// Logger is required and receives log lines for operators.
 	Logger *slog.Logger
 }
@@ -94,6 +97,7 @@ func (c Config) withDefaults() Config {
 	if c.Leads == nil {
 		c.Leads = func() bool { return false }
 	}
+	c.Journal = cmp.Or(c.Journal, Journal(noJournal{}))
 	if c.ReportDone == nil {
 		c.ReportDone = func(time.Duration) {}
 	}

@@ -97,6 +97,7 @@ type leader struct {
 	failures   []wire.Failure
 	failedJobs []string // jobs of failures
 	alone      bool     // spans are assigned to run alone
+	attempt    int      // number of the attempt of assigned spans
 	audit      bool     // all partitions of new jobs are audited
 	auditors   []string
 	others     []string // workers other than w that have reported
@@ -285,7 +286,7 @@ func (l *leader) assign(id string, job jobs.Job, priority int, partitions uint64
 		first = wire.SpanID{Epoch: l.epoch, Number: l.number + 1}
 		for _, s := range spans {
 			l.number++
-			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: l.epoch, Number: l.number}, Job: id, Span: s, Alone: l.alone})
+			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: l.epoch, Number: l.number}, Job: id, Span: s, Alone: l.alone, Attempt: l.attempt})
 		}
 	})
 	return first

@@ -74,7 +74,7 @@ func (l *tasks) newTask(o wire.Opening) *task {
 	t.limits.Map = cmp.Or(o.PartitionTimeout, t.limits.Map)
 	t.ctx, t.cancel = context.WithCancel(l.life)
 	t.storage = jobStorage{l.core, o.Job, t.ctx}
-	t.ctx = jobs.WithFiles(t.ctx, t.storage)
+	t.ctx = t.withLog(jobs.WithFiles(t.ctx, t.storage), o.Job, place{function: "Open"})
 	return t
 }
 
@@ -86,6 +86,7 @@ func (t *task) reusesMemory() bool { return t != nil && t.opened != nil && t.reu
 // run opens the job. After the job's end, run waits until no slot runs the job, and then closes the
 // job.
 func (t *task) run() {
+	defer t.endLog(t.opening.Job)
 	defer t.cancel()
 	opened, err := t.open()
 	if err != nil && t.ctx.Err() == nil {

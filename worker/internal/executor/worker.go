@@ -197,6 +197,7 @@ func (w *Worker) direct(action session.Action) {
 		w.partials.endJob(a.Job)
 		w.calls.endJob(a.Job)
 		w.dropBlobs(a.Job, a.Blobs)
+		w.endLog(a.Job)
 		if t := w.tasks.end(a.Job); t != nil {
 			w.slots.interrupt(t)
 		}
