@@ -183,7 +183,7 @@ func (w *testWorker) address() string {
 }
 
 // patience bounds each wait of a test.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // until waits until a condition holds.
 func until(t *testing.T, what string, holds func() bool) {

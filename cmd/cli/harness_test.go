@@ -42,7 +42,7 @@ var testClusters atomic.Int64
 func newClusterName() string { return fmt.Sprintf("test-%d", testClusters.Add(1)) }
 
 // patience bounds each wait of a test. The limit allows for a loaded machine.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // newTestCluster starts workers with one slot each and the given flags. All processes end with
 // the test.

@@ -210,7 +210,7 @@ func runWorker(url string) {
 	_, _ = io.Copy(io.Discard, os.Stdin) // wait until the test ends
 }
 
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 func (c *testCluster) until(what string, holds func() bool) {
 	c.t.Helper()

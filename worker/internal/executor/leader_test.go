@@ -24,7 +24,7 @@ import (
 )
 
 // patience is how long a test waits for an event that must happen.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // startServer starts a NATS server that runs until the test ends.
 func startServer(t testing.TB, port int) *server.Server {
