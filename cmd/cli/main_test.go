@@ -148,9 +148,6 @@ func openSquares(_ context.Context, p squaresParams, _ jobs.Plan) (jobs.Mapper[u
 }
 
 func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error) {
-	if m.Fail != "" {
-		return 0, errors.New(m.Fail)
-	}
 	if m.Sleep > 0 {
 		select {
 		case <-ctx.Done():
@@ -169,6 +166,9 @@ func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error
 		if err := m.hold(ctx, file); err != nil {
 			return 0, err
 		}
+	}
+	if m.Fail != "" {
+		return 0, errors.New(m.Fail)
 	}
 	var sum uint64
 	for n := partition * m.Width; n < min((partition+1)*m.Width, m.N); n++ {

@@ -219,7 +219,7 @@ func (l *layout) leaves(f *parquet.File, o source.Object) (columns []int, err er
 	for _, name := range wanted {
 		i, ok := positions[name]
 		if !ok {
-			return nil, &Fault{Object: o.Name, Text: fmt.Sprintf("there is no column %q: the columns are %s", name, names.List(have))}
+			return nil, &Fault{Object: o.Name, Text: names.Missing(name, have).Error()}
 		}
 		columns = append(columns, i)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/internal/names"
 )
@@ -88,24 +87,11 @@ func (l *layout) want() ([]int, error) {
 		case len(all) == 0:
 			return nil, fmt.Errorf("there is no column %q, because all objects are empty: give the parameter names, or other objects", name)
 		case !ok:
-			return nil, noColumn(name, all)
+			return nil, names.Missing(name, all)
 		}
 		want = append(want, i)
 	}
 	return want, nil
-}
-
-// noColumn is the error for a name that no column has.
-func noColumn(name string, columns []string) error {
-	for _, c := range columns {
-		if strings.TrimSpace(c) == name {
-			return fmt.Errorf("there is no column %q, but the column %q with spaces: give the columns other names with the parameter names", name, c)
-		}
-	}
-	if len(columns) == 0 {
-		return fmt.Errorf("there is no column %q", name)
-	}
-	return fmt.Errorf("there is no column %q: the columns are %s", name, names.List(columns))
 }
 
 // checkNames returns an error if a wanted name is the name of two columns.

@@ -59,7 +59,7 @@ func (r reader) memberColumns(ctx context.Context, l listing, declared, wanted [
 	}
 	for _, name := range absent(text, wanted) {
 		if _, ok := isDeclared[name]; !ok {
-			return nil, jobs.Permanent(&Fault{Object: object, Text: fmt.Sprintf("%v (if later records have it, add it to the parameter names)", noColumn(name, found))})
+			return nil, jobs.Permanent(&Fault{Object: object, Text: fmt.Sprintf("%v (if later records have it, add it to the parameter names)", names.Missing(name, found))})
 		}
 	}
 	return nil, nil

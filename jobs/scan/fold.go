@@ -37,7 +37,7 @@ func (q query) openWhere(columns []string) (test, error) {
 	positions := names.Positions(columns)
 	for _, name := range q.where.columns {
 		if _, ok := positions[name]; !ok {
-			return nil, fmt.Errorf("parameter where: there is no column %q: the columns are %s", name, names.List(columns))
+			return nil, fmt.Errorf("parameter where: %w", names.Missing(name, columns))
 		}
 	}
 	where, err := q.where.compile(func(name string) int { return positions[name] })

@@ -74,7 +74,7 @@ func (q query) rowOrder(columns []string) (order []rowOrder, err error) {
 	for _, o := range q.order {
 		at, ok := positions[o.name]
 		if !ok {
-			return nil, fmt.Errorf("parameter order: there is no column %q in the result: the columns are %s", o.name, names.List(columns))
+			return nil, fmt.Errorf("parameter order, of the result's columns: %w", names.Missing(o.name, columns))
 		}
 		order = append(order, rowOrder{at, o.descending})
 	}

@@ -1,13 +1,17 @@
 package sim
 
 import (
+	_ "embed"
 	"encoding/json"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
+
+var record = flag.Bool("sim.record", false, "write the seeds that find the planted defects to caught.txt")
 
 // defect is a defect that a test plants in the real code or in the simulated storage. The test
 // builds a simulator in which the text old of the file is replaced by the text new.
@@ -16,6 +20,22 @@ type defect struct {
 	file     string // path of the source file, relative to the module's root
 	old, new string
 	within   string // number of seeds within which a promise must be broken
+}
+
+// caught has a line for each defect: a seed that finds the defect, and the defect's name. With the
+// seed, TestDefectsAreCaught needs no search.
+//
+//go:embed caught.txt
+var caught string
+
+// seed returns the seed that found the defect when the seeds were recorded, or "".
+func (d defect) seed() string {
+	for line := range strings.Lines(caught) {
+		if seed, name, _ := strings.Cut(strings.TrimSpace(line), " "); name == d.name {
+			return seed
+		}
+	}
+	return ""
 }
 
 // TestDefectsAreCaught builds one simulator for each defect, with the defect in its code, and
@@ -29,22 +49,53 @@ func TestDefectsAreCaught(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range defects {
-		t.Run(strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {
-			t.Parallel() // the compiler and the linker often keep only one core busy
-			command := d.build(t, top)
-			out, err := exec.Command(command, "-test.run=^TestSeedsKeepThePromises$", "-sim.seeds="+d.within, "-sim.failures=1").CombinedOutput()
-			if _, failed := err.(*exec.ExitError); err != nil && !failed {
-				t.Fatal(err)
-			}
-			_, found, caught := strings.Cut(string(out), "breaks a promise: ")
-			if !caught {
-				t.Fatalf("not caught within %s seeds:\n%s", d.within, out)
-			}
-			found, _, _ = strings.Cut(found, "\n")
-			t.Logf("caught: %s", found)
-		})
+	lines := make([]string, len(defects))
+	t.Run("defects", func(t *testing.T) {
+		for i, d := range defects {
+			t.Run(strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {
+				t.Parallel() // the compiler and the linker often keep only one core busy
+				lines[i] = d.find(t, d.build(t, top)) + " " + d.name + "\n"
+			})
+		}
+	})
+	if *record && !t.Failed() {
+		if err := os.WriteFile("caught.txt", []byte(strings.Join(lines, "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
+}
+
+// find returns a seed with which the simulator finds the defect. A change of the code can change what
+// the recorded seed simulates. If the recorded seed does not find the defect, find tries d.within seeds.
+func (d defect) find(t *testing.T, command string) (seed string) {
+	t.Helper()
+	if seed = d.seed(); seed != "" {
+		if _, promise := broken(t, command, "-sim.first="+seed, "-sim.seeds=1"); promise != "" {
+			t.Logf("caught by seed %s: %s", seed, promise)
+			return seed
+		}
+	}
+	seed, promise := broken(t, command, "-sim.seeds="+d.within, "-sim.failures=1")
+	if promise == "" {
+		t.Fatalf("not caught within %s seeds", d.within)
+	}
+	t.Logf("caught by seed %s, where seed %q is recorded ('make sim RECORD=1' records seeds): %s", seed, d.seed(), promise)
+	return seed
+}
+
+// broken simulates seeds, and returns the first seed that breaks a promise and the promise, or "".
+func broken(t *testing.T, command string, args ...string) (seed, promise string) {
+	t.Helper()
+	out, err := exec.Command(command, append(args, "-test.run=^TestSeedsKeepThePromises$")...).CombinedOutput()
+	if _, failed := err.(*exec.ExitError); err != nil && !failed {
+		t.Fatal(err)
+	}
+	before, after, found := strings.Cut(string(out), " breaks a promise: ")
+	if !found {
+		return "", ""
+	}
+	promise, _, _ = strings.Cut(after, "\n")
+	return before[strings.LastIndex(before, " ")+1:], promise
 }
 
 // TestDefectsCanBePlanted fails if the text that a defect replaces is no longer in the code.
@@ -91,7 +142,7 @@ func (d defect) build(t *testing.T, top string) (command string) {
 		t.Fatal(err)
 	}
 	command = filepath.Join(dir, "sim")
-	build := exec.Command("go", "test", "-c", "-overlay", overlay, "-o", command, "./bench/internal/sim")
+	build := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", command, "./bench/internal/sim")
 	build.Dir = top
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build with the defect: %v\n%s", err, out)

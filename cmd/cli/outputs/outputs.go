@@ -1,6 +1,6 @@
-// Package outputs is the command output of a command line, which lists and copies what jobs over files have
-// written. Only programs whose main function
-// names the package contain it, because the formats and sources of such jobs are large:
+// Package outputs is the command output of a command line, which lists and copies what jobs over files
+// have written. Only programs whose main function names the package contain it, because the formats and
+// sources of such jobs are large:
 //
 //	cli.Program{Jobs: known, Commands: []cli.Command{outputs.Command}}.Main()
 package outputs
@@ -28,13 +28,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
+// options are the flags of the command.
+type options struct {
+	to     string
+	byItem bool
+	print  bool
+}
+
 // Command returns the command output.
 func Command(a *console.App) *cobra.Command {
-	var (
-		to     string
-		print  bool
-		byItem bool
-	)
+	var o options
 	cmd := &cobra.Command{
 		Use:     "output ID|FOLDER",
 		GroupID: console.OnCluster,
@@ -42,7 +45,8 @@ func Command(a *console.App) *cobra.Command {
 		Long: `List, copy or print the objects that a job has written to the folder of its parameter
 output. They are found by the manifest of the job, so rows that were written twice because
 a worker died do not count. Items that are not in it, because their partitions were skipped
-(submit --max-skipped), follow as failed, with the reason. This process reads the objects itself, with its own credentials.
+(submit --max-skipped), follow as failed, with the reason. This process reads the objects
+itself, with its own credentials.
 
 Files that programs of the job exec have written have the paths that the programs gave
 them. If two items wrote one path, --copy needs --by-item, with which the files of each item go
@@ -50,50 +54,53 @@ to a folder of their own, named by the number of the item's partition.
 
 In place of the ID of a job, the name of its folder does too: a name with a slash, such as
 logs/errors or azblob://CONTAINER/errors.`,
-		Args: console.WantArgs(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if to != "" && print {
-				return console.Usagef("--copy and --print exclude each other")
-			}
-			if byItem && to == "" {
-				return console.Usagef("--by-item is for --copy")
-			}
-			ctx, stop := console.Interruptible(cmd.Context())
-			defer stop()
-			cfg, err := a.Target.Config()
-			if err != nil {
-				return err
-			}
-			ctx, release := jobs.WithGrant(cluster.With(ctx, cfg), a.OwnGrant())
-			defer release()
-			l := listing{}
-			folder := args[0]
-			if !strings.Contains(folder, "/") {
-				if folder, l.Failed, err = outputOf(ctx, a, cfg, folder); err != nil {
-					return err
-				}
-			}
-			from := dataset.Open(ctx)
-			l.Manifest, err = output.Read(ctx, from, folder)
-			switch {
-			case err != nil:
-				return err
-			case to != "":
-				l.note(a, args[0])
-				return copyTo(ctx, a, from, l.Manifest, to, byItem)
-			case print:
-				l.note(a, args[0])
-				return printRows(ctx, a, from, l.Manifest)
-			}
-			return a.Show(l, l.table)
-		},
+		Args:              console.WantArgs(1, 1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) },
 		ValidArgsFunction: a.CompleteID,
 	}
-	cmd.Flags().StringVar(&to, "copy", "", "copy the objects to this folder")
-	cmd.Flags().BoolVar(&byItem, "by-item", false, "with --copy: copy the files of each item to a folder of their own")
-	cmd.Flags().BoolVar(&print, "print", false, "print the rows; of CSV the header only once")
+	cmd.Flags().StringVar(&o.to, "copy", "", "copy the objects to this folder")
+	cmd.Flags().BoolVar(&o.byItem, "by-item", false, "with --copy: copy the files of each item to a folder of their own")
+	cmd.Flags().BoolVar(&o.print, "print", false, "print the rows; of CSV the header only once")
 	console.CompleteFolders(cmd, "copy")
 	return cmd
+}
+
+// run lists, copies or prints the output of a job, given by its ID, or of a folder.
+func (o options) run(ctx context.Context, a *console.App, name string) error {
+	if o.to != "" && o.print {
+		return console.Usagef("--copy and --print exclude each other")
+	}
+	if o.byItem && o.to == "" {
+		return console.Usagef("--by-item is for --copy")
+	}
+	ctx, stop := console.Interruptible(ctx)
+	defer stop()
+	cfg, err := a.Target.Config()
+	if err != nil {
+		return err
+	}
+	ctx, release := jobs.WithGrant(cluster.With(ctx, cfg), a.OwnGrant())
+	defer release()
+	l := listing{}
+	folder := name
+	if !strings.Contains(name, "/") {
+		if folder, l.Failed, err = outputOf(ctx, a, cfg, name); err != nil {
+			return err
+		}
+	}
+	from := dataset.Open(ctx)
+	l.Manifest, err = output.Read(ctx, from, folder)
+	switch {
+	case err != nil:
+		return err
+	case o.to != "":
+		l.note(a, name)
+		return copyTo(ctx, a, from, l.Manifest, o.to, o.byItem)
+	case o.print:
+		l.note(a, name)
+		return printRows(ctx, a, from, l.Manifest)
+	}
+	return a.Show(l, l.table)
 }
 
 // outputOf returns the folder in storage that contains a job's output, and what the output lacks.

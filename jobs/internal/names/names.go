@@ -28,6 +28,20 @@ func List(list []string) string {
 	return text
 }
 
+// Missing returns an error for a name that no column of a list has. The error says if the name of a
+// column differs only in spaces.
+func Missing(name string, columns []string) error {
+	for _, c := range columns {
+		if strings.TrimSpace(c) == strings.TrimSpace(name) {
+			return fmt.Errorf("there is no column %q, but the column %q, whose name includes spaces: the parameter names gives columns other names", name, c)
+		}
+	}
+	if len(columns) == 0 {
+		return fmt.Errorf("there is no column %q", name)
+	}
+	return fmt.Errorf("there is no column %q: the columns are %s", name, List(columns))
+}
+
 // Positions returns the index of each name in a list. If the list contains a name twice, the first index
 // is returned.
 func Positions(list []string) map[string]int {

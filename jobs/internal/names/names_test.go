@@ -29,3 +29,19 @@ func TestPositions(t *testing.T) {
 		t.Errorf("got %v, want the first index of each name", got)
 	}
 }
+
+func TestMissing(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		columns []string
+		want    string
+	}{
+		{"a", nil, `there is no column "a"`},
+		{"a", []string{"b", "c"}, `there is no column "a": the columns are b, c`},
+		{"a", []string{"b", " a"}, `there is no column "a", but the column " a", whose name includes spaces: the parameter names gives columns other names`},
+	} {
+		if got := Missing(c.name, c.columns).Error(); got != c.want {
+			t.Errorf("%q of %q: got %s, want %s", c.name, c.columns, got, c.want)
+		}
+	}
+}

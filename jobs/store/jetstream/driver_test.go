@@ -49,8 +49,11 @@ func open(t testing.TB, nc *nats.Conn, cfg jetstream.Config) *jetstream.Driver {
 	if cfg.HideFor == 0 {
 		cfg.HideFor = hideFor
 	}
-	d, err := jetstream.Open(context.Background(), nc, cfg)
-	if err != nil {
+	var d *jetstream.Driver
+	if err := eventually(t, func() (err error) { // the calls of some tests time out early
+		d, err = jetstream.Open(context.Background(), nc, cfg)
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -682,7 +685,7 @@ func receiveLater(t *testing.T, d *jetstream.Driver) <-chan store.Message {
 }
 
 // eventually calls do until it succeeds, for up to 20 s.
-func eventually(t *testing.T, do func() error) error {
+func eventually(t testing.TB, do func() error) error {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
