@@ -10,7 +10,6 @@ import (
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/answer"
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
-	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
@@ -25,8 +24,8 @@ steps took, in milliseconds. Each step begins when the one before ends:
   elect         until the lease is acquired
   fence         until no earlier leader can write
   resume        until work can be assigned
-  first work    until a worker is assigned work
-  first result  until a worker reports a new result
+  work          until a worker is assigned work
+  result        until a worker reports a new result
 
 The causes:
 
@@ -43,17 +42,17 @@ The causes:
 				return err
 			}
 			terms = answer.Listed(terms)
-			return a.Show(terms, func(w io.Writer) { showTerms(w, terms) })
+			return a.ShowList(terms, func(w io.Writer) { showTerms(w, terms) })
 		}),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 }
 
 func showTerms(w io.Writer, terms []client.Term) {
-	console.Row(w, "EPOCH", "AT", "CAUSE", "DETECT", "ELECT", "FENCE", "RESUME", "FIRST WORK", "FIRST RESULT", "WORKER")
+	console.Row(w, "EPOCH", "AT", "CAUSE", "DETECT", "ELECT", "FENCE", "RESUME", "WORK", "RESULT", "WORKER")
 	for _, t := range terms {
 		p := t.Phases()
-		console.Row(w, t.Epoch, human.Time(t.At), t.Cause, step(p[0]), step(p[1]), step(p[2]), step(p[3]), step(p[4]), step(p[5]), t.Worker)
+		console.Row(w, t.Epoch, t.At.Local().Format("01-02 15:04:05"), t.Cause, step(p[0]), step(p[1]), step(p[2]), step(p[3]), step(p[4]), step(p[5]), t.Worker)
 	}
 }
 

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -39,6 +41,8 @@ func (a *app) listCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&poisoned, "poison", false, "list poisoned submissions instead, and why they are: 'requeue' puts them back into the queue")
 	cmd.Flags().StringSliceVar(&flags.states, "state", nil, "list only jobs in these states, separated by commas: "+strings.Join(allStates, ", "))
 	cmd.Flags().StringSliceVar(&flags.kinds, "job", nil, "list only jobs of these names, separated by commas")
+	cmd.Flags().StringVar(&flags.name, "name", "", "list only jobs whose name matches this pattern, such as nightly-*")
+	cmd.Flags().StringToStringVar(&flags.labels, "label", nil, "list only jobs with all of these labels, such as team=ads, separated by commas")
 	cmd.Flags().IntVar(&flags.limit, "limit", 0, "list only the newest jobs, at most this many; 0: all")
 	console.CompleteWords(cmd, "state", allStates...)
 	return cmd
@@ -48,8 +52,10 @@ var allStates = []string{string(client.Queued), string(client.Running), string(c
 
 // listFlags select the jobs that the command list shows.
 type listFlags struct {
-	states, kinds []string // empty: all
-	limit         int      // 0: no limit
+	states, kinds []string          // empty: all
+	name          string            // pattern of names; empty: all
+	labels        map[string]string // labels that a job must have
+	limit         int               // 0: no limit
 }
 
 func (f listFlags) check() error {
@@ -57,6 +63,9 @@ func (f listFlags) check() error {
 		if !slices.Contains(allStates, s) {
 			return console.Usagef("--state %q: want %s", s, strings.Join(allStates, ", "))
 		}
+	}
+	if _, err := path.Match(f.name, ""); err != nil {
+		return console.Usagef("--name %q: want a pattern such as nightly-*", f.name)
 	}
 	if f.limit < 0 {
 		return console.Usagef("--limit must be 0 or more, got %d", f.limit)
@@ -66,12 +75,20 @@ func (f listFlags) check() error {
 
 // selects reports whether the command shows a job.
 func (f listFlags) selects(s client.Status) bool {
+	for label, value := range f.labels {
+		if s.Labels[label] != value {
+			return false
+		}
+	}
+	if matches, _ := path.Match(f.name, s.Name); f.name != "" && !matches {
+		return false
+	}
 	return (len(f.states) == 0 || slices.Contains(f.states, string(s.State))) && (len(f.kinds) == 0 || slices.Contains(f.kinds, s.Job))
 }
 
 func (a *app) list(ctx context.Context, c *client.Client, flags listFlags) error {
 	outdated := false
-	list, err := newStream[jobStatus](a, "ID", "JOB", "STATE", "DONE", "PARTITIONS", "AGE", "REASON")
+	list, err := newStream[jobStatus](a, "ID", "JOB", console.State("STATE"), "DONE", "PARTITIONS", "AGE", "NAME", "REASON")
 	if err != nil {
 		return err
 	}
@@ -81,7 +98,7 @@ func (a *app) list(ctx context.Context, c *client.Client, flags listFlags) error
 		if job.Partitions > 0 {
 			done = fmt.Sprintf("%d%%", human.Percent(job.Done, job.Partitions))
 		}
-		return list.add(newJobStatus(job), job.ID, job.Job, job.State, done, human.Count(job.Partitions), human.Age(time.Since(job.Submitted)), reason(job))
+		return list.add(newJobStatus(job), job.ID, job.Job, console.State(job.State), done, human.Count(job.Partitions), human.Age(time.Since(job.Submitted)), cmp.Or(title(job), "-"), reason(job))
 	}
 	var newest []client.Status // the newest jobs so far, if their number is limited
 	damaged, err := c.Each(ctx, func(job client.Status) error {

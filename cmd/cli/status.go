@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,9 +84,12 @@ the last checkpoint.`,
 
 func statusTable(w io.Writer, s client.Status) {
 	console.Row(w, "id", s.ID)
+	if title := title(s); title != "" {
+		console.Row(w, "name", title)
+	}
 	console.Row(w, "job", s.Job+" "+s.Version)
 	console.Row(w, "params", string(s.Params))
-	console.Row(w, "state", s.State)
+	console.Row(w, "state", console.State(s.State))
 	if len(s.After) > 0 {
 		console.Row(w, "after", strings.Join(s.After, " "))
 	}
@@ -142,6 +147,18 @@ func statusTable(w io.Writer, s client.Status) {
 	if s.SHA256 != "" {
 		console.Row(w, "sha256", s.SHA256)
 	}
+}
+
+// title returns a job's name and labels.
+func title(s client.Status) string {
+	words := []string{}
+	if s.Name != "" {
+		words = append(words, s.Name)
+	}
+	for _, label := range slices.Sorted(maps.Keys(s.Labels)) {
+		words = append(words, label+"="+s.Labels[label])
+	}
+	return strings.Join(words, " ")
 }
 
 // failureRows writes what is wrong with a job, and the errors of its partitions.

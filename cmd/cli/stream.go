@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"text/tabwriter"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 )
@@ -17,12 +16,12 @@ type stream[T any] struct {
 	json  bool
 	out   io.Writer
 	csv   *console.ItemsCSV // nil unless the output is CSV
-	table *tabwriter.Writer
+	table *console.Table
 	begun bool // the JSON array already has an item
 }
 
 func newStream[T any](a *app, header ...any) (s *stream[T], err error) {
-	s = &stream[T]{json: a.Output == console.OutputJSON, out: a.Out, table: tabwriter.NewWriter(console.Fit(a.Out), 0, 0, 2, ' ', 0)}
+	s = &stream[T]{json: a.Output == console.OutputJSON, out: a.Out, table: console.NewListTable(a.Out)}
 	if a.Output == console.OutputCSV {
 		s.csv, err = console.NewItemsCSV(a.Out, reflect.TypeFor[T]())
 	}

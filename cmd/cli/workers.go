@@ -37,14 +37,24 @@ size of the large partials that a worker holds, in memory and in its spill folde
 }
 
 func workersTable(w io.Writer, answer client.Workers) {
-	console.Row(w, "ID", "HOST", "PID", "SLOTS", "LOST", "LEADER", "STATE", "HELD", "UP", "BUILD", "VERSION")
+	alike := runAlike(answer.Workers)
+	row := func(k client.Worker, cells ...any) { // the program of a worker is shown if it differs from that of the others
+		if !alike {
+			cells = append(cells, k.Build, k.Version)
+		}
+		console.Row(w, cells...)
+	}
+	row(client.Worker{Build: "BUILD", Version: "VERSION"}, "ID", "HOST", "PID", "SLOTS", "LOST", "LEADER", "STATE", "HELD", "UP")
 	for _, k := range answer.Workers {
 		leads := ""
 		if k.Leader {
 			leads = "leads"
 		}
 		state, _, _ := strings.Cut(k.State, ": ") // the reason of a state has its own line
-		console.Row(w, k.ID, k.Host, k.PID, k.Slots, k.Lost, leads, state, human.Size(k.Usage.NodeBytes), human.Duration(time.Since(k.Since).Round(time.Second)), k.Build, k.Version)
+		row(k, k.ID, k.Host, k.PID, k.Slots, k.Lost, leads, state, human.Size(k.Usage.NodeBytes), human.Age(time.Since(k.Since)))
+	}
+	if alike && len(answer.Workers) > 0 {
+		console.Row(w, fmt.Sprintf("build %s, version %s", answer.Workers[0].Build, answer.Workers[0].Version))
 	}
 	for _, k := range answer.Workers {
 		if state, reason, found := strings.Cut(k.State, ": "); found {
@@ -61,6 +71,13 @@ func workersTable(w io.Writer, answer client.Workers) {
 	for _, k := range answer.Kinds {
 		console.Row(w, k.Name, k.Version, k.Workers)
 	}
+}
+
+// runAlike reports whether all workers have the same build and version.
+func runAlike(workers []client.Worker) bool {
+	return !slices.ContainsFunc(workers, func(k client.Worker) bool {
+		return k.Build != workers[0].Build || k.Version != workers[0].Version
+	})
 }
 
 // warnOfBuilds prints the number of workers of each build if the workers have different builds.

@@ -21,6 +21,8 @@ const (
 	MaxParams = store.MaxParams
 	// MaxAfter is the largest number of jobs after which a job runs.
 	MaxAfter = store.MaxAfter
+	// MaxLabels is the largest number of labels of a job.
+	MaxLabels = store.MaxLabels
 	// MaxSkipped is the largest number of failed partitions that a job may omit from
 	// its result.
 	MaxSkipped = store.MaxSkipped
@@ -75,6 +77,12 @@ type SubmitOptions struct {
 	// names as job:ID are added. There may be MaxAfter jobs.
 	After []string
 
+	// Name is a name for people: up to 100 letters, digits and ._:/@+-, beginning with a letter or digit. Several jobs
+	// may have the same name.
+	Name string
+	// Labels are names and values for people, of the same form as Name, to select jobs. There may be MaxLabels.
+	Labels map[string]string
+
 	// Queue submits the job also if no worker has used the cluster yet or no worker runs the job, which then
 	// waits for such workers.
 	Queue bool
@@ -92,6 +100,7 @@ func (o SubmitOptions) spec() store.Spec {
 	return store.Spec{
 		Priority: o.Priority, MaxAttempts: cmp.Or(o.MaxAttempts, DefaultMaxAttempts), MaxSkipped: o.MaxSkipped, StrictBuilds: o.StrictBuilds,
 		Timeout: o.Timeout, PartitionTimeout: o.PartitionTimeout, Audit: o.Audit, After: o.After, StopAfter: o.StopAfter,
+		Name: o.Name, Labels: o.Labels,
 	}
 }
 

@@ -79,7 +79,8 @@ func somePoisoned() Poisoned {
 // times cut to microseconds.
 var formats = []testedFormat{
 	format("spec", encodeSpec, decodeSpec, someSpec(), Spec{ID: otherID, Job: "a", Version: "0", Params: jobs.Params("{}"), MaxAttempts: 1},
-		Spec{ID: otherID, Job: "a", Version: "0", Params: jobs.Params("{}"), MaxAttempts: 1, Estimates: true, StopAfter: time.Minute}),
+		Spec{ID: otherID, Job: "a", Version: "0", Params: jobs.Params("{}"), MaxAttempts: 1, Estimates: true, StopAfter: time.Minute},
+		Spec{ID: otherID, Job: "a", Version: "0", Params: jobs.Params("{}"), MaxAttempts: 1, Name: "nightly-2026-11-25", Labels: map[string]string{"team": "ads", "env": "prod"}}),
 	format("plan", encodePlan, decodePlan, somePlan(), jobs.Plan{Partitions: 1}),
 	format("manifest", encodeManifest, decodeManifest, someManifest(), Manifest{State: Queued},
 		Manifest{State: Running, Nodes: []StoredNode{{Node: engine.Leaf(4), Blob: strings.Repeat("ab", 32), Large: true, Size: 1 << 30}}, Work: Work{Uncounted: true, PartitionTime: 1500 * time.Millisecond}},

@@ -46,6 +46,9 @@ type Spec struct {
 	// Retries is a job of the same kind that failed or was cancelled. Its finished nodes are the first ones of this job.
 	Retries string `cbor:"31,keyasint,omitempty" json:"retries,omitempty"`
 
+	Name   string            `cbor:"32,keyasint,omitempty" json:"name,omitempty"`   // name for people; several jobs may have the same
+	Labels map[string]string `cbor:"33,keyasint,omitempty" json:"labels,omitempty"` // for people, to select jobs
+
 	Estimates bool          `cbor:"20,keyasint,omitempty" json:"-"` // true if the job's prefixes are judged: see [jobs.Definition]
 	StopAfter time.Duration `cbor:"21,keyasint,omitempty" json:"-"` // time after which the job ends with its largest finished prefix; 0 means never
 }
@@ -56,6 +59,9 @@ type StoredSpec struct {
 	Written Version // version of the spec's write
 	SHA256  string  // SHA-256 of the stored spec, in hexadecimal
 }
+
+// MaxLabels is the largest number of labels of a job.
+const MaxLabels = 20
 
 // MaxAfter is the largest number of jobs after which a job runs.
 const MaxAfter = 100

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -106,7 +107,28 @@ func (s Spec) CheckOptions() error {
 		field.Check(s.StopAfter >= 0, "StopAfter", s.StopAfter, "0 or more"),
 		field.Check(s.Audit <= jobs.MaxAudit, "Audit", s.Audit, "at most %d", jobs.MaxAudit),
 		field.Check(len(s.After) <= MaxAfter, "After", len(s.After), "at most %d jobs", MaxAfter),
+		field.Check(s.Name == "" || nameForm.MatchString(s.Name), "Name", s.Name[:min(len(s.Name), 150)], wantName),
+		s.checkLabels(),
 	)
+}
+
+// nameForm is the form of the names of jobs, and of the names and values of labels.
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,99}$`)
+
+const wantName = "up to 100 letters, digits and ._:/@+-, beginning with a letter or digit"
+
+func (s Spec) checkLabels() error {
+	if len(s.Labels) > MaxLabels {
+		return field.Check(false, "Labels", nil, "at most %d, got %d", MaxLabels, len(s.Labels))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {
+		for _, text := range []string{name, s.Labels[name]} {
+			if !nameForm.MatchString(text) {
+				return field.Check(false, "Labels", text[:min(len(text), 150)], "names and values of "+wantName)
+			}
+		}
+	}
+	return nil
 }
 
 // check checks a spec before each write and after each read, because other programs can write to storage too.

@@ -107,7 +107,7 @@ func (o Outcome) print(a *console.App) error {
 func (o Outcome) Table(w io.Writer) {
 	console.Row(w, "id", o.ID)
 	console.Row(w, "job", o.Job+" "+o.Version)
-	console.Row(w, "state", o.State)
+	console.Row(w, "state", console.State(o.State))
 	console.Row(w, "partitions", human.Count(o.Partitions))
 	StoppedRow(w, o.Stopped)
 	console.Row(w, "executed", fmt.Sprintf("%s, %s of them repeated", human.Count(o.Executed), human.Count(o.Repeated)))

@@ -22,6 +22,8 @@ var origins = map[string]origin{
 
 	"After":            {flag: "after"},
 	"Priority":         {flag: "priority"},
+	"Name":             {flag: "name"},
+	"Labels":           {flag: "label"},
 	"MaxAttempts":      {flag: "max-attempts"},
 	"MaxSkipped":       {flag: "max-skipped"},
 	"Timeout":          {flag: "timeout"},

@@ -22,11 +22,12 @@ func Fit(w io.Writer) io.Writer {
 	return &cutter{out: w, columns: columns}
 }
 
-// cutter drops the characters of each line behind the given number of columns.
+// cutter drops the characters of each line behind the given number of columns. It keeps colours, which have no width.
 type cutter struct {
 	out     io.Writer
 	columns int
-	at      int // number of characters of the current line so far
+	at      int  // number of characters of the current line so far
+	colour  bool // within the code of a colour
 }
 
 func (c *cutter) Write(text []byte) (int, error) {
@@ -34,6 +35,9 @@ func (c *cutter) Write(text []byte) (int, error) {
 	for rest := text; len(rest) > 0; {
 		r, width := utf8.DecodeRune(rest)
 		switch {
+		case r == '\x1b', c.colour:
+			c.colour = r != 'm'
+			kept.WriteRune(r)
 		case r == '\n':
 			c.at = 0
 			kept.WriteByte('\n')

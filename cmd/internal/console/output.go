@@ -3,7 +3,6 @@ package console
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 )
@@ -36,7 +35,14 @@ func (f *OutputFormat) Set(s string) error {
 func (f *OutputFormat) Type() string { return "FORMAT" }
 
 // Show prints v as one line of JSON, as CSV with the members of this JSON, or as the table that table writes.
-func (a *App) Show(v any, table func(w io.Writer)) error {
+func (a *App) Show(v any, table func(w io.Writer)) error { return a.show(v, NewTable(a.Out), table) }
+
+// ShowList is like Show, and cuts the lines of the table at the width of the terminal.
+func (a *App) ShowList(v any, table func(w io.Writer)) error {
+	return a.show(v, NewListTable(a.Out), table)
+}
+
+func (a *App) show(v any, w *Table, table func(w io.Writer)) error {
 	switch a.Output {
 	case OutputJSON:
 		text, err := encodeJSON(v)
@@ -50,7 +56,6 @@ func (a *App) Show(v any, table func(w io.Writer)) error {
 	case OutputCSV:
 		return showCSV(a.Out, v)
 	}
-	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	table(w)
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print: %w", err)
@@ -62,16 +67,4 @@ func (a *App) Show(v any, table func(w io.Writer)) error {
 // a terminal.
 func (a *App) Note(format string, args ...any) {
 	fmt.Fprintf(a.Err, "%s: %s\n", a.Name, human.Lines(fmt.Sprintf(format, args...)))
-}
-
-// Row writes one line of a table. Texts from outside, such as errors of jobs, are made harmless for a
-// terminal.
-func Row(w io.Writer, cells ...any) {
-	for i, c := range cells {
-		if i > 0 {
-			fmt.Fprint(w, "\t")
-		}
-		fmt.Fprint(w, human.Plain(fmt.Sprint(c)))
-	}
-	fmt.Fprintln(w)
 }
