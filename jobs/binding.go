@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync/atomic"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
@@ -15,6 +16,7 @@ import (
 type binding[P, T, R any] struct {
 	def    Definition[P, T, R]
 	params paramsCodec[P]
+	last   atomic.Pointer[parsedParams[P]] // the parameters that parsed has returned last
 
 	attachment struct { // field of the result that is an Attachment
 		exists bool

@@ -34,10 +34,29 @@ func (b *binding[P, T, R]) estimates(p P) bool {
 	return (b.def.Estimate != nil || b.def.Stop != nil) && (b.def.NoEstimates == nil || !b.def.NoEstimates(p))
 }
 
+// parsedParams are parameters and their stored form.
+type parsedParams[P any] struct {
+	stored string
+	params P
+}
+
+// parsed returns parameters in the stored form. It keeps the last ones, because to read parameters usually takes
+// longer than to judge a prefix.
+func (b *binding[P, T, R]) parsed(stored []byte) (P, error) {
+	if last := b.last.Load(); last != nil && last.stored == string(stored) {
+		return last.params, nil
+	}
+	p, err := b.params.parse(stored, nil)
+	if err == nil {
+		b.last.Store(&parsedParams[P]{string(stored), p})
+	}
+	return p, err
+}
+
 // Estimates implements [engine.Job].
 func (b *binding[P, T, R]) Estimates(params []byte) (has bool) {
 	defer func() { _ = recover() }()
-	p, err := b.params.parse(params, nil)
+	p, err := b.parsed(params)
 	return err == nil && b.estimates(p)
 }
 
@@ -52,7 +71,7 @@ func (b *binding[P, T, R]) Estimate(ctx context.Context, params []byte, prefix e
 			err = fmt.Errorf("%s of the first %d partitions of job %s: %w", function, n, b.def.Name, err)
 		}
 	}()
-	p, err := b.params.parse(params, nil)
+	p, err := b.parsed(params)
 	if err != nil {
 		return e, err
 	}

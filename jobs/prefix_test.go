@@ -240,6 +240,18 @@ func TestNoEstimatesForSomeParameters(t *testing.T) {
 	}
 }
 
+// TestEstimatesOfOtherParameters asks in turns about parameters with and without estimates.
+func TestEstimatesOfOtherParameters(t *testing.T) {
+	d := estimating(&tracer{}, 0)
+	d.NoEstimates = func(p traceParams) bool { return p.Partitions == 1 }
+	job := MustNew(d)
+	for i := range 6 {
+		if got := job.Estimates(must(job.Params(nil, fmt.Sprintf("partitions=%d", 1+i%3)))); got != (i%3 > 0) {
+			t.Errorf("%d partitions: got %v", 1+i%3, got)
+		}
+	}
+}
+
 func TestCheckJudgesPrefixes(t *testing.T) {
 	check := func(d Definition[traceParams, trace, trace]) (CheckResult, error) {
 		job := MustNew(d)

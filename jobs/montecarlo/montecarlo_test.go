@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -340,13 +341,18 @@ func TestCoverage(t *testing.T) {
 	const runs, truth = 1000, 10.450583572185565
 	job := jobs.MustNew(Definition)
 	stops, all := 0, 0
+	var needed, computed uint64 // partitions of the prefixes that suffice, and partitions that ran
 	for seed := range runs {
 		params, err := job.Params(nil, fmt.Sprintf("seed=%d", seed), "error=0.15", "batch=100")
 		if err != nil {
 			t.Fatal(err)
 		}
 		always := true
-		local := jobs.Local{Slots: 1, Attempts: 1, Estimated: func(e jobs.Estimated) {
+		var ran atomic.Uint64
+		local := jobs.Local{Slots: 2, Progress: func(done, _ uint64) {
+			for old := ran.Load(); done > old && !ran.CompareAndSwap(old, done); old = ran.Load() {
+			}
+		}, Attempts: 1, Estimated: func(e jobs.Estimated) {
 			var i estimate.Interval
 			if err := json.Unmarshal(e.Value, &i); err != nil {
 				t.Fatal(err)
@@ -361,6 +367,8 @@ func TestCoverage(t *testing.T) {
 		if err != nil || got.Stopped == nil {
 			t.Fatalf("seed %d: stopped %+v, %v", seed, got.Stopped, err)
 		}
+		needed += got.Stopped.At
+		computed += ran.Load()
 		if result.Low <= truth && truth <= result.High {
 			stops++
 		}
@@ -368,6 +376,7 @@ func TestCoverage(t *testing.T) {
 			all++
 		}
 	}
+	t.Logf("the runs stopped after %d partitions on average, and had computed %d", needed/runs, computed/runs)
 	t.Logf("of %d runs, the interval at the stop contains the price in %.1f %%, the intervals of all rungs in %.1f %%", runs, 100*float64(stops)/runs, 100*float64(all)/runs)
 	if stops < runs*93/100 || stops > runs*97/100 || all < runs*95/100 {
 		t.Errorf("want 93 to 97 %% at the stop, and at least 95 %% at all rungs")
