@@ -119,6 +119,8 @@
 // objects share partitions, so for an input that changes choose a size of partitions that is not above the size of
 // an object. Without a Keyer, only a job with the same parameters and plan reuses anything.
 //
+// In a cluster, a job is submitted with the option Keep of package jobs/client. It cannot have estimates or audits.
+//
 // # Logs
 //
 // The functions of a definition log through [Logger], which belongs to their context. The command logs shows the

@@ -1,8 +1,10 @@
 package jobs
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"math/bits"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,20 +35,14 @@ type Keyer interface {
 	Key(ctx context.Context, partition uint64) []byte
 }
 
-// Kept, KeptPartial, Key and Reused are the types that [Reuse] and [LocalResult] use.
+// Reuse, Kept, KeptPartial, Key and Reused are the types that [Local] and [LocalResult] use.
 type (
+	Reuse       = engine.Reuse
 	Kept        = engine.Kept
 	KeptPartial = engine.KeptPartial
 	Key         = engine.Key
 	Reused      = engine.Reused
 )
-
-// Reuse is the collection of partials that a job reuses and extends. The zero value means that the job
-// computes everything and keeps nothing.
-type Reuse struct {
-	Family Key // value of the method Family of the job
-	Kept   Kept
-}
 
 // maxLevel is the level of the root of the largest tree.
 const maxLevel = 62
@@ -57,7 +53,7 @@ type reuser struct {
 	input     func(ctx context.Context, partition uint64) []byte
 	estimates bool // true if the job's prefixes are judged
 
-	sizes [maxLevel + 1]atomic.Int64 // size in bytes of the partial of each level that was encoded last, or 0
+	sizes [maxLevel + 1]atomic.Int64 // by the level of a full tree: size in bytes of the partial that was read or encoded last, or 0
 
 	mu   sync.Mutex
 	list []reusedNode
@@ -111,8 +107,9 @@ type keptNode struct {
 }
 
 // find returns the largest nodes within a span whose partials are probably kept, in order. It needs
-// memory only for these nodes. If the job has estimates, a node must not contain the end of a rung.
-func (r *reuser) find(ctx context.Context, tree engine.Tree, span engine.Span) (found []keptNode) {
+// memory only for these nodes. If the job has estimates, a node must not contain the end of a rung. If the span is
+// the span of a node, find also returns the node's key.
+func (r *reuser) find(ctx context.Context, tree engine.Tree, span engine.Span) (found []keptNode, key Key) {
 	type open struct {
 		node engine.Node
 		key  Key
@@ -141,7 +138,10 @@ func (r *reuser) find(ctx context.Context, tree engine.Tree, span engine.Span) (
 		}
 		stack = append(stack, open{n, key})
 	}
-	return found
+	if ctx.Err() != nil || len(stack) != 1 {
+		return found, Key{}
+	}
+	return found, stack[0].key
 }
 
 // check reads the kept nodes above a level. In place of a node that cannot be read it returns the nodes
@@ -150,7 +150,8 @@ func (r *reuser) check(ctx context.Context, tree engine.Tree, found []keptNode, 
 	for _, f := range found {
 		if f.node.Level > level {
 			if _, ok := r.Kept.Get(ctx, f.key); !ok {
-				checked = append(checked, r.check(ctx, tree, r.find(ctx, tree, f.span), level)...)
+				below, _ := r.find(ctx, tree, f.span)
+				checked = append(checked, r.check(ctx, tree, below, level)...)
 				continue
 			}
 		}
@@ -178,10 +179,10 @@ const keptEvery = 4
 
 // keep keeps the partial of a node, if it is worth its bytes. The value stays unchanged.
 func (o *opened[T]) keep(ctx context.Context, n engine.Node, value T, m *mark) {
-	r, level := o.reuse, int(n.Level)
-	size := &r.sizes[level]
+	r, level, partitions := o.reuse, int(n.Level), o.tree.Span(n).Len()
+	size := &r.sizes[bits.Len64(partitions-1)] // the last partition alone may be a node of a high level
 	switch {
-	case m.key == (Key{}), m.kept >= 0 && level < m.kept+keptEvery && n != o.tree.Root(), !engine.WorthKeeping(int(size.Load()), m.work):
+	case m.key == (Key{}), m.kept >= 0 && level < m.kept+keptEvery && n != o.tree.Root(), !o.worthKeeping(level, size.Load(), m.work):
 		return
 	case r.Kept.Has(m.key):
 		m.kept = level
@@ -191,11 +192,30 @@ func (o *opened[T]) keep(ctx context.Context, n engine.Node, value T, m *mark) {
 	if err != nil {
 		return // the job fails with this error when the partial is reported
 	}
-	if size.Store(int64(len(data))); !engine.WorthKeeping(len(data), m.work) {
+	if size.Store(int64(len(data))); !o.worthKeeping(level, size.Load(), m.work) {
 		return
 	}
-	r.Kept.Keep(ctx, m.key, KeptPartial{Data: data, Partitions: o.tree.Span(n).Len(), Work: m.work})
+	r.Kept.Keep(ctx, m.key, KeptPartial{Data: data, Partitions: partitions, Work: m.work})
 	m.kept = level
+}
+
+// drainedFactor is how much less work by byte a drained node must stand for than other nodes to be kept.
+const drainedFactor = 32
+
+// keepDrained keeps a node that leaves the stack before it was worth its bytes. Otherwise a slot that often reports
+// would leave gaps between the kept nodes. The data stays unchanged.
+func (o *opened[T]) keepDrained(n engine.Node, data []byte, m mark) {
+	if m.kept < 0 && m.key != (Key{}) && o.worthKeeping(int(n.Level), int64(len(data)), drainedFactor*m.work) && !o.reuse.Kept.Has(m.key) {
+		p := KeptPartial{Data: bytes.Clone(data), Partitions: o.tree.Span(n).Len(), Work: m.work}
+		o.reuse.Kept.Keep(context.Background(), m.key, p)
+	}
+}
+
+// worthKeeping reports whether a partial is worth its bytes, and all partials of its level fit in the limit.
+// Otherwise partials that were kept earlier would be dropped before a later job can reuse them.
+func (o *opened[T]) worthKeeping(level int, bytes int64, work time.Duration) bool {
+	nodes := float64(o.tree.Partitions() >> level)
+	return engine.WorthKeeping(int(bytes), work) && (o.reuse.Limit == 0 || float64(bytes)*nodes <= float64(o.reuse.Limit))
 }
 
 // read returns the value of a kept node and its mark. It returns false if the partial is missing or
@@ -209,6 +229,7 @@ func (o *opened[T]) read(ctx context.Context, f keptNode) (value T, m mark, ok b
 	if err != nil {
 		return value, m, false
 	}
+	o.reuse.sizes[bits.Len64(p.Partitions-1)].Store(int64(len(p.Data)))
 	o.reuse.mu.Lock()
 	o.reuse.list = append(o.reuse.list, reusedNode{f.span.Lo, Reused{Partitions: p.Partitions, Work: p.Work}})
 	o.reuse.mu.Unlock()
@@ -232,8 +253,7 @@ func (s *stack[T]) runReusing(ctx context.Context, hi uint64, found []keptNode, 
 		}
 		value, m, ok := s.read(ctx, f)
 		if !ok {
-			below := slices.DeleteFunc(s.reuse.find(ctx, s.tree, f.span), func(b keptNode) bool { return b.key == f.key })
-			if err := s.runReusing(ctx, f.span.Hi, below, stop); err != nil || s.next < f.span.Hi {
+			if err := s.runReusing(ctx, f.span.Hi, s.below(ctx, f), stop); err != nil || s.next < f.span.Hi {
 				return err
 			}
 			continue
@@ -245,4 +265,43 @@ func (s *stack[T]) runReusing(ctx context.Context, hi uint64, found []keptNode, 
 		s.next = f.span.Hi
 	}
 	return s.compute(ctx, hi, stop)
+}
+
+// below returns the kept nodes below a node whose partial cannot be read.
+func (s *stack[T]) below(ctx context.Context, f keptNode) []keptNode {
+	list, _ := s.reuse.find(ctx, s.tree, f.span)
+	return slices.DeleteFunc(list, func(b keptNode) bool { return b.key == f.key })
+}
+
+// maxFound is about the size in bytes of the partials that Find returns. They are in memory at the same time. More
+// remain only if kept and missing partitions alternate.
+const maxFound = 64 << 20
+
+// take adds the partials of found nodes to the stack. The nodes must be in order.
+func (s *stack[T]) take(ctx context.Context, found []keptNode) error {
+	for _, f := range found {
+		if ctx.Err() != nil || int64(len(s.nodes))*s.reuse.largest() > maxFound {
+			return nil
+		}
+		value, m, ok := s.read(ctx, f)
+		if !ok {
+			if err := s.take(ctx, s.below(ctx, f)); err != nil {
+				return err
+			}
+			continue
+		}
+		s.mark, s.next = m, f.span.Lo
+		if err := s.push(ctx, f.node, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// largest returns the size in bytes of the largest partial that was read or encoded last.
+func (r *reuser) largest() (bytes int64) {
+	for i := range r.sizes {
+		bytes = max(bytes, r.sizes[i].Load())
+	}
+	return bytes
 }

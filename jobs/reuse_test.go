@@ -423,3 +423,98 @@ func TestKeyOf(t *testing.T) {
 		t.Error("a node above a partition without a key has a key")
 	}
 }
+
+// openWords opens the job with a list of words.
+func openWords(t *testing.T, job jobs.Job, list []string) engine.Task {
+	t.Helper()
+	params, err := job.Params(nil, "words="+strings.Join(list, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := job.Plan(t.Context(), params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := job.Engine().Open(t.Context(), params, plan.Partitions, plan.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+// TestFind keeps the partials of slots that report often, as in a cluster, and finds and merges them.
+func TestFind(t *testing.T) {
+	var mapped atomic.Uint64
+	job, kept, list := wordJob("1", withKeys, &mapped), newShelf(), numbered(37)
+	reuse := jobs.Reuse{Family: family(t, job, ""), Kept: kept}
+	task := openWords(t, job, list)
+	task.Keep(reuse)
+	for lo := uint64(0); lo < 37; lo += 5 {
+		hi, stack := min(lo+5, 37), task.NewStack()
+		if _, err := stack.Run(t.Context(), jobs.Span{Lo: lo, Hi: hi}, new(atomic.Bool)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stack.Drain(hi); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := runWords(t, job, "", list, nil).Result
+	mapped.Store(0)
+	all, err := openWords(t, job, list).Find(t.Context(), reuse)
+	if err != nil || len(all.Nodes) != 1 || all.Partitions != 37 || all.Work < 37*work || mapped.Load() > 0 {
+		t.Fatalf("found %d partitions in %d nodes, %v of work, %v; mapped %d", all.Partitions, len(all.Nodes), all.Work, err, mapped.Load())
+	}
+	params, err := job.Params(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := job.Engine().Finish(t.Context(), params, engine.Operand{Data: all.Nodes[0].Data}); err != nil || string(got) != string(want) {
+		t.Errorf("the result is %s, %v, want %s", got, err, want)
+	}
+	if !kept.Has(all.Root) {
+		t.Error("the merged root is not kept under its key")
+	}
+
+	more, err := openWords(t, job, append(slices.Insert(slices.Clone(list), 20, "new"), "?")).Find(t.Context(), reuse)
+	if err != nil || more.Partitions != 37 || more.Root != (jobs.Key{}) {
+		t.Errorf("after an insertion: found %d partitions, %v; has a root: %v", more.Partitions, err, more.Root != jobs.Key{})
+	}
+	for key := range kept.list {
+		kept.lost[key] = true
+	}
+	if none, err := openWords(t, job, list).Find(t.Context(), reuse); err != nil || len(none.Nodes) > 0 || none.Partitions > 0 || none.Root != all.Root {
+		t.Errorf("after a loss: found %d partitions in %d nodes, %v", none.Partitions, len(none.Nodes), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if none, err := openWords(t, job, list).Find(ctx, reuse); err != nil || len(none.Nodes) > 0 || none.Root != (jobs.Key{}) {
+		t.Errorf("after the end of the context: found %d nodes, %v", len(none.Nodes), err)
+	}
+}
+
+// TestFindPanics checks that a panic of Key or Merge is an error.
+func TestFindPanics(t *testing.T) {
+	var mapped atomic.Uint64
+	job := wordJob("1", withKeys, &mapped)
+	task := openWords(t, job, []string{"a", "!"})
+	if _, err := task.Find(t.Context(), jobs.Reuse{Family: family(t, job, ""), Kept: newShelf()}); err == nil || !strings.Contains(err.Error(), "a key that panics") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestKeepWithinLimit checks that no level is kept whose nodes do not fit in the limit.
+func TestKeepWithinLimit(t *testing.T) {
+	var mapped atomic.Uint64
+	job, kept, list := wordJob("1", withKeys, &mapped), newShelf(), numbered(64)
+	task := openWords(t, job, list)
+	task.Keep(jobs.Reuse{Family: family(t, job, ""), Kept: kept, Limit: 100})
+	stack := task.NewStack()
+	if _, err := stack.Run(t.Context(), jobs.Span{Hi: 64}, new(atomic.Bool)); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range kept.list {
+		if uint64(len(p.Data))*(64/p.Partitions) > 100 {
+			t.Errorf("a node of %d partitions with %d bytes is kept", p.Partitions, len(p.Data))
+		}
+	}
+}

@@ -282,6 +282,9 @@ func (s *stack[T]) Drain(hi uint64) (partials []engine.Partial, err error) {
 		if err != nil {
 			return nil, Permanent(fmt.Errorf("encode node %v: %w", n, err))
 		}
+		if s.reuse != nil {
+			s.keepDrained(n, data, s.marks[i])
+		}
 		partials = append(partials, engine.Partial{Node: n, Data: data})
 	}
 	clear(s.values[kept:])

@@ -88,10 +88,31 @@ func (t *task[T]) NewStack() engine.Stack {
 
 func (t *task[T]) reuses(ctx context.Context, r Reuse, level uint8) (found []keptNode, err error) {
 	defer recoverTo(&err) // the mapper's Key may panic
+	t.Keep(r)
+	found, _ = t.reuse.find(ctx, t.tree, engine.Span{Hi: t.plan.Partitions})
+	t.found = t.reuse.check(ctx, t.tree, found, level)
+	return t.found, ctx.Err()
+}
+
+func (t *task[T]) Find(ctx context.Context, r Reuse) (f engine.Found, err error) {
+	defer recoverTo(&err) // the mapper's Key and Merge may panic
+	t.Keep(r)
+	found, root := t.reuse.find(ctx, t.tree, engine.Span{Hi: t.plan.Partitions})
+	s := &stack[T]{opened: t.opened}
+	if err := s.take(ctx, found); err != nil {
+		return f, err
+	}
+	f.Root = root
+	for i, n := range s.nodes {
+		f.Partitions, f.Work = f.Partitions+t.tree.Span(n).Len(), f.Work+s.marks[i].work
+	}
+	f.Nodes, err = s.Drain(t.plan.Partitions)
+	return f, err
+}
+
+func (t *task[T]) Keep(r Reuse) {
 	t.reuse = newReuser(r, t.mapper, t.plan)
 	t.reuse.estimates = t.estimates
-	t.found = t.reuse.check(ctx, t.tree, t.reuse.find(ctx, t.tree, engine.Span{Hi: t.plan.Partitions}), level)
-	return t.found, ctx.Err()
 }
 
 func (t *task[T]) reused(below uint64) Reused {

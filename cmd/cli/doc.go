@@ -17,7 +17,7 @@
 // The commands use the following parts of a cluster:
 //
 //	run, catalog        jobs, in this process
-//	kept                the folder of run --reuse
+//	kept                the folder of run --reuse, or storage
 //	submit              storage: the spec, then a message in the queue
 //	status, list,       storage, and the leader's live figures if it answers
 //	watch

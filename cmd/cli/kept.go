@@ -13,6 +13,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/cmd/internal/human"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/store/folder"
 	"github.com/bellwether-compute/bellwether/jobs/store/kept"
 )
@@ -26,7 +27,7 @@ type keptFamily struct {
 	Bytes    int64     `json:"bytes"`
 	Made     time.Time `json:"made"` // time at which the oldest of them was kept
 	Used     time.Time `json:"used"` // time of the last use, up to an hour too early
-	From     []string  `json:"from"` // runs that have kept them
+	From     []string  `json:"from"` // jobs or runs that have kept them
 
 	packs []kept.Pack
 }
@@ -56,34 +57,44 @@ func families(packs []kept.Pack) []keptFamily {
 func (a *app) keptCommand() *cobra.Command {
 	var drop string
 	cmd := &cobra.Command{
-		Use:   "kept FOLDER",
-		Short: "List or drop what 'run --reuse' has kept in a folder",
-		Long: `List the partial results that 'run --reuse FOLDER' has kept. Each line is a family: the runs
-of one version of a job, with the same parameters and the same kind of build.
+		Use:   "kept [FOLDER]",
+		Short: "List or drop what jobs with --reuse have kept",
+		Long: `List the partial results that 'run --reuse FOLDER' has kept in a folder, or without a folder
+those that 'submit --reuse' has kept in the cluster. Each line is a family: the runs of
+one version of a job, with the same parameters and the same kind of build.
 
 With --drop, the family that begins with these digits is dropped, or each family with
 --drop all. Nothing is lost but time: later runs compute what is not kept.`,
 		Example: "  " + a.Name + " kept FOLDER --drop all",
-		Args:    console.WantArgs(1, 1),
+		Args:    console.WantArgs(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
-				return console.Usagef("%s is not a folder: want the folder of --reuse", args[0])
-			}
-			blobs, err := folder.Open(args[0])
-			if err != nil {
-				return fmt.Errorf("open %s: %w", args[0], err)
-			}
-			packs, err := kept.List(cmd.Context(), blobs)
-			if err != nil {
-				return err
-			}
-			list := families(packs)
-			if cmd.Flags().Changed("drop") {
-				if list, err = dropFamilies(cmd.Context(), blobs, list, drop); err != nil {
+			show := func(ctx context.Context, blobs kept.Blobs) error {
+				packs, err := kept.List(ctx, blobs)
+				if err != nil {
 					return err
 				}
+				list := families(packs)
+				if cmd.Flags().Changed("drop") {
+					if list, err = dropFamilies(ctx, blobs, list, drop); err != nil {
+						return err
+					}
+				}
+				return a.Show(list, func(w io.Writer) { showFamilies(w, list) })
 			}
-			return a.Show(list, func(w io.Writer) { showFamilies(w, list) })
+			if len(args) > 0 {
+				blobs, err := openFolder(args[0])
+				if err != nil {
+					return err
+				}
+				return show(cmd.Context(), blobs)
+			}
+			return a.OnCluster(func(ctx context.Context, c *client.Client) error {
+				blobs, err := c.Kept(ctx)
+				if err != nil {
+					return err
+				}
+				return show(ctx, blobs)
+			})(cmd, nil)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
@@ -91,6 +102,18 @@ With --drop, the family that begins with these digits is dropped, or each family
 	}
 	cmd.Flags().StringVar(&drop, "drop", "", "drop the family that begins with these digits, or all; the output lists what was dropped")
 	return cmd
+}
+
+// openFolder opens a folder in which partials may be kept.
+func openFolder(name string) (kept.Blobs, error) {
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		return nil, console.Usagef("%s is not a folder: want the folder of --reuse", name)
+	}
+	blobs, err := folder.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	return blobs, nil
 }
 
 // dropFamilies drops one family or all, and returns them.

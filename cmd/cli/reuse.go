@@ -19,6 +19,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
+const defaultKeep = "1GiB"
+
 // reuseFlags are the flags of a run that reuses partials of earlier runs.
 type reuseFlags struct {
 	folder string
@@ -27,7 +29,7 @@ type reuseFlags struct {
 
 func (f *reuseFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.folder, "reuse", "", "keep partial results in this folder, and reuse those of earlier runs")
-	cmd.Flags().StringVar(&f.keep, "keep", "1GiB", "most bytes to keep in the folder; what was not used for the longest time is dropped, and after 30 days")
+	cmd.Flags().StringVar(&f.keep, "keep", defaultKeep, "most bytes to keep in the folder; what was not used for the longest time is dropped, and after 30 days")
 }
 
 // check returns an error if the flags do not suit other flags.
@@ -46,10 +48,13 @@ func (f *reuseFlags) check(cmd *cobra.Command, excluded ...string) error {
 	return nil
 }
 
-func (f *reuseFlags) limit() (int64, error) {
-	n, err := humanize.ParseBytes(f.keep)
+func (f *reuseFlags) limit() (int64, error) { return parseKeep(f.keep) }
+
+// parseKeep returns the number of bytes that may be kept.
+func parseKeep(keep string) (int64, error) {
+	n, err := humanize.ParseBytes(keep)
 	if err != nil || n == 0 || n > math.MaxInt64 {
-		return 0, console.Usagef("--keep %q: want a number of bytes, such as 1GiB", f.keep)
+		return 0, console.Usagef("--keep %q: want a number of bytes, such as 1GiB", keep)
 	}
 	return int64(n), nil
 }
@@ -64,24 +69,33 @@ func (f *reuseFlags) open(ctx context.Context, job jobs.Job, params jobs.Params)
 	if err != nil {
 		return nil, jobs.Reuse{}, err
 	}
+	host, _ := os.Hostname() // an empty name describes the origin too
+	cfg := kept.Config{Origin: fmt.Sprintf("run on %s at %s", host, time.Now().UTC().Format(time.DateTime)), Limit: limit}
+	return openKept(ctx, cfg, job, params, func() (kept.Blobs, error) {
+		blobs, err := folder.Open(f.folder)
+		if err != nil {
+			return nil, fmt.Errorf("open --reuse %s: %w", f.folder, err)
+		}
+		return blobs, nil
+	})
+}
+
+// openKept returns the kept partials of a job in a storage, and completes their configuration.
+func openKept(ctx context.Context, cfg kept.Config, job jobs.Job, params jobs.Params, storage func() (kept.Blobs, error)) (*kept.Partials, jobs.Reuse, error) {
 	build := wire.ThisBuild()
 	if !wire.KnownBuild(build) {
 		return nil, jobs.Reuse{}, errors.New("--reuse: this program does not say how it was compiled, so it may compute other bytes than the program that has kept a partial: compile it with the go command, which notes that")
 	}
-	family, err := job.Family(params, build)
-	if err != nil {
+	var err error
+	if cfg.Family, err = job.Family(params, build); err != nil {
 		return nil, jobs.Reuse{}, console.Usagef("--reuse: %v", err)
 	}
-	blobs, err := folder.Open(f.folder)
-	if err != nil {
-		return nil, jobs.Reuse{}, fmt.Errorf("open --reuse %s: %w", f.folder, err)
+	if cfg.Blobs, err = storage(); err != nil {
+		return nil, jobs.Reuse{}, err
 	}
-	host, _ := os.Hostname() // an empty name describes the origin too
-	list, err := kept.Open(ctx, kept.Config{
-		Blobs: blobs, Family: family, Job: job.Name(), Version: job.Version(),
-		Origin: fmt.Sprintf("run on %s at %s", host, time.Now().UTC().Format(time.DateTime)), Limit: limit,
-	})
-	return list, jobs.Reuse{Family: family, Kept: list}, err
+	cfg.Job, cfg.Version = job.Name(), job.Version()
+	list, err := kept.Open(ctx, cfg)
+	return list, jobs.Reuse{Family: cfg.Family, Kept: list, Limit: cfg.Limit}, err
 }
 
 // close closes kept partials and adds to an outcome what was reused and kept.
@@ -98,6 +112,6 @@ func (f *reuseFlags) close(ctx context.Context, a *console.App, list *kept.Parti
 		a.Note("--reuse: reads and writes that failed in %s: %d, the last of them: %v", f.folder, s.Failed, s.Error)
 	}
 	if o.Reuse != nil {
-		o.Reuse.Kept, o.Reuse.KeptBytes, o.Reuse.Lost, o.Reuse.From = s.Kept, s.Bytes, s.Lost, answer.Listed(s.Origins)
+		o.Reuse.Kept, o.Reuse.Lost, o.Reuse.From = &answer.Kept{Partials: s.Kept, Bytes: s.Bytes}, s.Lost, answer.Listed(s.Origins)
 	}
 }

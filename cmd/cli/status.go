@@ -106,6 +106,7 @@ func statusTable(w io.Writer, s client.Status) {
 		}
 		console.Row(w, "partitions", partitions)
 		console.Row(w, "executed", human.Count(s.Executed))
+		answer.ReuseRows(w, s.Reuse)
 	}
 	if estimate := answer.Estimate(s.Estimates); estimate != "" {
 		console.Row(w, "estimate", estimate)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/store/kept"
 )
 
 // submitFlags are the flags of the command submit. Most of them set options of the submission
@@ -23,6 +25,8 @@ type submitFlags struct {
 	audit   auditFlag
 	wait    bool
 	dryRun  bool
+	reuse   bool
+	keep    string
 }
 
 // read completes the options of the submission of a job.
@@ -30,6 +34,14 @@ func (f *submitFlags) read(a *app, job jobs.Job, program []string) (o client.Sub
 	o = f.options
 	if f.wait && f.dryRun {
 		return o, console.Usagef("--wait and --dry-run exclude each other")
+	}
+	switch {
+	case f.reuse:
+		if o.Keep, err = parseKeep(cmp.Or(f.keep, defaultKeep)); err != nil {
+			return o, err
+		}
+	case f.keep != "":
+		return o, console.Usagef("--keep: want --reuse too")
 	}
 	if o.Audit, err = f.audit.share(); err != nil {
 		return o, err
@@ -60,6 +72,8 @@ func (f *submitFlags) register(a *app, cmd *cobra.Command) {
 	f.audit.register(cmd)
 	registerWait(cmd, &f.wait)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "check and plan the job in this process, submit nothing")
+	cmd.Flags().BoolVar(&f.reuse, "reuse", false, "reuse partial results of earlier jobs with --reuse, and keep those of this job in the cluster's storage")
+	cmd.Flags().StringVar(&f.keep, "keep", "", "most bytes to keep in the cluster's storage; what was not used for the longest time is dropped, and after 30 days (default "+defaultKeep+")")
 	cmd.Flags().BoolVar(&f.options.Queue, "queue", false, "submit the job also if no worker runs it, or the cluster has had no worker yet: the job waits for one")
 	cmd.Flags().StringVar(&f.options.Name, "name", "", "a name for people, such as nightly-2026-11-25: 'list' shows it")
 	cmd.Flags().StringToStringVar(&f.options.Labels, "label", nil, "labels for people, such as team=ads, separated by commas: 'list --label' selects by them")
@@ -88,7 +102,10 @@ With --after, the job begins when other jobs have completed, and fails if one of
 not. It also waits for jobs whose output it reads, as in -p input=job:ID.
 
 If this process can read the input of a job such as scan, it refuses columns that the input
-does not have. --dry-run shows the columns, the partitions and the bytes of the input.`,
+does not have. --dry-run shows the columns, the partitions and the bytes of the input.
+
+With --reuse, partitions whose input earlier jobs with --reuse have read are not computed
+again. The result has the same bytes. See 'kept' for what the cluster keeps.`,
 		Example: "  " + a.Name + " submit " + a.exampleJob() + " --wait",
 		Args:    console.WantJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -102,7 +119,7 @@ does not have. --dry-run shows the columns, the partitions and the bytes of the 
 			}
 			if flags.dryRun {
 				ctx := jobs.WithFiles(cmd.Context(), jobs.Files(options.Files))
-				return a.dryRun(ctx, job, options.Params.(jobs.Params), &options, nil)
+				return a.dryRun(ctx, job, options.Params.(jobs.Params), &options, a.keptInCluster(options))
 			}
 			return a.submit(cmd.Context(), job, options, flags.wait)
 		},
@@ -129,6 +146,24 @@ func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, 
 	return a.submitted(ctx, c, id, wait)
 }
 
+// keptOf returns the kept partials of a job.
+type keptOf func(ctx context.Context, job jobs.Job, params jobs.Params) (*kept.Partials, jobs.Reuse, error)
+
+// keptInCluster returns the function that returns the partials that a job with these options would reuse.
+func (a *app) keptInCluster(o client.SubmitOptions) keptOf {
+	return func(ctx context.Context, job jobs.Job, params jobs.Params) (*kept.Partials, jobs.Reuse, error) {
+		if o.Keep == 0 {
+			return nil, jobs.Reuse{}, nil
+		}
+		c, err := a.Connect(ctx)
+		if err != nil {
+			return nil, jobs.Reuse{}, err
+		}
+		defer c.Close()
+		return openKept(ctx, kept.Config{Limit: o.Keep}, job, params, func() (kept.Blobs, error) { return c.Kept(ctx) })
+	}
+}
+
 // submission is the output of a command with the flag --dry-run.
 type submission struct {
 	Job        string          `json:"job"`
@@ -147,8 +182,9 @@ type submission struct {
 }
 
 // dryRun plans the job in this process and prints what would be run. The parameter o contains
-// the options of a submission, or is nil. The parameter reuse contains the flags of a run, or is nil.
-func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, o *client.SubmitOptions, reuse *reuseFlags) error {
+// the options of a submission, or is nil. The function reuse returns the kept partials of the job, or nil if none are
+// reused.
+func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, o *client.SubmitOptions, reuse keptOf) error {
 	ctx, release := jobs.WithGrant(a.OnTarget(ctx), a.OwnGrant())
 	defer release()
 	plan, err := job.Plan(ctx, params)
@@ -166,11 +202,11 @@ func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, o *c
 		}
 		answer.Input = &input
 	}
-	if reuse != nil && reuse.folder != "" {
-		_, from, err := reuse.open(ctx, job, params)
-		if err != nil {
-			return err
-		}
+	list, from, err := reuse(ctx, job, params)
+	if err != nil {
+		return err
+	}
+	if list != nil {
 		missing, err := jobs.Local{Grant: a.OwnGrant(), Reuse: from}.Missing(ctx, job, params, plan)
 		if err != nil {
 			return err

@@ -38,6 +38,7 @@ type StorePlan struct {
 	Job        string
 	Partitions uint64
 	Data       Ref
+	Found      string // name of the blob with the kept partials that the worker has found, or empty
 }
 
 // Merge asks the caller to merge the partials of a node's two children. The caller answers Merge

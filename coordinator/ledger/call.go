@@ -355,7 +355,7 @@ func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	j.callDone(c)
 	j.builds.add(w.build())
 	if o.Function == wire.Plan {
-		l.do(StorePlan{j.spec.ID, o.Partitions, ref})
+		l.do(StorePlan{j.spec.ID, o.Partitions, ref, o.Found})
 	} else {
 		// If a worker and the leader both died, the worker's count of executions is lost, although
 		// other workers may have merged its results. Therefore the count of executions is raised to
@@ -378,8 +378,14 @@ func (l *Ledger) onPlanned(j *job, e JobPlanned) {
 		j.callDone(c)
 	}
 	j.setPlan(e.Plan, tree)
-	j.queue.fresh.add(engine.Span{Hi: e.Partitions})
-	j.display = rateDisplay{measuredAt: l.now}
+	l.resumeForest(j, e.Nodes)
+	if j.reused = e.Reused; j.reused != nil {
+		j.executed += j.reused.Partitions
+		if len(e.Nodes) > 0 && !j.spec.StrictBuilds { // the only build of a job with strict builds is known
+			j.builds.add(j.reused.Build)
+		}
+	}
+	j.display = rateDisplay{measuredAt: l.now, done: j.forest.done()}
 	j.checkpoint.dirty = true
 	for _, w := range l.workers {
 		if i, found := w.findShare(j.spec.ID); found {
@@ -387,6 +393,10 @@ func (l *Ledger) onPlanned(j *job, e JobPlanned) {
 		}
 	}
 	l.queueGrew = true
+	for _, n := range e.Nodes {
+		l.mergeUp(j, n.Node)
+	}
+	l.judgeNext(j)
 }
 
 // onMergeSlow lets workers do all further merges of a job. A merge that does not return costs a

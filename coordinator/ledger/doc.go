@@ -18,6 +18,9 @@
 //
 //	JobAdded ─▶ call of Plan ─▶ StorePlan ─▶ JobPlanned ─▶ partitions, merges ─▶ call of Finish ─▶ EndJob
 //
+// A job that reuses partials of earlier jobs gets their nodes with JobPlanned. From then on they are durable nodes
+// like those of a resumed job.
+//
 // The leader merges finished siblings. The leader runs no other code of a job than Merge. Workers
 // do the merges of a job instead of the leader in the following cases:
 //

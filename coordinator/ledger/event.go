@@ -55,6 +55,8 @@ type FinishedNode struct {
 type JobPlanned struct {
 	Job string
 	Plan
+	Nodes  []FinishedNode // kept partials of earlier jobs; they are durable
+	Reused *store.Reused  // describes the nodes; nil if the job reuses nothing
 }
 
 // JobFailed means that a job cannot be completed: storage can never accept its plan, or a [Merge] or a

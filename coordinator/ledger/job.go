@@ -39,6 +39,7 @@ type job struct {
 	executed     uint64                  // number of reported executions of finished partitions, including repeated executions
 	uncounted    bool                    // executions of finished partitions may be missing from executed: see onOutput
 	builds       builds
+	reused       *store.Reused // nil unless the job looked for kept partials when it was planned
 	lastError    string
 	retried      retriedPartitions
 	errors       errorTexts

@@ -273,6 +273,8 @@ func (l *Ledger) wireCall(w *worker, a *assignment, operands []*treeNode) *wire.
 		made.Lacking = a.job.lacking(a.job.result())
 		if s := a.job.prefixes.stopped; s != nil {
 			made.Prefix = s.At
+		} else if made.Lacking == 0 {
+			made.Key, made.Work = a.job.rootKey()
 		}
 	case wire.Estimate:
 		made.Prefix = a.call.prefix

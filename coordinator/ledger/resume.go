@@ -50,10 +50,10 @@ func (l *Ledger) newJob(e JobAdded) *job {
 		spec: e.Spec, state: jobActive, began: l.now - max(0, e.Elapsed),
 		opening: wire.Opening{
 			Job: e.Spec.ID, Kind: wire.JobKind{Name: e.Spec.Job, Version: e.Spec.Version}, Params: e.Spec.Params, ParamsSHA256: e.ParamsSHA256,
-			Priority: e.Spec.Priority, PartitionTimeout: e.Spec.PartitionTimeout, Audit: e.Spec.Audit,
+			Priority: e.Spec.Priority, PartitionTimeout: e.Spec.PartitionTimeout, Audit: e.Spec.Audit, Keep: e.Spec.Keep,
 		},
 		contributors: map[string]*contributor{},
-		executed:     e.Executed, uncounted: e.Uncounted, builds: builds{list: slices.Clone(e.Builds)},
+		executed:     e.Executed, uncounted: e.Uncounted, builds: builds{list: slices.Clone(e.Builds)}, reused: e.Reused,
 		checkpoint: checkpointState{requestedAt: l.now - l.cfg.CheckpointEvery},
 		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, died) || slices.ContainsFunc(e.Calls, killed),
 		merges:     mergePlace{assigned: !e.CanMerge}, trial: trial{over: len(e.Nodes) > 0},

@@ -109,7 +109,9 @@
 //	                    a leader                 listed the jobs before, a worker's report
 //	                                             or the submission brings the job to it
 //	store the plan      a plan that no manifest  a plan is written once: every later leader
-//	                    counts yet               that resumes the job reads it
+//	                    counts yet               that resumes the job reads it, and the blob with
+//	                                             the nodes that the job reuses; a manifest that
+//	                                             counts the plan has these nodes
 //	write a partial     a blob that nothing      it is removed at the job's end: a job that
 //	                    names                    was resumed is assumed to have blobs
 //	checkpoint          the old manifest or the  nothing was called durable yet; workers

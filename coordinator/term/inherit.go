@@ -27,7 +27,7 @@ func inheritable(nodes []store.StoredNode, outcome store.State) []store.StoredNo
 // was removed, inherit changes nothing: then the job computes everything.
 //
 // inherit may run again after the death of a leader, and then writes the same plan and the same blobs.
-func (t *Term) inherit(spec store.StoredSpec, first *store.Manifest) (plan jobs.Plan, err error) {
+func (t *Term) inherit(spec store.StoredSpec, first *store.Manifest) (plan store.Plan, err error) {
 	from := spec.Retries
 	old, oldErr := t.readSpec(from)
 	m, _, manifestErr := t.readManifest(from)
@@ -35,18 +35,19 @@ func (t *Term) inherit(spec store.StoredSpec, first *store.Manifest) (plan jobs.
 	for _, err := range []error{oldErr, manifestErr, planErr} {
 		switch {
 		case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt):
-			return jobs.Plan{}, nil
+			return store.Plan{}, nil
 		case err != nil:
-			return jobs.Plan{}, err
+			return store.Plan{}, err
 		}
 	}
 	tree, err := engine.NewTree(plan.Partitions)
 	if err != nil || kindOf(old.Spec) != kindOf(spec.Spec) || string(old.Params) != string(spec.Params) {
-		return jobs.Plan{}, nil
+		return store.Plan{}, nil
 	}
+	plan.Found = "" // the nodes are in the manifest of the earlier job
 	err = t.retry("write plan", func(ctx context.Context) error { return t.cfg.Store.PutPlan(ctx, spec.ID, plan) })
 	if err != nil {
-		return jobs.Plan{}, err
+		return store.Plan{}, err
 	}
 	first.Partitions, first.Builds, first.Uncounted = plan.Partitions, m.Builds, m.Uncounted
 	for _, node := range m.Nodes {
@@ -56,7 +57,7 @@ func (t *Term) inherit(spec store.StoredSpec, first *store.Manifest) (plan jobs.
 		}
 		copied, err := t.copyPartial(from, spec.ID, node)
 		if err != nil {
-			return jobs.Plan{}, err
+			return store.Plan{}, err
 		}
 		if copied {
 			first.Nodes = append(first.Nodes, node)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/election"
-	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -75,14 +74,15 @@ func (t *Term) admit(id string, p *pendingJob) {
 // and parked of a loadedJob is set.
 type loadedJob struct {
 	id      string
-	active  *activeJob // the job, if this leader has fenced it and may work on it
-	plan    jobs.Plan  // plan of the active job; zero if the job has no plan
-	ended   bool       // true if the job has ended, or was removed
-	failure string     // reason why this leader has failed the job, so that it has ended; usually empty
-	removed bool       // the job was removed before its submission was delivered
-	gone    bool       // true if the job is not in storage: see confirmGone
-	queued  bool       // true if no leader has begun the job and its submission has not been received
-	parked  parkedJob  // set if this leader cannot work on the job
+	active  *activeJob  // the job, if this leader has fenced it and may work on it
+	plan    store.Plan  // plan of the active job; zero if the job has no plan
+	found   store.Found // what the job reuses and its manifest does not contain; usually zero
+	ended   bool        // true if the job has ended, or was removed
+	failure string      // reason why this leader has failed the job, so that it has ended; usually empty
+	removed bool        // the job was removed before its submission was delivered
+	gone    bool        // true if the job is not in storage: see confirmGone
+	queued  bool        // true if no leader has begun the job and its submission has not been received
+	parked  parkedJob   // set if this leader cannot work on the job
 }
 
 // errChanged and errRemoved mean that an attempt to load a job must be repeated.
@@ -160,7 +160,11 @@ func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, err
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return loadedJob{}, fmt.Errorf("resume job %s: %w", id, err)
 	}
-	return loadedJob{id: id, active: j, plan: plan}, nil
+	loaded := loadedJob{id: id, active: j, plan: plan}
+	if j.manifest.last.Partitions == 0 { // the last leader has written the plan, and no manifest after it
+		loaded.found, err = t.readFound(id, plan)
+	}
+	return loaded, err
 }
 
 // begin writes the first manifest of a job if the condition cond holds. The first manifest of a job
@@ -171,7 +175,7 @@ func (t *Term) begin(spec store.StoredSpec, previous store.Manifest, cond store.
 	first.Epoch, first.Sequence, first.State = t.leadership.Epoch, previous.Sequence+1, store.Running
 	first.Epochs, first.Started, first.SpecSHA256 = []uint64{t.leadership.Epoch}, t.env.Now().UTC(), spec.SHA256
 	first.SpecVersion = spec.Written
-	var plan jobs.Plan
+	var plan store.Plan
 	var err error
 	if spec.Retries != "" {
 		if plan, err = t.inherit(spec, &first); err != nil {
@@ -269,7 +273,7 @@ func (t *Term) admitted(loaded loadedJob) {
 	}
 	if j := loaded.active; j != nil && t.mayActivate(j) {
 		j.submission, j.cancels = p.submission, p.cancels
-		t.activate(j, loaded.plan)
+		t.activate(j, loaded.plan, loaded.found)
 		if len(j.cancels) > 0 {
 			t.step(ledger.JobCancelled{Job: id})
 		}
@@ -333,12 +337,12 @@ func (t *Term) unpark(known []wire.JobKind) {
 // parameters from storage.
 const maxParams = 64 << 10
 
-func (t *Term) activate(j *activeJob, plan jobs.Plan) {
+func (t *Term) activate(j *activeJob, plan store.Plan, found store.Found) {
 	t.jobs.active[j.spec.ID] = j
 	delete(t.jobs.parked, j.spec.ID)
-	m := j.manifest.last
+	m := withFound(j.manifest.last, found)
 	resumed := len(m.Epochs) > 1
-	j.blobs.exist = resumed // an earlier leader may have written blobs of a resumed job that no manifest names
+	j.blobs.exist = resumed || j.spec.Keep > 0 // there may be blobs that no manifest names: of an earlier leader, or of a worker that has planned
 	known := j.job.Name() != ""
 	e := ledger.JobAdded{
 		Spec: j.spec, Plan: j.setPlan(plan), Snapshot: ledger.Snapshot{Work: m.Work},
@@ -351,7 +355,19 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 		sum := sha256.Sum256(e.Spec.Params)
 		e.Spec.Params, e.ParamsSHA256 = wire.ParamsInStore, sum[:]
 	}
-	for _, n := range m.Nodes {
+	e.Nodes = t.finishedNodes(j, m.Nodes)
+	if resumed {
+		t.log.Info("Job resumed", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions, "nodes", len(e.Nodes))
+		t.recordResumed(j, m.Epochs)
+	} else {
+		t.log.Info("Job started", "job", j.spec.ID, "kind", j.spec.Job)
+	}
+	t.step(e)
+}
+
+// finishedNodes puts the partials of stored nodes into the table.
+func (t *Term) finishedNodes(j *activeJob, list []store.StoredNode) (nodes []ledger.FinishedNode) {
+	for _, n := range list {
 		ref := ledger.NoRef
 		if !n.Empty {
 			p := partial{data: n.Data, blob: n.Blob, size: n.Size, job: j.spec.ID}
@@ -361,13 +377,7 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 		if n.Blob != "" {
 			j.blobs.exist = true
 		}
-		e.Nodes = append(e.Nodes, ledger.FinishedNode{Node: n.Node, Ref: ref, Size: len(n.Data), Large: n.Large})
+		nodes = append(nodes, ledger.FinishedNode{Node: n.Node, Ref: ref, Size: len(n.Data), Large: n.Large})
 	}
-	if resumed {
-		t.log.Info("Job resumed", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions, "nodes", len(e.Nodes))
-		t.recordResumed(j, m.Epochs)
-	} else {
-		t.log.Info("Job started", "job", j.spec.ID, "kind", j.spec.Job)
-	}
-	t.step(e)
+	return nodes
 }

@@ -69,7 +69,7 @@ func (t *Term) beginDispatch(all []loadedJob) {
 		case loaded.gone:
 			t.confirmGone(loaded.id, &pendingJob{})
 		case loaded.active != nil && t.mayActivate(loaded.active):
-			t.activate(loaded.active, loaded.plan)
+			t.activate(loaded.active, loaded.plan, loaded.found)
 		default:
 			t.leave(loaded, nil)
 		}

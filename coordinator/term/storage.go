@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -52,8 +51,8 @@ func (t *Term) readSpec(id string) (store.StoredSpec, error) {
 	return retryRead(t, "read spec", func(ctx context.Context) (store.StoredSpec, error) { return t.cfg.Store.Spec(ctx, id) })
 }
 
-func (t *Term) readPlan(id string) (jobs.Plan, error) {
-	return retryRead(t, "read plan", func(ctx context.Context) (jobs.Plan, error) { return t.cfg.Store.Plan(ctx, id) })
+func (t *Term) readPlan(id string) (store.Plan, error) {
+	return retryRead(t, "read plan", func(ctx context.Context) (store.Plan, error) { return t.cfg.Store.Plan(ctx, id) })
 }
 
 func (t *Term) readManifest(id string) (manifest store.Manifest, version store.Version, err error) {

@@ -67,22 +67,27 @@ type worker struct {
 	leader  *leader
 	knows   []wire.JobKind
 	storage string // identity of the worker's storage; empty if the worker does not send it
+	build   string // build of the worker's program; empty if the worker does not send it
 
-	sequence   uint64
-	inFlight   *wire.Report // the report without a receipt
-	nextReport time.Time    // time of the next report if there is nothing new
-	openings   map[string]wire.Opening
-	held       []wire.HeldSpan
-	toCall     map[wire.SpanID]wire.Call // calls among the held assignments
-	items      map[string][]wire.Item    // all items of a job, from number 1 on
-	received   map[string]uint64
-	ended      map[string]bool
-	ran        map[string]int // number of runs of each partition
-	job        jobs.Job       // job that makes the worker's calls
-	called     []string       // called functions, in order
-	drains     bool           // the worker reports that it drains
-	hangs      bool           // the worker's calls do not return
-	fails      string         // the error with which each partition fails; empty if none fails
+	sequence     uint64
+	inFlight     *wire.Report // the report without a receipt
+	nextReport   time.Time    // time of the next report if there is nothing new
+	openings     map[string]wire.Opening
+	held         []wire.HeldSpan
+	toCall       map[wire.SpanID]wire.Call // calls among the held assignments
+	items        map[string][]wire.Item    // all items of a job, from number 1 on
+	received     map[string]uint64
+	ended        map[string]bool
+	ran          map[string]int                // number of runs of each partition
+	job          jobs.Job                      // job that makes the worker's calls
+	called       []string                      // called functions, in order
+	drains       bool                          // the worker reports that it drains
+	hangs        bool                          // the worker's calls do not return
+	damagesFound func(job, blob string) string // damages the blob with what the worker has found; may be nil
+
+	keeps []string      // keys of the roots that the worker was told to keep
+	finds []engine.Span // spans of the kept partials that the worker finds when it plans a job
+	fails string        // the error with which each partition fails; empty if none fails
 }
 
 func (c *cluster) addWorker(id string) *worker {
@@ -112,7 +117,7 @@ func (w *worker) report() {
 		w.sequence++
 		r := wire.Report{Epoch: w.leader.epoch, Worker: w.id, Sequence: w.sequence, Spans: slices.Clone(w.held), Draining: w.drains}
 		if w.sequence == 1 {
-			r.Hello = &wire.Hello{Host: "host", PID: 1, Slots: 1, Knows: w.knows, Storage: w.storage}
+			r.Hello = &wire.Hello{Host: "host", PID: 1, Slots: 1, Knows: w.knows, Storage: w.storage, Build: w.build}
 		}
 		for _, id := range slices.Sorted(maps.Keys(w.items)) {
 			if items := w.items[id]; !w.ended[id] {
@@ -215,10 +220,11 @@ func (w *worker) work() {
 	o := w.openings[s.Job]
 	plan := jobs.Plan{Partitions: o.Partitions, Data: o.Data}
 	if o.InStore {
-		var err error
-		if plan, err = w.cluster.store.Plan(context.Background(), s.Job); err != nil {
+		stored, err := w.cluster.store.Plan(context.Background(), s.Job)
+		if err != nil {
 			w.cluster.t.Fatal(err)
 		}
+		plan = stored.Plan
 	}
 	task, err := letters.Engine().Open(context.Background(), o.Params, plan.Partitions, plan.Data)
 	if err != nil {
@@ -273,6 +279,14 @@ func (w *worker) makeCall(h wire.HeldSpan, call wire.Call) (wire.Item, error) {
 		}
 	}
 	item, _, err := session.MakeCall(ctx, w.job, w.openings[h.Job].Params, call, operands, h.ID.Epoch)
+	if o := item.Output; o != nil && call.Function == wire.Plan && w.openings[h.Job].Keep > 0 {
+		if o.Found = w.find(h.Job, *o); w.damagesFound != nil {
+			o.Found = w.damagesFound(h.Job, o.Found)
+		}
+	}
+	if call.Function == wire.Finish {
+		w.keeps = append(w.keeps, string(call.Key))
+	}
 	if o := item.Output; o != nil && len(o.Data) > session.MaxInline {
 		o.Blob = w.putPartial(h.Job, session.OutputNode(o.Function), o.Data)
 		o.Data, o.Sum = nil, 0

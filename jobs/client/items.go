@@ -28,7 +28,7 @@ func (c *Client) Items(ctx context.Context, job jobs.Job, id string) (names func
 	if err != nil {
 		return nil, c.explain(fmt.Errorf("read the plan of job %s: %w", id, err))
 	}
-	return job.Items(jobs.WithFiles(ctx, jobFiles{c, id}), spec.Params, plan)
+	return job.Items(jobs.WithFiles(ctx, jobFiles{c, id}), spec.Params, plan.Plan)
 }
 
 // jobFiles reads the files that were submitted with a job.

@@ -50,6 +50,7 @@ type Status struct {
 	Executed   uint64    `json:"executed"`            // number of reported executions of partitions, including repeated executions
 	Repeated   uint64    `json:"repeated"`            // number of repeated executions of partitions
 	Inherited  uint64    `json:"inherited,omitempty"` // number of partitions that the job has kept from the job that it retries; they count as executed
+	Reuse      *Reuse    `json:"reuse,omitempty"`     // nil unless the job was to reuse partials; known when the job is planned
 	Skipped    []uint64  `json:"skipped"`             // partitions omitted from the result, sorted; cut at a thousand if Live is not nil or the status is from a list of jobs
 	Epochs     []uint64  `json:"epochs"`              // epochs of the leaders that ran the job, ascending
 	Builds     []string  `json:"builds"`              // builds of the workers that computed parts of the result, sorted
@@ -78,6 +79,29 @@ type Status struct {
 	// Live contains the figures that only the leader knows. If Live is nil, all figures come from the last
 	// checkpoint.
 	Live *Live `json:"-"`
+}
+
+// Reuse describes what a job has reused of earlier jobs.
+type Reuse struct {
+	Partitions   uint64   `json:"partitions"`    // number of partitions that were not computed; they do not count as executed
+	SavedSeconds float64  `json:"saved_seconds"` // time that earlier jobs have needed to compute them, on one slot
+	From         []string `json:"from"`          // jobs that have kept what was reused
+	Lost         uint64   `json:"lost"`          // number of packs of kept partials that were missing or damaged, whose partitions were computed again
+}
+
+func newReuse(r *store.Reused) *Reuse {
+	if r == nil {
+		return nil
+	}
+	return &Reuse{r.Partitions, r.Work.Seconds(), append([]string{}, r.From...), r.Lost}
+}
+
+// computed returns how many executions of partitions remain without the reused partitions.
+func (r *Reuse) computed(executed uint64) uint64 {
+	if r == nil {
+		return executed
+	}
+	return executed - min(executed, r.Partitions)
 }
 
 // Live is the part of a status that only the leader knows.
@@ -196,6 +220,8 @@ func newStatus(r record, live *wire.Jobs) Status {
 		Skipped: m.Skipped, Epochs: m.Epochs, Builds: m.Builds, Error: m.Error, SHA256: m.SHA256, Started: m.Started, Finished: m.Finished,
 		Errors: m.Errors, OtherErrors: m.OtherErrors, SkipReasons: m.SkipReasons, Estimates: m.Judged, Stopped: m.Stopped,
 	}
+	s.Reuse = newReuse(m.Reused)
+	s.Executed = s.Reuse.computed(m.Executed)
 	if s.State == Running && s.Done == s.Partitions {
 		s.MergesLeft = r.mergesLeft()
 	}
@@ -221,7 +247,7 @@ func StatusOf(p Progress) Status {
 
 // setLive replaces the stored figures with those of a leader's answer.
 func (s *Status) setLive(p Progress) {
-	s.State, s.Partitions, s.Done, s.Executed, s.Skipped = State(p.State), p.Partitions, p.Done, p.Executed, p.Skipped
+	s.State, s.Partitions, s.Done, s.Executed, s.Skipped = State(p.State), p.Partitions, p.Done, s.Reuse.computed(p.Executed), p.Skipped
 	s.MergesLeft, s.Estimates, s.Stopped = p.MergesLeft, p.Estimates, p.Stopped
 	s.Live = &Live{
 		Workers: p.Workers, Rate: p.Rate, Trouble: p.Trouble,

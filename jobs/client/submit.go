@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -72,6 +73,11 @@ type SubmitOptions struct {
 	// worker if there is one. If the two results of a partition differ, the job fails.
 	Audit uint32
 
+	// Keep is the number of bytes that the partial results may take that the cluster keeps for later jobs. A job with
+	// Keep reuses the kept results of earlier jobs, and keeps its own: see [jobs.Keyer]. The result has the same bytes
+	// as without. If Keep is 0, the job computes everything.
+	Keep int64
+
 	// After contains the IDs of jobs, or the beginnings of their IDs. The job begins when they have completed, and
 	// fails if one of them fails, is cancelled or is removed. Jobs that have not ended and that the parameter input
 	// names as job:ID are added. There may be MaxAfter jobs.
@@ -99,7 +105,7 @@ type SubmitOptions struct {
 func (o SubmitOptions) spec() store.Spec {
 	return store.Spec{
 		Priority: o.Priority, MaxAttempts: cmp.Or(o.MaxAttempts, DefaultMaxAttempts), MaxSkipped: o.MaxSkipped, StrictBuilds: o.StrictBuilds,
-		Timeout: o.Timeout, PartitionTimeout: o.PartitionTimeout, Audit: o.Audit, After: o.After, StopAfter: o.StopAfter,
+		Timeout: o.Timeout, PartitionTimeout: o.PartitionTimeout, Audit: o.Audit, After: o.After, StopAfter: o.StopAfter, Keep: o.Keep,
 		Name: o.Name, Labels: o.Labels,
 	}
 }
@@ -133,12 +139,29 @@ func (o SubmitOptions) Check(job jobs.Job) (jobs.Params, error) {
 	if o.StopAfter > 0 && !job.Estimates(params) {
 		return nil, errorf(ErrInvalid, "submit job %s: StopAfter: with these parameters the job has no estimates, so it cannot end before its last partition: want 0", job.Name())
 	}
+	if err := o.checkReuse(job, params); err != nil {
+		return nil, errorf(ErrInvalid, "submit job %s: %w", job.Name(), err)
+	}
 	if o.Audit > 0 {
 		if err := job.CheckAudit(params); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 	}
 	return params, nil
+}
+
+// checkReuse checks whether the job can reuse partials.
+func (o SubmitOptions) checkReuse(job jobs.Job, params jobs.Params) error {
+	switch {
+	case o.Keep == 0:
+		return nil
+	case o.Audit > 0:
+		return errors.New("Keep and Audit exclude each other: a reused partition is not computed")
+	case job.Estimates(params):
+		return errors.New("Keep: a job with estimates cannot reuse partials, because a kept partial may contain several prefixes: want 0")
+	}
+	_, err := job.Family(params, "")
+	return err
 }
 
 // checkInput compares the parameters with the job's input, if the job has a preview and this process can read

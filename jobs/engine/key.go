@@ -54,6 +54,16 @@ type Kept interface {
 	Keep(ctx context.Context, key Key, p KeptPartial)
 }
 
+// Reuse is the collection of partials that a job reuses and extends. The zero value means that the job
+// computes everything and keeps nothing.
+type Reuse struct {
+	Family Key // value of the method Family of the job
+	Kept   Kept
+	// Limit is the number of bytes that kept partials may take; 0 means no limit. A node is not kept if all nodes
+	// of its level would take more.
+	Limit int64
+}
+
 // KeptPartial is a partial of a [Kept].
 type KeptPartial struct {
 	Data       []byte
@@ -65,6 +75,13 @@ type KeptPartial struct {
 type Reused struct {
 	Partitions uint64
 	Work       time.Duration // duration of all calls of Map that computed these partitions
+}
+
+// Found is what a task has found in a [Kept].
+type Found struct {
+	Reused
+	Root  Key       // key of the root; zero if a partition must not be reused
+	Nodes []Partial // finished nodes in order, merged as far as possible
 }
 
 // WorthKeeping reports whether a partial stands for so much work that it is worth its bytes: at most 4 MB

@@ -29,6 +29,13 @@ type Task interface {
 	// result of Recompute in this or another process.
 	Audit(share uint32, seed string)
 
+	// Find reads the kept partials of the job and merges them as far as possible. If ctx ends early, Find
+	// returns what it has found so far. NewStack must not be called after Find.
+	Find(ctx context.Context, r Reuse) (Found, error)
+
+	// Keep makes the stacks that NewStack creates from now on keep partials in r.Kept.
+	Keep(r Reuse)
+
 	// NewStack returns an empty stack. Each slot needs a separate stack. A slot should keep its stack
 	// for as long as the slot works on the job, because the stack holds the Map function that the
 	// mapper's Fork returned for the slot.

@@ -17,9 +17,10 @@
 // # Keys
 //
 //	spec/JOB            the job as it was submitted; immutable; the submission contains its version
-//	plan/JOB            the job's plan: how it is divided into partitions; immutable
+//	plan/JOB            the job's plan: how it is divided into partitions, and the name of the blob with
+//	                    what the job reuses; immutable
 //	manifest/JOB        the checkpoint; replaced by compare-and-swap
-//	partial/JOB/SHA256  a node and its large partial; immutable
+//	partial/JOB/SHA256  a node and its large partial, an output of a call, or what the job reuses; immutable
 //	result/JOB          the result, as the definition encoded it; immutable
 //	attachment/JOB/SHA256/OFFSET
 //	                    a piece of the attachment of a result; immutable

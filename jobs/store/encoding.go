@@ -24,6 +24,7 @@ type (
 	planRecord struct {
 		Partitions uint64 `cbor:"1,keyasint"`
 		Data       []byte `cbor:"2,keyasint,omitempty"`
+		Found      string `cbor:"20,keyasint,omitempty"`
 	}
 	manifestRecord struct {
 		Manifest
@@ -60,16 +61,16 @@ func decodeSpec(data []byte) (Spec, error) {
 	return r.Spec, err
 }
 
-func encodePlan(p jobs.Plan) []byte { return encode(planRecord{p.Partitions, p.Data}) }
+func encodePlan(p Plan) []byte { return encode(planRecord{p.Partitions, p.Data, p.Found}) }
 
-func decodePlan(data []byte) (jobs.Plan, error) {
+func decodePlan(data []byte) (Plan, error) {
 	r, err := decode[planRecord](data)
 	if err == nil {
 		if _, treeErr := engine.NewTree(r.Partitions); treeErr != nil {
 			err = fmt.Errorf("%w: %w", ErrCorrupt, treeErr)
 		}
 	}
-	return jobs.Plan{Partitions: r.Partitions, Data: r.Data}, err
+	return Plan{jobs.Plan{Partitions: r.Partitions, Data: r.Data}, r.Found}, err
 }
 
 func encodeManifest(m Manifest) []byte {

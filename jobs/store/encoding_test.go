@@ -33,7 +33,7 @@ func someSpec() Spec {
 	}
 }
 
-func somePlan() jobs.Plan { return jobs.Plan{Partitions: 1 << 40, Data: []byte{0, 1, 2}} }
+func somePlan() Plan { return Plan{Plan: jobs.Plan{Partitions: 1 << 40, Data: []byte{0, 1, 2}}} }
 
 func someManifest() Manifest {
 	return Manifest{
@@ -81,7 +81,7 @@ var formats = []testedFormat{
 	format("spec", encodeSpec, decodeSpec, someSpec(), Spec{ID: otherID, Job: "a", Version: "0", Params: jobs.Params("{}"), MaxAttempts: 1},
 		Spec{ID: otherID, Job: "a", Version: "0", Params: jobs.Params("{}"), MaxAttempts: 1, Estimates: true, StopAfter: time.Minute},
 		Spec{ID: otherID, Job: "a", Version: "0", Params: jobs.Params("{}"), MaxAttempts: 1, Name: "nightly-2026-11-25", Labels: map[string]string{"team": "ads", "env": "prod"}}),
-	format("plan", encodePlan, decodePlan, somePlan(), jobs.Plan{Partitions: 1}),
+	format("plan", encodePlan, decodePlan, somePlan(), Plan{Plan: jobs.Plan{Partitions: 1}}, Plan{jobs.Plan{Partitions: 2}, strings.Repeat("ab", 32)}),
 	format("manifest", encodeManifest, decodeManifest, someManifest(), Manifest{State: Queued},
 		Manifest{State: Running, Nodes: []StoredNode{{Node: engine.Leaf(4), Blob: strings.Repeat("ab", 32), Large: true, Size: 1 << 30}}, Work: Work{Uncounted: true, PartitionTime: 1500 * time.Millisecond}},
 		Manifest{State: Running, Work: Work{Attempts: []Attempt{{Partition: 4, Failed: 1}}, Errors: []ErrorText{{"no disk", 9, 4}}, OtherErrors: 3, Skipped: []uint64{5}, SkipReasons: []ErrorText{{"partition 5 failed once: no", 1, 5}}}},
@@ -214,8 +214,8 @@ func TestDamagedRecords(t *testing.T) {
 func TestImpossibleRecords(t *testing.T) {
 	for what, decode := range map[string]func() error{
 		"state":           func() error { _, err := decodeManifest(encodeManifest(Manifest{State: "asleep"})); return err },
-		"no partitions":   func() error { _, err := decodePlan(encodePlan(jobs.Plan{})); return err },
-		"many partitions": func() error { _, err := decodePlan(encodePlan(jobs.Plan{Partitions: 1 << 63})); return err },
+		"no partitions":   func() error { _, err := decodePlan(encodePlan(Plan{})); return err },
+		"many partitions": func() error { _, err := decodePlan(encodePlan(Plan{Plan: jobs.Plan{Partitions: 1 << 63}})); return err },
 		"ID submitted":    func() error { _, err := decodeSubmission(encodeSubmission(submissionRecord{ID: "x"})); return err },
 		"identity":        func() error { _, err := decodeIdentity(encodeIdentity("x")); return err },
 	} {

@@ -49,6 +49,10 @@ type Spec struct {
 	Name   string            `cbor:"32,keyasint,omitempty" json:"name,omitempty"`   // name for people; several jobs may have the same
 	Labels map[string]string `cbor:"33,keyasint,omitempty" json:"labels,omitempty"` // for people, to select jobs
 
+	// Keep is the number of bytes that the kept partials of the cluster may take when the job keeps its own. If Keep
+	// is 0, the job neither reuses nor keeps partials.
+	Keep int64 `cbor:"40,keyasint,omitempty" json:"keep,omitempty"`
+
 	Estimates bool          `cbor:"20,keyasint,omitempty" json:"-"` // true if the job's prefixes are judged: see [jobs.Definition]
 	StopAfter time.Duration `cbor:"21,keyasint,omitempty" json:"-"` // time after which the job ends with its largest finished prefix; 0 means never
 }
@@ -148,6 +152,8 @@ type Work struct {
 	// suffices. The job then needs only the partitions of this prefix, and Nodes contains no others.
 	Judged  []jobs.Estimated `cbor:"70,keyasint,omitempty"`
 	Stopped *jobs.Stopped    `cbor:"71,keyasint,omitempty"`
+
+	Reused *Reused `cbor:"80,keyasint,omitempty"` // nil unless the job looked for kept partials when it was planned
 }
 
 // StoredNode is a finished node with its partial, in a manifest. A small partial is in Data, and a

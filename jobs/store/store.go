@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
@@ -86,13 +85,13 @@ func (s *Store) Spec(ctx context.Context, id string) (StoredSpec, error) {
 
 // PutPlan writes the plan of a job, which never changes. If another plan exists, the
 // error is [ErrConflict], and the caller must use the existing plan.
-func (s *Store) PutPlan(ctx context.Context, id string, plan jobs.Plan) error {
+func (s *Store) PutPlan(ctx context.Context, id string, plan Plan) error {
 	_, err := s.putOnce(ctx, plans, id, encodePlan(plan))
 	return err
 }
 
 // Plan returns the plan of a job.
-func (s *Store) Plan(ctx context.Context, id string) (jobs.Plan, error) {
+func (s *Store) Plan(ctx context.Context, id string) (Plan, error) {
 	plan, _, err := read(ctx, s, plans, id, decodePlan)
 	return plan, err
 }

@@ -290,11 +290,11 @@ func TestPlanIsKeptOnce(t *testing.T) {
 	id := store.NewID(time.Now())
 	_, err := f.Plan(t.Context(), id)
 	want(t, err, store.ErrNotFound)
-	plan := jobs.Plan{Partitions: 7, Data: []byte("x")}
+	plan := store.Plan{Plan: jobs.Plan{Partitions: 7, Data: []byte("x")}}
 	f.blobs.Inject(once(memory.Put, true))
 	want(t, f.PutPlan(t.Context(), id, plan), store.ErrUnavailable) // the response is lost
 	must(t, f.PutPlan(t.Context(), id, plan))
-	want(t, f.PutPlan(t.Context(), id, jobs.Plan{Partitions: 8}), store.ErrConflict)
+	want(t, f.PutPlan(t.Context(), id, store.Plan{Plan: jobs.Plan{Partitions: 8}}), store.ErrConflict)
 	got, err := f.Plan(t.Context(), id)
 	must(t, err)
 	if got.Partitions != 7 || string(got.Data) != "x" {
@@ -403,7 +403,7 @@ func fill(t *testing.T, f fixture, spec store.Spec) {
 	t.Helper()
 	must(t, f.Submit(t.Context(), spec))
 	must(t, f.Activate(t.Context(), spec.ID))
-	must(t, f.PutPlan(t.Context(), spec.ID, jobs.Plan{Partitions: 1}))
+	must(t, f.PutPlan(t.Context(), spec.ID, store.Plan{Plan: jobs.Plan{Partitions: 1}}))
 	_, err := f.PutManifest(t.Context(), spec.ID, store.Manifest{State: store.Running}, store.IfAbsent)
 	must(t, err)
 	_, err = f.PutPartial(t.Context(), spec.ID, engine.Leaf(1), []byte("partial"))
@@ -480,7 +480,7 @@ func TestNoSuchJob(t *testing.T) {
 			"Spec":       second(f.Spec(t.Context(), id)),
 			"Plan":       second(f.Plan(t.Context(), id)),
 			"Result":     second(f.Result(t.Context(), id)),
-			"PutPlan":    f.PutPlan(t.Context(), id, jobs.Plan{Partitions: 1}),
+			"PutPlan":    f.PutPlan(t.Context(), id, store.Plan{Plan: jobs.Plan{Partitions: 1}}),
 			"PutPartial": second(f.PutPartial(t.Context(), id, engine.Leaf(1), nil)),
 			"Activate":   f.Activate(t.Context(), id),
 			"Remove":     f.Remove(t.Context(), id),

@@ -106,6 +106,7 @@ func (s Spec) CheckOptions() error {
 		field.Check(s.PartitionTimeout >= 0, "PartitionTimeout", s.PartitionTimeout, "0 or more"),
 		field.Check(s.StopAfter >= 0, "StopAfter", s.StopAfter, "0 or more"),
 		field.Check(s.Audit <= jobs.MaxAudit, "Audit", s.Audit, "at most %d", jobs.MaxAudit),
+		field.Check(s.Keep >= 0, "Keep", s.Keep, "0 or more bytes"),
 		field.Check(len(s.After) <= MaxAfter, "After", len(s.After), "at most %d jobs", MaxAfter),
 		field.Check(s.Name == "" || nameForm.MatchString(s.Name), "Name", s.Name[:min(len(s.Name), 150)], wantName),
 		s.checkLabels(),

@@ -67,7 +67,7 @@ var (
 			{Held: &engine.Node{Level: 1, Index: 2}},
 			{Partial: &Partial{Node: engine.Leaf(9), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 30, Stored: true, Lacking: 6}},
 			{Partial: &Partial{Node: engine.Node{Level: 1, Index: 4}, MergedFor: 7, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
-			{Output: &Output{Function: Plan, Partitions: 9, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
+			{Output: &Output{Function: Plan, Partitions: 9, Data: []byte("data"), Sum: Checksum([]byte("data")), Found: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}},
 			{Output: &Output{Function: Finish, Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Epoch: 7, Lacking: 6}},
 			{Output: &Output{Function: Estimate, Partitions: 20, Data: []byte("null"), Sum: Checksum([]byte("null")), Epoch: 7, Stop: true}},
 			{Failure: &Failure{Error: "bad", Function: Estimate}},
@@ -77,11 +77,12 @@ var (
 		Epoch: 7, Sequence: 3, Refused: "why",
 		Opens: []Opening{{
 			Job: "j", Kind: JobKind{"primes", "1"}, Params: jobs.Params(`{"limit":9}`),
-			Priority: -2, Partitions: 100, Data: []byte{1}, InStore: true, ParamsSHA256: []byte{2}, PartitionTimeout: time.Minute, Audit: 1000,
+			Priority: -2, Partitions: 100, Data: []byte{1}, InStore: true, ParamsSHA256: []byte{2}, PartitionTimeout: time.Minute, Audit: 1000, Keep: 1 << 30,
 		}},
 		Assigned: []Assignment{
 			{ID: SpanID{7, 2}, Job: "j", Span: engine.Span{Lo: 9, Hi: 20}, Alone: true, Attempt: 3},
 			{ID: SpanID{7, 3}, Job: "j", Call: &Call{Function: Merge, Node: engine.Node{Level: 1}, Operands: []Partial{NewPartial(engine.Leaf(0), []byte("l")), NewPartial(engine.Leaf(1), nil)}}},
+			{ID: SpanID{7, 6}, Job: "j", Call: &Call{Function: Finish, Key: make([]byte, 32), Work: time.Minute, Operands: []Partial{NewPartial(engine.Node{Level: 2}, nil)}}},
 			{ID: SpanID{7, 5}, Job: "j", Call: &Call{Function: Estimate, Prefix: 6, Operands: []Partial{NewPartial(engine.Node{Level: 2}, []byte("l")), NewPartial(engine.Node{Level: 1, Index: 2}, nil)}}},
 			{ID: SpanID{7, 4}, Job: "j", Call: &Call{Function: Merge, Node: engine.Node{Level: 1, Index: 1}, Lacking: 6, Failed: 1, Within: 10 * time.Second, Operands: []Partial{
 				{Node: engine.Leaf(2), Size: 1 << 30, Sum: 5, Holder: "w-2"}, {Node: engine.Leaf(3), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 20},

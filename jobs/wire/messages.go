@@ -180,6 +180,8 @@ type Output struct {
 	Lacking uint64 `cbor:"7,keyasint,omitempty"`
 
 	Stop bool `cbor:"8,keyasint,omitempty"` // true if the judged prefix suffices
+
+	Found string `cbor:"20,keyasint,omitempty"` // name of the blob with what the planned job reuses: see store.Found; empty if it reuses nothing
 }
 
 // Partial is a finished node with its encoded value. If the value is too large for a message, Blob is the name
@@ -261,6 +263,8 @@ type Opening struct {
 
 	PartitionTimeout time.Duration `cbor:"9,keyasint,omitempty"`  // time limit of a partition; 0 means the definition's limit
 	Audit            uint32        `cbor:"10,keyasint,omitempty"` // share of the partitions that are computed twice, in millionths
+
+	Keep int64 `cbor:"20,keyasint,omitempty"` // number of bytes that kept partials may take; 0 if the job reuses and keeps none
 }
 
 // Assignment is an order to a worker to run a span or to make a call.
@@ -304,6 +308,11 @@ type Call struct {
 	// Prefix is the number of partitions of the prefix that Estimate judges, or whose result Finish computes. It
 	// is 0 if Finish gets the root.
 	Prefix uint64 `cbor:"10,keyasint,omitempty"`
+
+	// Key is the key under which the worker keeps the root for later jobs after Finish, and Work is the time for which
+	// Map has run for the root. If Key is empty, the worker does not keep the root.
+	Key  []byte        `cbor:"20,keyasint,omitempty"`
+	Work time.Duration `cbor:"21,keyasint,omitempty"`
 }
 
 // Cut shortens a span that the worker holds. The new end of the span is Hi, or the first partition

@@ -265,6 +265,9 @@ func (a Assignment) validate() error {
 	if prefix := a.Call.Prefix; prefix > engine.MaxPartitions || function == Estimate && prefix == 0 || prefix == 0 && function == Finish && len(operands) > 1 {
 		return malformed("call %v of job %s has %d operands for a prefix of %d partitions", a.ID, a.Job, len(operands), prefix)
 	}
+	if key := a.Call.Key; len(key) > 0 && (len(key) != len(engine.Key{}) || function != Finish) {
+		return malformed("call %v of job %s has a key of %d bytes", a.ID, a.Job, len(key))
+	}
 	for _, o := range operands {
 		if o.Holder != "" && (!ValidWorker(o.Holder) || len(o.Data) > 0 || o.Blob != "") {
 			return malformed("call %v of job %s: operand %v is held by %.100q, and has data or a blob too, or the worker ID is not valid", a.ID, a.Job, o.Node, o.Holder)
@@ -350,6 +353,9 @@ func (o Output) validate() error {
 		return malformed("output of %v: want one of Plan, Finish or Estimate", o.Function)
 	case o.Function == Estimate && (o.Blob != "" || len(o.Data) > engine.MaxEstimate):
 		return malformed("estimate of %d bytes, or in a blob: want at most %d bytes", len(o.Data), engine.MaxEstimate)
+	}
+	if o.Found != "" && (o.Function != Plan || validateBlob(nil, o.Found) != nil) {
+		return malformed("output of %v with the blob %.100q: want a SHA-256 in hexadecimal, only for Plan", o.Function, o.Found)
 	}
 	if err := validateBlob(o.Data, o.Blob); err != nil {
 		return fmt.Errorf("output of %v: %w", o.Function, err)

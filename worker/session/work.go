@@ -156,7 +156,7 @@ func (s *Session) keep(j *job, i item) {
 		i.size += len(f.Error)
 	}
 	if o := i.Output; o != nil {
-		i.size += len(o.Data) + len(o.Blob)
+		i.size += len(o.Data) + len(o.Blob) + len(o.Found)
 	}
 	j.items = append(j.items, i)
 	s.work.keptBytes += i.size

@@ -21,7 +21,8 @@ type call struct {
 	cancel context.CancelFunc
 	ended  bool // true if the job has ended
 	blob   string
-	held   []byte // result of the call if the worker holds it because of its size
+	found  []string // further blobs that the call may have written
+	held   []byte   // result of the call if the worker holds it because of its size
 }
 
 func (w *worker) beginCalls() {
@@ -71,6 +72,11 @@ func (c *call) make() (item wire.Item, err error) {
 		return item, err
 	case deed == lies:
 		item.Output.Sum++
+	}
+	if made.Function == wire.Plan && c.call.Opening().Keep > 0 {
+		if err := c.find(item.Output); err != nil {
+			return item, err
+		}
 	}
 	return c.store(item)
 }
@@ -182,8 +188,11 @@ func (c *call) end(item wire.Item, err error) {
 			break
 		}
 	}
-	if c.ended && c.blob != "" {
-		w.dropPartials(c.job.spec.ID, []string{c.blob})
+	if c.ended {
+		if c.blob != "" {
+			c.found = append(c.found, c.blob)
+		}
+		w.dropPartials(c.job.spec.ID, c.found)
 	}
 	switch {
 	case c.ctx.Err() != nil:

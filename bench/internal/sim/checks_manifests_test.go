@@ -66,12 +66,20 @@ func (c *checks) written(by, key string) {
 // contained it. In calm scenarios keepsPartitionTime also checks the first leader of a job, which sees each
 // partition begin.
 func (c *checks) keepsPartitionTime(by string, j *job, old, m store.Manifest) {
-	if t := c.terms[m.Epoch]; t != nil && c.sim.scenario.calm && m.Executed > 0 && t.since <= j.submitAt {
+	if t := c.terms[m.Epoch]; t != nil && c.sim.scenario.calm && m.Executed > reused(m) && t.since <= j.submitAt {
 		c.measured[j.spec.ID] = true
 	}
 	if m.PartitionTime == 0 && (old.PartitionTime > 0 || c.measured[j.spec.ID]) {
 		c.sim.fail("%s wrote a manifest of job %s without the time that a partition takes, which a leader has measured", by, j.spec.ID)
 	}
+}
+
+// reused returns the number of partitions that count as executed and were reused.
+func reused(m store.Manifest) uint64 {
+	if m.Reused == nil {
+		return 0
+	}
+	return m.Reused.Partitions
 }
 
 // read is called when a process has read a blob. It must have got the last of the writes that had returned when

@@ -102,6 +102,7 @@ func (c *checks) completedWell(j *job, m store.Manifest) {
 	if reasons != len(m.Skipped) || reasons != len(m.SkipReasons) {
 		c.sim.fail("job %s skipped the partitions %v, for the reasons %v", j.spec.ID, m.Skipped, m.SkipReasons)
 	}
+	c.reusesWhatWasFound(j, m)
 	j = j.needed(m)
 	want, digest, err := j.reference(m.Skipped)
 	if err != nil {

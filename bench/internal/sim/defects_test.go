@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"flag"
@@ -20,6 +21,7 @@ type defect struct {
 	file     string // path of the source file, relative to the module's root
 	old, new string
 	within   string // number of seeds within which a promise must be broken
+	test     string // test that finds the defect; by default TestSeedsKeepThePromises
 }
 
 // caught has a line for each defect: a seed that finds the defect, and the defect's name. With the
@@ -70,12 +72,12 @@ func TestDefectsAreCaught(t *testing.T) {
 func (d defect) find(t *testing.T, command string) (seed string) {
 	t.Helper()
 	if seed = d.seed(); seed != "" {
-		if _, promise := broken(t, command, "-sim.first="+seed, "-sim.seeds=1"); promise != "" {
+		if _, promise := d.breaks(t, command, "-sim.first="+seed, "-sim.seeds=1"); promise != "" {
 			t.Logf("caught by seed %s: %s", seed, promise)
 			return seed
 		}
 	}
-	seed, promise := broken(t, command, "-sim.seeds="+d.within, "-sim.failures=1")
+	seed, promise := d.breaks(t, command, "-sim.seeds="+d.within, "-sim.failures=1")
 	if promise == "" {
 		t.Fatalf("not caught within %s seeds", d.within)
 	}
@@ -83,10 +85,10 @@ func (d defect) find(t *testing.T, command string) (seed string) {
 	return seed
 }
 
-// broken simulates seeds, and returns the first seed that breaks a promise and the promise, or "".
-func broken(t *testing.T, command string, args ...string) (seed, promise string) {
+// breaks simulates seeds, and returns the first seed that breaks a promise and the promise, or "".
+func (d defect) breaks(t *testing.T, command string, args ...string) (seed, promise string) {
 	t.Helper()
-	out, err := exec.Command(command, append(args, "-test.run=^TestSeedsKeepThePromises$")...).CombinedOutput()
+	out, err := exec.Command(command, append(args, "-test.run=^"+cmp.Or(d.test, "TestSeedsKeepThePromises")+"$")...).CombinedOutput()
 	if _, failed := err.(*exec.ExitError); err != nil && !failed {
 		t.Fatal(err)
 	}

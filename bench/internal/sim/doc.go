@@ -86,6 +86,13 @@
 // expected event does not happen in some thousands of seeds. A simulation tests nothing about
 // faults that never happen.
 //
+// # Kept partials
+//
+// Some simulated jobs reuse nodes that the worker that plans them has found. Package kept runs on goroutines, so
+// TestKeptPartials simulates it apart from the clusters: storage loses calls and answers, executes writes late and
+// twice and damages bytes, packs are dropped, and two jobs run at once. Each result must be that of a run without
+// kept partials, no job may fail, and after an insertion only the inserted partition is computed.
+//
 // # Limits
 //
 // Goroutines, sockets, the storage drivers and their SDKs are not simulated. The tests of their

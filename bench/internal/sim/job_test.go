@@ -62,6 +62,7 @@ type jobBehaviour struct {
 	version    int // index of the job's version in Sim.versions
 	rogue      rogue
 	prefixes
+	finds
 }
 
 const noPartition = math.MaxUint64

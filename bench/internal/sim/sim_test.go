@@ -52,6 +52,7 @@ const endsWithin = 3 * time.Minute
 func Run(seed uint64, out io.Writer) (Coverage, error) {
 	s := newSim(seed, out)
 	s.drawPrefixes(seed)
+	s.drawFound(seed)
 	s.run()
 	return s.coverage, s.failure
 }
@@ -94,6 +95,9 @@ func (s *Sim) populate() {
 			Priority: s.rng.IntN(3), MaxAttempts: s.rng.intBetween(3, 5), MaxSkipped: uint64(s.rng.IntN(2)),
 		}
 		j.spec.Estimates, j.spec.StopAfter = b.judged, b.stopAfter
+		if b.found != nil {
+			j.spec.Keep = 1
+		}
 		if i%2 == 1 {
 			j.spec.Audit = jobs.MaxAudit
 		}

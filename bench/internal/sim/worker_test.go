@@ -8,6 +8,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
+	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -268,7 +269,7 @@ func (w *worker) open(o wire.Opening) {
 	w.tasks[o.Job] = t
 	var err error
 	p.spawn(func() {
-		plan := jobs.Plan{Partitions: o.Partitions, Data: o.Data}
+		plan := store.Plan{Plan: jobs.Plan{Partitions: o.Partitions, Data: o.Data}}
 		if o.InStore {
 			s.cover("seen: plan read from storage")
 			for {

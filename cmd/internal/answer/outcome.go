@@ -33,31 +33,52 @@ type Outcome struct {
 	Submitted  *time.Time      `json:"submitted"`
 	Started    *time.Time      `json:"started"`
 	Finished   *time.Time      `json:"finished"`
-	Reuse      *Reuse          `json:"reuse,omitempty"` // only for the command "run" with --reuse
+	Reuse      *Reuse          `json:"reuse,omitempty"` // only with --reuse
 }
 
 // Reuse describes what a job has reused and kept.
 type Reuse struct {
-	Partitions   uint64   `json:"partitions"`    // number of partitions that were not computed
-	SavedSeconds float64  `json:"saved_seconds"` // time that earlier runs have needed to compute them, on one slot
-	From         []string `json:"from"`          // runs that have kept what was reused
-	Kept         uint64   `json:"kept"`          // number of partials that were kept for later runs
-	KeptBytes    int64    `json:"kept_bytes"`
-	Lost         uint64   `json:"lost"` // number of missing or damaged files, whose partitions were computed again
+	client.Reuse
+	*Kept
 }
 
-func (r *Reuse) table(w io.Writer) {
+// Kept describes what a run in this process has kept for later runs. The workers of a cluster keep partials after the
+// job's end.
+type Kept struct {
+	Partials uint64 `json:"kept"`
+	Bytes    int64  `json:"kept_bytes"`
+}
+
+// ReuseRows prints what a job has reused, or nothing if r is nil.
+func ReuseRows(w io.Writer, r *client.Reuse) {
+	if r == nil {
+		return
+	}
 	reused := human.Count(r.Partitions)
 	if r.Partitions > 0 {
 		reused += fmt.Sprintf(", %.3g s of computing saved", r.SavedSeconds)
 	}
 	console.Row(w, "reused", reused)
-	console.Row(w, "kept", fmt.Sprintf("%s partials, %s", human.Count(r.Kept), human.Size(r.KeptBytes)))
+	if r.Lost > 0 {
+		console.Row(w, "lost", fmt.Sprintf("%s packs of kept partials, computed again", human.Count(r.Lost)))
+	}
+}
+
+func (r *Reuse) table(w io.Writer) {
+	ReuseRows(w, &r.Reuse)
+	if r.Kept != nil {
+		console.Row(w, "kept", fmt.Sprintf("%s partials, %s", human.Count(r.Partials), human.Size(r.Bytes)))
+	}
 }
 
 func NewOutcome(o client.Outcome) Outcome {
+	var reuse *Reuse
+	if o.Reuse != nil {
+		reuse = &Reuse{Reuse: *o.Reuse}
+	}
 	return Outcome{
-		ID: o.ID, Job: o.Job, Version: o.Version,
+		Reuse: reuse,
+		ID:    o.ID, Job: o.Job, Version: o.Version,
 		State: o.State, Partitions: o.Partitions, Result: o.Result, SHA256: o.SHA256, Epochs: Listed(o.Epochs),
 		Executed: o.Executed, Repeated: o.Repeated, Stopped: o.Stopped, Skipped: Listed(o.Skipped), Builds: Listed(o.Builds), Error: o.Error,
 		Submitted: Timestamp(o.Submitted), Started: Timestamp(o.Started), Finished: Timestamp(o.Finished),

@@ -67,7 +67,7 @@ func Run(ctx context.Context, a *console.App, job jobs.Job, params jobs.Params, 
 		o.Repeated = o.Executed - needed
 		if local.Reuse.Kept != nil {
 			o.Executed -= result.Reused.Partitions
-			o.Reuse = &answer.Reuse{Partitions: result.Reused.Partitions, SavedSeconds: result.Reused.Work.Seconds()}
+			o.Reuse = &answer.Reuse{Reuse: client.Reuse{Partitions: result.Reused.Partitions, SavedSeconds: result.Reused.Work.Seconds()}}
 		}
 		o.Result, o.SHA256 = result.Result, client.Fingerprint(result.Result)
 	case errors.Is(context.Cause(ctx), machine.ErrMemory):

@@ -31,7 +31,7 @@ func TestRemoveAfterInterruptedWrites(t *testing.T) {
 			_ = s.Submit(t.Context(), spec)
 		},
 		"plan": func(s *store.Store, spec store.Spec, _ store.Manifest, _ store.Version) {
-			_ = s.PutPlan(t.Context(), spec.ID, jobs.Plan{Partitions: 4, Data: large})
+			_ = s.PutPlan(t.Context(), spec.ID, store.Plan{Plan: jobs.Plan{Partitions: 4, Data: large}})
 		},
 		"manifest": func(s *store.Store, spec store.Spec, m store.Manifest, v store.Version) {
 			_, _ = s.PutManifest(t.Context(), spec.ID, m, store.IfVersion(v))

@@ -8,7 +8,7 @@
 //	store.Blobs       kept/FAMILY/ID    a pack's index: keys and sizes of partials, last use; replaced by compare-and-swap
 //	                  packs/ID          a pack: neighbouring partials, each after its key; immutable
 //
-// A job writes neighbouring partials as one pack, first the pack and then its index. The ID of a pack is
+// A process writes neighbouring partials as one pack, first the pack and then its index. The ID of a pack is
 // never reused, so a pack has the same bytes for as long as it exists. [Open] reads the indexes of a family,
 // and [Partials.Get] reads a pack when a partial of it is needed.
 //
@@ -19,7 +19,8 @@
 // When a job has kept something, it drops packs that were not used for [Config.Lifetime], and then the packs
 // that were not used for the longest time until all packs fit in [Config.Limit]. A job that uses a pack
 // notes the time in the index, and a pack is dropped by deleting the version of the index that was read. If
-// another job has noted a use in between, the pack stays.
+// another job has noted a use in between, the pack stays. A process drops nothing if another one has written a
+// pack later, because that process does.
 //
 // # What can fail, step by step
 //

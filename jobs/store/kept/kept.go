@@ -64,7 +64,12 @@ type Partials struct {
 	buffer []byte // beginning of the next pack
 	record indexRecord
 
-	written atomic.Bool
+	life    context.Context // context of writes; it ends with the context of Close
+	kill    context.CancelFunc
+	writes  sync.WaitGroup
+	writers chan struct{} // has an element for each pack that is being written
+	broken  atomic.Bool   // a pack could not be written
+	last    string        // ID of the last pack that was written; guarded by mu
 	stats   stats
 }
 
@@ -98,10 +103,17 @@ type stats struct {
 // readers is the number of indexes that are read concurrently.
 const readers = 16
 
+// New returns an empty collection, which finds nothing and keeps partials.
+func New(cfg Config) *Partials {
+	p := &Partials{cfg: cfg.withDefaults(), writers: make(chan struct{}, maxWriters)}
+	p.life, p.kill = context.WithCancel(context.Background()) // a partition or the job may end before a write
+	return p
+}
+
 // Open reads the indexes of a family. If an index cannot be read, its partials are not found. Open
 // returns an error only if ctx is done.
 func Open(ctx context.Context, cfg Config) (*Partials, error) {
-	p := &Partials{cfg: cfg.withDefaults()}
+	p := New(cfg)
 	keys, err := cfg.Blobs.List(ctx, indexes+familyName(cfg.Family)+"/")
 	if err != nil {
 		p.fail(ctx, "list kept partials", err)
@@ -215,9 +227,18 @@ func (p *Partials) lose(ctx context.Context, one *pack, err error) {
 // are in the same pack.
 const packBytes = 8 << 20
 
+// Packs are written beside the job's code, because storage may be slow. If maxWriters packs are being written, Keep
+// waits for at most writeWait. After a failed write nothing more is kept.
+const (
+	maxWriters = 4
+	writeWait  = time.Second
+)
+
+var errSlow = errors.New("storage is slower than the job")
+
 // Keep implements engine.Kept.
 func (p *Partials) Keep(ctx context.Context, key engine.Key, partial engine.KeptPartial) {
-	if len(partial.Data) > maxPack/2 {
+	if len(partial.Data) > maxPack/2 || p.broken.Load() {
 		return
 	}
 	p.mu.Lock()
@@ -231,9 +252,22 @@ func (p *Partials) Keep(ctx context.Context, key engine.Key, partial engine.Kept
 		p.buffer, p.record = make([]byte, 0, packBytes), indexRecord{}
 	}
 	p.mu.Unlock()
-	if len(data) >= packBytes {
-		p.write(ctx, data, record)
+	if len(data) < packBytes {
+		return
 	}
+	timer := time.NewTimer(writeWait)
+	defer timer.Stop()
+	select {
+	case p.writers <- struct{}{}:
+	case <-timer.C:
+		p.broken.Store(true)
+		p.fail(ctx, "keep a pack", errSlow)
+		return
+	}
+	p.writes.Go(func() {
+		defer func() { <-p.writers }()
+		p.write(p.life, data, record)
+	})
 }
 
 // write writes a pack and its index.
@@ -246,18 +280,24 @@ func (p *Partials) write(ctx context.Context, data []byte, r indexRecord) {
 		_, err = p.cfg.Blobs.Put(ctx, indexKey(familyName(p.cfg.Family), id), r.encode(), store.IfAbsent)
 	}
 	if err != nil {
+		p.broken.Store(true)
 		p.fail(ctx, "keep a pack", err)
 		return
 	}
 	p.stats.kept.Add(int64(r.Count))
 	p.stats.bytes.Add(int64(len(data)))
-	p.written.Store(true)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = max(p.last, id)
 }
 
 // Close writes what was kept since the last pack, notes which packs were used, and drops packs if the job
 // has kept something. Close must be called after the last call of another method.
 func (p *Partials) Close(ctx context.Context) {
-	if len(p.buffer) > 0 {
+	defer p.kill()
+	defer context.AfterFunc(ctx, p.kill)()
+	p.writes.Wait()
+	if len(p.buffer) > 0 && !p.broken.Load() {
 		p.write(ctx, p.buffer, p.record)
 		p.buffer, p.record = nil, indexRecord{}
 	}
@@ -266,7 +306,7 @@ func (p *Partials) Close(ctx context.Context) {
 			p.noteUse(ctx, one)
 		}
 	}
-	if p.written.Load() {
+	if p.last != "" {
 		p.sweep(ctx)
 	}
 }

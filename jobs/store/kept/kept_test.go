@@ -362,6 +362,35 @@ func TestDropDuringAUse(t *testing.T) {
 	}
 }
 
+// TestLastSweeps checks that a job leaves the dropping to a job that has kept something later, unless a clock was wrong.
+func TestLastSweeps(t *testing.T) {
+	b := memory.NewBlobs()
+	later := false
+	b.Inject(func(call memory.Call) error {
+		if call.Operation == memory.List && call.Key+"/" == indexes && !later { // the first job begins to sweep
+			later = true
+			for began := time.Now(); time.Now().UnixMilli() == began.UnixMilli(); { // IDs of one millisecond are in any order
+			}
+			keep(t, b, 10, 20)
+		}
+		return nil
+	})
+	small := func(c *Config) { c.Limit = 1 }
+	keep(t, b, 0, 10, small)
+	if found := count(t, open(t, b), 20); !later || found != 20 {
+		t.Errorf("%d partials, want 20: the first job has dropped packs", found)
+	}
+	data := indexRecord{Sum: make([]byte, 32), Used: time.Now().Unix()}.encode()
+	future := store.NewID(time.Now().Add(time.Hour))
+	if _, err := b.Put(t.Context(), indexKey(familyName(family), future), data, store.Always); err != nil {
+		t.Fatal(err)
+	}
+	keep(t, b, 20, 30, small)
+	if found := count(t, open(t, b), 30); found != 0 {
+		t.Errorf("%d partials, want none: a pack of the future keeps them", found)
+	}
+}
+
 // TestOrphans checks that a pack without an index is removed when no job can be writing its index anymore.
 func TestOrphans(t *testing.T) {
 	b := memory.NewBlobs()

@@ -89,6 +89,9 @@ func (p *Partials) sweep(ctx context.Context) {
 		p.fail(ctx, "list all packs", err)
 		return
 	}
+	if p.outdated(keys) {
+		return
+	}
 	list := p.list(ctx, keys)
 	total := int64(0)
 	for _, one := range list {
@@ -105,6 +108,19 @@ func (p *Partials) sweep(ctx context.Context) {
 		}
 	}
 	p.removeOrphans(ctx, keys)
+}
+
+// clockError is how far the clocks of two processes may differ.
+const clockError = time.Minute
+
+// outdated reports whether another process has written a pack after the last one of p. That process sweeps too, so of
+// many workers that end a job only the last ones read all indexes.
+func (p *Partials) outdated(keys []string) bool {
+	own := store.TimeOf(p.last)
+	return slices.ContainsFunc(keys, func(key string) bool {
+		_, id, ok := parseIndexKey(key)
+		return ok && store.TimeOf(id).After(own) && time.Until(store.TimeOf(id)) < clockError
+	})
 }
 
 // removeOrphans removes old packs without an index. The parameter keys are the keys of the indexes.

@@ -230,8 +230,8 @@ func TestAuditorIsBusy(t *testing.T) {
 // unavailable is a store that cannot be reached.
 type unavailable struct{ noStore }
 
-func (unavailable) Plan(context.Context, string) (jobs.Plan, error) {
-	return jobs.Plan{}, store.ErrUnavailable
+func (unavailable) Plan(context.Context, string) (store.Plan, error) {
+	return store.Plan{}, store.ErrUnavailable
 }
 
 // TestAuditorHasNoStorage checks that another worker is asked if an auditor cannot read the plan.

@@ -34,7 +34,7 @@ type call struct {
 	ended    bool // the call's job has ended; guarded by core.mu
 
 	storage  jobStorage
-	blob     string       // name of the blob that the call may have written, or empty
+	blobs    []string     // names of the blobs that the call may have written
 	result   *heldPartial // result of the call, if the worker will hold it as a large partial
 	operands []operand
 	keeps    []func()              // functions that let operands of this worker be moved to files again
@@ -80,8 +80,8 @@ func (c *call) run() {
 	if ended := c.end(item, err); !ended {
 		return
 	}
-	if c.blob != "" {
-		c.storage.dropPartial(c.blob) // the leader may have removed the job's blobs before this blob was written
+	for _, blob := range c.blobs {
+		c.storage.dropPartial(blob) // the leader may have removed the job's blobs before this blob was written
 	}
 	if c.attachment != nil {
 		c.storage.dropAttachment(c.attachment)
@@ -154,6 +154,7 @@ func (c *call) make() (wire.Item, error) {
 	if made.Function == wire.Finish && slices.ContainsFunc(made.Operands, func(p wire.Partial) bool { return p.Holder != "" }) {
 		runtime.GC() // frees the operands of the last merge before Finish allocates memory for a large root
 	}
+	root := c.copyRoot(made, operands)
 	var item wire.Item
 	gone, err := guard{core: c.core, limit: limit(job.Limits(), made)}.run(c.ctx, func(ctx context.Context) (err error) {
 		item, c.attachment, err = session.MakeCall(ctx, job, params, made, operands, c.held.Epoch())
@@ -168,8 +169,15 @@ func (c *call) make() (wire.Item, error) {
 		c.checkTaken()
 		return wire.Item{}, err
 	}
-	if item.Partial != nil {
+	switch {
+	case item.Partial != nil:
 		c.reuse(item.Partial.Data)
+	case made.Function == wire.Plan:
+		if err := c.findKept(job, params, item.Output); err != nil {
+			return wire.Item{}, err
+		}
+	case made.Function == wire.Finish:
+		c.keepRoot(job, params, made, root)
 	}
 	c.unreserve() // a write to storage may take long, and other calls wait for memory
 	return c.moveLarge(item)
@@ -221,12 +229,14 @@ func (c *call) moveLarge(item wire.Item) (_ wire.Item, err error) {
 		return wire.Item{}, nil
 	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline:
 		p := *item.Partial
-		c.blob, err = c.storage.writePartial(p.Node, p.Data)
-		return wire.Item{Partial: &wire.Partial{Node: p.Node, Blob: c.blob, Size: uint64(len(p.Data)), MergedFor: p.MergedFor, Lacking: p.Lacking}}, err
+		blob, err := c.storage.writePartial(p.Node, p.Data)
+		c.blobs = append(c.blobs, blob)
+		return wire.Item{Partial: &wire.Partial{Node: p.Node, Blob: blob, Size: uint64(len(p.Data)), MergedFor: p.MergedFor, Lacking: p.Lacking}}, err
 	case item.Output != nil && len(item.Output.Data) > session.MaxInline:
 		o := *item.Output
-		c.blob, err = c.storage.writeOutput(o.Function, o.Data)
-		return wire.Item{Output: &wire.Output{Function: o.Function, Partitions: o.Partitions, Blob: c.blob, Epoch: o.Epoch, Lacking: o.Lacking}}, err
+		blob, err := c.storage.writeOutput(o.Function, o.Data)
+		c.blobs = append(c.blobs, blob)
+		return wire.Item{Output: &wire.Output{Function: o.Function, Partitions: o.Partitions, Blob: blob, Epoch: o.Epoch, Lacking: o.Lacking, Found: o.Found}}, err
 	}
 	return item, nil
 }

@@ -92,6 +92,17 @@
 //   - The auditor's code does not return: the failure of the partition is reported. After as many such
 //     audits as it has slots, the auditor refuses requests.
 //
+// # Reuse
+//
+// If a job reuses partials (see package jobs), three steps use package jobs/store/kept. None of them fails the job:
+//
+//   - After Plan, the worker looks for kept partials for at most 20 s. It merges them, and writes the nodes to a blob
+//     that the output of Plan names. If the worker dies or storage fails here, another worker plans, or the
+//     job computes everything.
+//   - Merge stacks keep the partials that are worth their bytes. Packs are written beside the slots, and the last one
+//     after the job's end. If the worker dies before, later jobs compute these partitions.
+//   - After Finish, the worker keeps the root, if one build has computed all of it and no partition was skipped.
+//
 // # What can fail
 //
 //   - A partition fails: the failure is reported, and the span continues with the next partition.

@@ -412,9 +412,9 @@ func (s noStore) Spec(context.Context, string) (store.StoredSpec, error) {
 	return store.StoredSpec{}, nil
 }
 
-func (s noStore) Plan(context.Context, string) (jobs.Plan, error) {
+func (s noStore) Plan(context.Context, string) (store.Plan, error) {
 	s.t.Error("the plan was read")
-	return jobs.Plan{}, nil
+	return store.Plan{}, nil
 }
 
 func (s noStore) PutPartial(context.Context, string, engine.Node, []byte) (string, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/kept"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -39,6 +40,7 @@ type task struct {
 	reuses      bool           // memory of the job's dropped partials may be reused; set before opened
 	opened      engine.Task    // the opened job; set before the session is told that the job is open
 	stacks      []engine.Stack // merge stack of each slot, created for the slot's first span; each stack is used only by its slot
+	kept        *kept.Partials // partials that the worker keeps for later jobs; nil if it keeps none
 	first       engine.Stack   // merge stack that open has created, until a slot takes it; guarded by core.mu
 	panics      sync.Once      // logs the stack trace of only the first panic
 	exhausted   sync.Once      // logs the first failure by a limit of this process
@@ -100,6 +102,9 @@ func (t *task) run() {
 	}
 	<-t.ctx.Done()
 	t.users.Wait()
+	if t.kept != nil {
+		t.closeKept(t.kept)
+	}
 	t.delayClose(opened)
 	t.close(opened)
 	if t.ended() {
@@ -201,6 +206,7 @@ func (t *task) open() (engine.Task, error) {
 		return nil, err
 	}
 	opened.Audit(o.Audit, o.Job)
+	t.keep(opened, job, params)
 	if t.partials.held != nil {
 		t.workID = newWorkID(o.Kind, params)
 		t.likelySize = t.partials.sizes.get(t.workID)
@@ -293,7 +299,7 @@ func (t *task) before(span *session.HeldSpan, function string) {
 
 // readPlan reads the job's plan. It retries while storage is unavailable.
 func (t *task) readPlan() (jobs.Plan, error) {
-	var plan jobs.Plan
+	var plan store.Plan
 	err := t.storage.retry("read plan", func() (err error) {
 		plan, err = t.store.Plan(t.ctx, t.opening.Job)
 		return err
@@ -301,7 +307,7 @@ func (t *task) readPlan() (jobs.Plan, error) {
 	if err == nil && plan.Partitions != t.opening.Partitions {
 		err = fmt.Errorf("read plan: the stored plan has %d partitions, the leader says %d", plan.Partitions, t.opening.Partitions)
 	}
-	return plan, err
+	return plan.Plan, err
 }
 
 // writePartial writes a partial to storage. If the job has ended, writePartial removes the blob

@@ -24,7 +24,7 @@ type Store interface {
 	// Spec reads the spec of a submitted job.
 	Spec(ctx context.Context, job string) (store.StoredSpec, error)
 	// Plan reads the plan of a job.
-	Plan(ctx context.Context, job string) (jobs.Plan, error)
+	Plan(ctx context.Context, job string) (store.Plan, error)
 	// PutPartial stores a partial that is too large for a message. The name of the partial's blob
 	// is derived from the partial's bytes. PutPartial returns the blob's name even with an error,
 	// because the failed write may have taken effect.

@@ -469,10 +469,10 @@ func (s *slowStore) Spec(_ context.Context, id string) (store.StoredSpec, error)
 	return store.StoredSpec{Spec: store.Spec{ID: id, Params: s.params}}, s.here()
 }
 
-func (s *slowStore) Plan(context.Context, string) (jobs.Plan, error) {
+func (s *slowStore) Plan(context.Context, string) (store.Plan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.plan, s.here()
+	return store.Plan{Plan: s.plan}, s.here()
 }
 
 func (s *slowStore) PutPartial(_ context.Context, _ string, _ engine.Node, data []byte) (string, error) {
