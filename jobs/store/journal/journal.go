@@ -224,6 +224,10 @@ func (j *Journal) writeDue(ctx context.Context) (next time.Time) {
 func (j *Journal) write(ctx context.Context, key bookKey) {
 	j.mu.Lock()
 	b := j.books[key]
+	if b == nil { // the job has ended, and nothing was to be written
+		j.mu.Unlock()
+		return
+	}
 	lines, size, dropped := b.pending, b.bytes, b.dropped
 	b.pending, b.bytes, b.dropped, b.urgent, b.due, b.writing = nil, 0, 0, false, time.Time{}, true
 	j.mu.Unlock()

@@ -223,3 +223,14 @@ func TestRemoved(t *testing.T) {
 		want(t, s)
 	})
 }
+
+// TestWriteAfterEnd checks that a book that ends after it was found to be due is not written.
+func TestWriteAfterEnd(t *testing.T) {
+	j := New(&failing{Store: store.New(store.Config{Blobs: memory.NewBlobs()})}, slog.New(slog.DiscardHandler))
+	j.Add("w", job, store.JournalLine{Text: "routine"}, true)
+	j.End("w", job)
+	j.write(t.Context(), bookKey{"w", job})
+	if s := j.store.(*failing); s.written() > 0 {
+		t.Errorf("%d writes", s.written())
+	}
+}
