@@ -97,6 +97,13 @@ func (l *leader) mergeWith(right wire.Partial, failed int) {
 	})
 }
 
+// lastNodes returns the held partials of the last report.
+func (l *leader) lastNodes() []wire.HeldNode {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last().Nodes
+}
+
 // operand returns the i-th held partial of the last report as an operand. The caller must hold the
 // lock.
 func (l *leader) operand(i int) wire.Partial {
@@ -109,7 +116,7 @@ func TestMergeOfHeldPartials(t *testing.T) {
 	l.merge("w", 0)
 	l.wait("the merged node", func() bool { return len(l.last().Nodes) == 1 })
 	want := wire.HeldNode{Job: "j", Node: engine.Node{Level: 1}, Size: 1 << 20, Sum: wire.Checksum(bytes.Repeat([]byte{1}, 1<<20))}
-	if got := l.last().Nodes[0]; got != want {
+	if got := l.lastNodes()[0]; got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -122,7 +129,7 @@ func TestFailedMergeLosesWhatItChanged(t *testing.T) {
 	}), noStore{t})
 	l.merge("w", 0)
 	l.wait("one held node", func() bool { return len(l.last().Nodes) == 1 && len(l.failures) == 1 })
-	if got := l.last().Nodes[0].Node; got != engine.Leaf(1) {
+	if got := l.lastNodes()[0].Node; got != engine.Leaf(1) {
 		t.Errorf("node %v is held, want 0/1", got)
 	}
 	if f := l.failures[0]; f.Function != wire.Merge || f.Holder != "" || !strings.Contains(f.Error, "broken") {
