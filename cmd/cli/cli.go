@@ -109,9 +109,15 @@ the same bytes every time.
 A job in this process:        run JOB
 A cluster on this machine:    dev --workers 4
 A job on a cluster:           submit JOB --wait`,
-		SilenceErrors:    true,
-		SilenceUsage:     true,
-		PersistentPreRun: func(*cobra.Command, []string) { a.started = true },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			a.started = true
+			if cmd.HasParent() && cmd.Parent().Name() == "context" {
+				return nil
+			}
+			return a.Target.UseContext(isOnCluster(cmd))
+		},
 	}
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
@@ -125,6 +131,9 @@ A job on a cluster:           submit JOB --wait`,
 	console.CompleteFiles(root, "azure-connection-file", "creds", "nkey", "tlscert", "tlskey", "tlsca")
 	console.CompleteWords(root, "output", "table", "json", "csv")
 	console.CompleteWords(root, "storage", string(cluster.JetStream), string(cluster.Azure))
+
+	a.hideConnection(root)
+	console.CompleteFlag(root, "context", completeContext)
 
 	const here, local = "here", "local"
 	root.AddGroup(
@@ -140,11 +149,22 @@ A job on a cluster:           submit JOB --wait`,
 	}
 	add(here, a.runCommand(), a.keptCommand(), a.catalogCommand(), a.versionCommand())
 	add(console.OnCluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.describeCommand(), a.eventsCommand(), a.logsCommand(), a.watchCommand(), a.waitCommand(), a.resultCommand(),
-		a.cancelCommand(), a.retryCommand(), a.resubmitCommand(), a.removeCommand(), a.requeueCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand(), a.uiCommand())
+		a.cancelCommand(), a.retryCommand(), a.resubmitCommand(), a.removeCommand(), a.requeueCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand(), a.uiCommand(), a.contextCommand())
+	root.AddCommand(a.connectionTopic())
 	add(local, a.devCommand(), a.workerCommand(), a.healthCommand(), a.electCommand(), a.electWatchdogCommand())
 	for _, command := range a.commands {
 		c := command(a.App)
 		add(cmp.Or(c.GroupID, local), c)
 	}
 	return root
+}
+
+// isOnCluster reports whether a command uses a cluster that runs already.
+func isOnCluster(cmd *cobra.Command) bool {
+	for ; cmd != nil; cmd = cmd.Parent() {
+		if cmd.GroupID == console.OnCluster {
+			return true
+		}
+	}
+	return false
 }

@@ -42,7 +42,7 @@ func (a *app) listCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&flags.states, "state", nil, "list only jobs in these states, separated by commas: "+strings.Join(allStates, ", "))
 	cmd.Flags().StringSliceVar(&flags.kinds, "job", nil, "list only jobs of these names, separated by commas")
 	cmd.Flags().StringVar(&flags.name, "name", "", "list only jobs whose name matches this pattern, such as nightly-*")
-	cmd.Flags().StringToStringVar(&flags.labels, "label", nil, "list only jobs with all of these labels, such as team=ads, separated by commas")
+	cmd.Flags().StringToStringVar(&flags.labels, "label", nil, "list only jobs with all of these labels `NAME=VALUE`, such as team=ads, separated by commas")
 	cmd.Flags().IntVar(&flags.limit, "limit", 0, "list only the newest jobs, at most this many; 0: all")
 	console.CompleteWords(cmd, "state", allStates...)
 	return cmd

@@ -62,12 +62,14 @@ func (m tests) Run() int {
 		// sleep is disabled because the tests run hundreds of commands.
 		err = errors.Join(err, os.Setenv("GORACE", "atexit_sleep_ms=0"))
 	}
+	contexts, tempErr := os.MkdirTemp("", "contexts-*") // the contexts of whoever runs the tests do not count
+	err = errors.Join(err, tempErr, os.Setenv("XDG_CONFIG_HOME", contexts))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code := m.M.Run()
-	if err := errors.Join(azuritetest.Stop(), goleak.Find()); err != nil && code == 0 {
+	if err := errors.Join(azuritetest.Stop(), goleak.Find(), os.RemoveAll(contexts)); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -76,7 +76,7 @@ func (f *submitFlags) register(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.keep, "keep", "", "most bytes to keep in the cluster's storage; what was not used for the longest time is dropped, and after 30 days (default "+defaultKeep+")")
 	cmd.Flags().BoolVar(&f.options.Queue, "queue", false, "submit the job also if no worker runs it, or the cluster has had no worker yet: the job waits for one")
 	cmd.Flags().StringVar(&f.options.Name, "name", "", "a name for people, such as nightly-2026-11-25: 'list' shows it")
-	cmd.Flags().StringToStringVar(&f.options.Labels, "label", nil, "labels for people, such as team=ads, separated by commas: 'list --label' selects by them")
+	cmd.Flags().StringToStringVar(&f.options.Labels, "label", nil, "labels for people as `NAME=VALUE`, such as team=ads, separated by commas: 'list --label' selects by them")
 	cmd.Flags().StringSliceVar(&f.options.After, "after", nil, "IDs of jobs, separated by commas: the job begins when they have completed, and fails if one of them fails")
 	cmd.Flags().BoolVar(&f.options.NoCheck, "no-check", false, "do not look at the input of the job from here, because the workers see other files")
 	cmd.Flags().IntVar(&f.options.Priority, "priority", 0, "jobs of a higher priority run first")

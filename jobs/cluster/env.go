@@ -52,6 +52,16 @@ func (n *NATS) variables() []variable {
 	}
 }
 
+// Variables returns the names of the environment variables that name a cluster or configure the connection to
+// it, except those that Azure's tools use too.
+func Variables() []string {
+	names := []string{EnvName, EnvStorage, EnvReplicas, EnvAzureURL, EnvAzureQueueURL, EnvAzureFile}
+	for _, v := range new(NATS).variables() {
+		names = append(names, ownPrefix+v.name, v.name)
+	}
+	return names
+}
+
 const ownPrefix = "BELLWETHER_"
 
 // WithEnv fills in fields that are zero, first from the environment and then from the

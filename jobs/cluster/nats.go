@@ -153,3 +153,12 @@ func isTLS(err error) bool {
 	alert, ok := errors.AsType[*net.OpError](err) // crypto/tls reports an alert from the server in this way
 	return ok && alert.Op == "remote error"
 }
+
+// RedactURLs returns URLs of NATS servers, separated by commas, without passwords.
+func RedactURLs(urls string) string {
+	redacted, err := redact(urls)
+	if err != nil {
+		return "***"
+	}
+	return redacted
+}

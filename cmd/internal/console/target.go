@@ -21,6 +21,10 @@ import (
 // TargetFlags override the environment variables. The flags for the connection have the same names
 // as flags of the program nats.
 type TargetFlags struct {
+	flags     *pflag.FlagSet
+	context   string // name of the context; empty for the current one or none
+	inContext bool   // values come from a context, so the environment does not count
+
 	Cluster  string
 	Storage  string
 	Replicas int
@@ -31,6 +35,8 @@ type TargetFlags struct {
 }
 
 func (f *TargetFlags) Register(flags *pflag.FlagSet) {
+	f.flags = flags
+	flags.StringVar(&f.context, contextFlag, "", "named set of connection flags: see the command context")
 	flags.StringVar(&f.Cluster, "cluster", "", fmt.Sprintf("name of the cluster (env %s; default %q)", cluster.EnvName, cluster.DefaultName))
 	flags.StringVar(&f.Storage, "storage", "", fmt.Sprintf("where the cluster keeps its state: %s or %s (env %s; default %q)", cluster.JetStream, cluster.Azure, cluster.EnvStorage, cluster.JetStream))
 	flags.IntVar(&f.Replicas, "replicas", 0, fmt.Sprintf("number of NATS servers that keep each value with storage %s; counts only when the storage is created (env %s; default 1)", cluster.JetStream, cluster.EnvReplicas))
@@ -61,8 +67,12 @@ func (f TargetFlags) Config() (cluster.Config, error) {
 	default:
 		cfg.Azure.ConnectionFile = f.azureFile
 	}
-	cfg, err := cfg.WithEnv()
-	return cfg, Usage(err)
+	filled, err := cfg.WithEnv()
+	if f.inContext {
+		cfg.Azure = filled.Azure // secrets of the account are in the environment
+		filled, err = cfg.Resolve()
+	}
+	return filled, Usage(err)
 }
 
 // PollInterval is the interval between requests while a command waits for a change in a cluster.
