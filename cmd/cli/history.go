@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -18,13 +17,13 @@ func (a *app) historyCommand() *cobra.Command {
 		Use:   "history",
 		Short: "List the changes of leader, the newest last",
 		Long: `List the changes of leader, the newest last: the cause of each and how long its
-steps took, in milliseconds. Each step begins when the one before ends:
+steps took. Each step begins when the one before ends:
 
   detect        from the previous leader's last sign of life to the decision to replace it
   elect         until the lease is acquired
   fence         until no earlier leader can write
   resume        until work can be assigned
-  work          until a worker is assigned work
+  work          until a worker is assigned work, counted from the begin of the first job
   result        until a worker reports a new result
 
 The causes:
@@ -56,10 +55,13 @@ func showTerms(w io.Writer, terms []client.Term) {
 	}
 }
 
-// step formats the duration of a step in milliseconds.
+// step formats the duration of a step.
 func step(d *time.Duration) string {
 	if d == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.1f", d.Seconds()*1000)
+	if *d < time.Second {
+		return d.Round(100 * time.Microsecond).String()
+	}
+	return d.Round(10 * time.Millisecond).String()
 }

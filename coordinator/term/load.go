@@ -339,6 +339,7 @@ const maxParams = 64 << 10
 
 func (t *Term) activate(j *activeJob, plan store.Plan, found store.Found) {
 	t.jobs.active[j.spec.ID] = j
+	t.mark(&t.timeline.work)
 	delete(t.jobs.parked, j.spec.ID)
 	m := withFound(j.manifest.last, found)
 	resumed := len(m.Epochs) > 1

@@ -13,6 +13,7 @@ import (
 type timeline struct {
 	fenced          time.Duration // every active job's manifest contains this leader's epoch
 	recovered       time.Duration // the ledger may begin to assign work
+	work            time.Duration // the first job became active; later than recovered if the cluster was idle
 	firstAssignment time.Duration // the first span was assigned to a worker
 	firstResult     time.Duration // a worker reported the first node that was finished in this term
 
@@ -47,7 +48,7 @@ func (t *Term) recordTerm() {
 		record.Resume = line.recovered - line.fenced
 	}
 	if line.firstAssignment > 0 {
-		record.FirstAssignment = new(max(0, line.firstAssignment-line.recovered))
+		record.FirstAssignment = new(max(0, line.firstAssignment-max(line.recovered, line.work)))
 		if line.firstResult > 0 { // the worker may have computed the result for an earlier leader
 			record.FirstResult = new(max(0, line.firstResult-line.firstAssignment))
 		}

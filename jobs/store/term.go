@@ -25,7 +25,7 @@ type TermRecord struct {
 	Elect           time.Duration  `cbor:"6,keyasint,omitempty"`  // time until the leader had the lease
 	Fence           time.Duration  `cbor:"7,keyasint,omitempty"`  // time until every manifest contained the epoch
 	Resume          time.Duration  `cbor:"8,keyasint,omitempty"`  // time until the leader had read the jobs
-	FirstAssignment *time.Duration `cbor:"9,keyasint,omitempty"`  // time until a span was assigned to a worker
+	FirstAssignment *time.Duration `cbor:"9,keyasint,omitempty"`  // time until a span was assigned to a worker, since there was a job
 	FirstResult     *time.Duration `cbor:"10,keyasint,omitempty"` // time until a worker reported a new node
 }
 
