@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,7 +97,7 @@ func (a *app) list(ctx context.Context, c *client.Client, flags listFlags) error
 		if job.Partitions > 0 {
 			done = fmt.Sprintf("%d%%", human.Percent(job.Done, job.Partitions))
 		}
-		return list.add(newJobStatus(job), job.ID, job.Job, console.State(job.State), done, human.Count(job.Partitions), human.Age(time.Since(job.Submitted)), cmp.Or(title(job), "-"), reason(job))
+		return list.add(newJobStatus(job), job.ID, job.Job, console.State(job.State), done, human.Count(job.Partitions), human.Age(time.Since(job.Submitted)), title(job), reason(job))
 	}
 	var newest []client.Status // the newest jobs so far, if their number is limited
 	damaged, err := c.Each(ctx, func(job client.Status) error {

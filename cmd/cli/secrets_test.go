@@ -54,7 +54,6 @@ var secretCommands = map[string]secretCommand{
 	"version":          {none: true},
 	"submit":           {args: []string{"squares", "--wait"}},
 	"list":             {},
-	"connection":       {none: true},
 	"context":          {none: true},
 	"context add":      {args: []string{"secrets"}},
 	"context list":     {},

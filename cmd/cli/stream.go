@@ -6,26 +6,26 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 )
 
-// stream prints a list as a table, as one line with a JSON array, or as CSV. stream gets the items one at a
-// time, so that a long list takes little memory.
+// stream prints a list as a table without empty columns, as one line with a JSON array, or as CSV. stream gets the items
+// one at a time, so that a long list takes little memory.
 type stream[T any] struct {
 	json  bool
 	out   io.Writer
 	csv   *console.ItemsCSV // nil unless the output is CSV
-	table *console.Table
-	begun bool // the JSON array already has an item
+	rows  [][]any           // rows of the table, with the header
+	begun bool              // the JSON array already has an item
 }
 
 func newStream[T any](a *app, header ...any) (s *stream[T], err error) {
-	s = &stream[T]{json: a.Output == console.OutputJSON, out: a.Out, table: console.NewListTable(a.Out)}
+	s = &stream[T]{json: a.Output == console.OutputJSON, out: a.Out, rows: [][]any{header}}
 	if a.Output == console.OutputCSV {
 		s.csv, err = console.NewItemsCSV(a.Out, reflect.TypeFor[T]())
 	}
-	console.Row(s.table, header...)
 	return s, err
 }
 
@@ -35,7 +35,7 @@ func (s *stream[T]) add(v T, cells ...any) error {
 	case s.csv != nil:
 		return s.csv.Add(v)
 	case !s.json:
-		console.Row(s.table, cells...)
+		s.rows = append(s.rows, cells)
 		return nil
 	}
 	var item bytes.Buffer
@@ -63,7 +63,7 @@ func (s *stream[T]) end() (err error) {
 	case s.csv != nil:
 		return s.csv.Flush()
 	case !s.json:
-		err = s.table.Flush()
+		err = s.writeTable()
 	case s.begun:
 		_, err = fmt.Fprintln(s.out, "]")
 	default:
@@ -73,4 +73,24 @@ func (s *stream[T]) end() (err error) {
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil
+}
+
+// writeTable writes the rows without the columns that are empty in all of them.
+func (s *stream[T]) writeTable() error {
+	table := console.NewListTable(s.out)
+	header := s.rows[0]
+	var filled []int
+	for i := range header {
+		if len(s.rows) == 1 || slices.ContainsFunc(s.rows[1:], func(row []any) bool { return row[i] != "" }) {
+			filled = append(filled, i)
+		}
+	}
+	for _, row := range s.rows {
+		cells := make([]any, len(filled))
+		for i, column := range filled {
+			cells[i] = row[column]
+		}
+		console.Row(table, cells...)
+	}
+	return table.Flush()
 }

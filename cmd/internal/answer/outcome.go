@@ -158,13 +158,17 @@ func (o Outcome) Table(w io.Writer) {
 	}
 	t, isTable := tableOf(o.Result)
 	if isTable {
+		elsewhere := false // the rows are in objects
 		for _, f := range fields(o.Result) {
+			elsewhere = elsewhere || f.name == "output"
 			if f.name != "columns" && f.name != "rows" {
 				console.Row(w, strings.ReplaceAll(f.name, "_", " "), f.value)
 			}
 		}
-		fmt.Fprintln(w)
-		t.write(w)
+		if !elsewhere || len(t.Rows) > 0 {
+			fmt.Fprintln(w)
+			t.write(w)
+		}
 		return
 	}
 	fmt.Fprintln(w)
