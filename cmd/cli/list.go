@@ -95,7 +95,7 @@ func (a *app) list(ctx context.Context, c *client.Client, flags listFlags) error
 		outdated = outdated || isOutdated(job)
 		done := "-"
 		if job.Partitions > 0 {
-			done = fmt.Sprintf("%d%%", human.Percent(job.Done, job.Partitions))
+			done = fmt.Sprintf("%d%%", human.Percent(job.Done, job.Needed()))
 		}
 		return list.add(newJobStatus(job), job.ID, job.Job, console.State(job.State), done, human.Count(job.Partitions), human.Age(time.Since(job.Submitted)), title(job), reason(job))
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
 // stopAnswer contains the parts of the JSON output of status, result and run that the tests of stops read.
@@ -81,6 +82,20 @@ func TestStopAfter(t *testing.T) {
 		if got.State != "completed" || s == nil || !s.Timed || s.At == 0 {
 			t.Fatalf("%s: the job is %s, stopped %+v", name, got.State, s)
 		}
+	}
+	if _, out, _ := c.run("list"); !strings.Contains(out, "100%") {
+		t.Errorf("list: got %s, want 100%% of what the stopped job needs", out)
+	}
+	where := cluster.Config{Name: c.cluster}
+	where.NATS.URL = c.url
+	fleet, err := client.Connect(t.Context(), client.Config{Cluster: where})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fleet.Close()
+	page, err := fleet.Page(t.Context(), client.ShowEnded, "", 10)
+	if err != nil || len(page.Jobs) != 1 || page.Jobs[0].Needed != page.Jobs[0].Done || page.Jobs[0].Needed >= page.Jobs[0].Partitions {
+		t.Errorf("page of jobs: got %+v, %v", page.Jobs, err)
 	}
 	for _, command := range []string{"submit", "run"} {
 		status, _, errs := c.run(append(c.jobArgs(command, nil), "--stop-after", "1s")...)

@@ -91,6 +91,7 @@ type Summary struct {
 	Priority         int
 	State            State // state of the job; empty if the job's records are damaged
 	Partitions, Done uint64
+	Needed           uint64 // number of partitions that the job needs: all, or those of the prefix that suffices
 	MergesLeft       uint64
 	Rate             float64 // partitions per second; 0 if no leader answered
 	Trouble          string  // reason why the job does not advance, or why it failed
@@ -229,6 +230,7 @@ func (c *Client) summary(ctx context.Context, s *store.Store, id string, live *w
 		for _, p := range live.Jobs {
 			if p.Job == id {
 				j.State, j.Partitions, j.Done, j.MergesLeft, j.Rate, j.Trouble = State(p.State), p.Partitions, p.Done, p.MergesLeft, p.Rate, shorten(p.Trouble)
+				j.Needed = Status{Partitions: p.Partitions, Stopped: p.Stopped}.Needed()
 				return j, nil
 			}
 		}
@@ -242,9 +244,9 @@ func (c *Client) summary(ctx context.Context, s *store.Store, id string, live *w
 		return Summary{}, err
 	}
 	r := record{manifest: m}
-	j.State, j.Partitions, j.Done, j.MergesLeft = m.State, m.Partitions, r.done(), 0
+	j.State, j.Partitions, j.Needed, j.Done, j.MergesLeft = m.State, m.Partitions, m.Needed(), r.done(), 0
 	j.Trouble, j.Started, j.Finished = shorten(m.Error), m.Started, m.Finished
-	if m.State == Running && j.Done == j.Partitions {
+	if m.State == Running && j.Done == j.Needed {
 		j.MergesLeft = r.mergesLeft()
 	}
 	if j.State.Final() {

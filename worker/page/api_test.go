@@ -30,8 +30,9 @@ type (
 	}
 	jobsAnswer struct {
 		Jobs []struct {
-			ID    string `json:"id"`
-			State string `json:"state"`
+			ID     string `json:"id"`
+			State  string `json:"state"`
+			Needed uint64 `json:"needed"`
 		} `json:"jobs"`
 		Next string `json:"next"`
 		All  int    `json:"all"`
@@ -247,7 +248,7 @@ func TestWithoutFleet(t *testing.T) {
 		t.Errorf("cluster: got %d, %+v", got, about)
 	}
 	var list jobsAnswer
-	if got := c.get(api+"jobs", &list); got != 200 || len(list.Jobs) != 1 || list.Jobs[0].State != "completed" {
+	if got := c.get(api+"jobs", &list); got != 200 || len(list.Jobs) != 1 || list.Jobs[0].State != "completed" || list.Jobs[0].Needed != 100 {
 		t.Errorf("jobs: got %d, %+v", got, list)
 	}
 	var s samplesAnswer

@@ -35,6 +35,7 @@ type summaryAnswer struct {
 	State      string     `json:"state"` // queued, running, completed, failed or cancelled; damaged if the job's records cannot be read
 	Priority   int        `json:"priority"`
 	Partitions uint64     `json:"partitions"` // 0 until the job is planned
+	Needed     uint64     `json:"needed"`     // number of partitions of the result: all, or those of the prefix that suffices
 	Done       uint64     `json:"done"`
 	MergesLeft uint64     `json:"merges_left"`
 	Rate       float64    `json:"rate"` // partitions per second
@@ -76,7 +77,7 @@ func (p *Page) jobsBefore(ctx context.Context, c *client.Client, show, before st
 			state = "damaged"
 		}
 		a.Jobs = append(a.Jobs, summaryAnswer{
-			ID: j.ID, Job: j.Job, Version: j.Version, State: state, Priority: j.Priority, Partitions: j.Partitions, Done: j.Done,
+			ID: j.ID, Job: j.Job, Version: j.Version, State: state, Priority: j.Priority, Partitions: j.Partitions, Needed: j.Needed, Done: j.Done,
 			MergesLeft: j.MergesLeft, Rate: j.Rate, Trouble: j.Trouble,
 			Submitted: instant(j.Submitted), Started: instant(j.Started), Finished: instant(j.Finished),
 		})

@@ -12,6 +12,9 @@ function intervals(list) {
 
 const digits = n => Number(n.toPrecision(6)).toString();
 
+// axisText is a number that fits beside a chart.
+const axisText = n => digits(n).length > 9 ? n.toExponential(2) : digits(n);
+
 // estimateText describes the last estimate, and the stop.
 function estimateText(list, stopped) {
 	const last = list.at(-1), [found] = intervals(list.slice(-1));
@@ -22,8 +25,8 @@ function estimateText(list, stopped) {
 	return words.join("; ");
 }
 
-// drawEstimates draws the estimates over the logarithm of the number of partitions. The band of the first, widest
-// estimates is cut, so that the last ones can be told apart.
+// drawEstimates draws the estimates over the logarithm of the number of partitions. The last two thirds of the
+// estimates give the range of the chart. The band and the curve of the first, less accurate ones are cut at its edges.
 function drawEstimates() {
 	const list = view.job.estimates, curve = intervals(list);
 	for (const id of ["h-estimate", "estimatetext"]) $(id).hidden = !list.length && !view.job.stopped;
@@ -35,12 +38,16 @@ function drawEstimates() {
 	const late = curve.slice(Math.floor(curve.length / 3)), low = Math.min(...late.map(c => c[2])), high = Math.max(...late.map(c => c[3]));
 	const room = (high - low || Math.abs(high) || 1) * 0.06, from = low - room, to = high + room;
 	const x = n => chart.x + Math.log(n / curve[0][0]) / Math.log(curve.at(-1)[0] / curve[0][0]) * chart.width;
-	const y = v => chart.y + chart.height - Math.min(1, Math.max(0, (v - from) / (to - from))) * chart.height;
+	const y = v => chart.y + chart.height - (v - from) / (to - from) * chart.height;
 	for (const v of [low, (low + high) / 2, high]) {
 		g.fillStyle = colour.line;
 		g.fillRect(chart.x, Math.round(y(v)), chart.width, 1);
-		put(g, digits(v).slice(0, 9), chart.x - 8, y(v), { align: "right" });
+		put(g, axisText(v), chart.x - 8, y(v), { align: "right" });
 	}
+	g.save();
+	g.beginPath();
+	g.rect(chart.x, chart.y, chart.width, chart.height);
+	g.clip();
 	g.beginPath();
 	curve.forEach(([n, , , top], i) => i ? g.lineTo(x(n), y(top)) : g.moveTo(x(n), y(top)));
 	for (const [n, , bottom] of curve.toReversed()) g.lineTo(x(n), y(bottom));
@@ -53,6 +60,7 @@ function drawEstimates() {
 	g.strokeStyle = colour.computed;
 	g.lineWidth = 1.25;
 	g.stroke();
+	g.restore();
 	timeAxis(g, chart, [short(curve[0][0]), "partitions", short(curve.at(-1)[0])]);
 	$("estimate").setAttribute("aria-label", "Estimates of the result from the first partitions; the last is " + estimateText(list, null) + ".");
 	tipOn($("estimate"), at => {

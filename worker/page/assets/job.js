@@ -112,7 +112,8 @@ function drawFigures() {
 	$("legend").replaceChildren(...[3, 2, 1, 0, 4, 5].map(i => {
 		const box = el("i", { className: i === 5 ? "x" : i === 4 ? "dot" : "" });
 		box.style.background = `var(--${STATES[i]})`;
-		return el("div", {}, el("dt", {}, box, STATE_NAMES[i]), el("dd", { className: "n" }, count(s.counts[i])));
+		const name = i === 0 && view.job?.stopped && replay === null ? "Not needed" : STATE_NAMES[i]; // above the prefix that suffices
+		return el("div", {}, el("dt", {}, box, name), el("dd", { className: "n" }, count(s.counts[i])));
 	}), allCells()?.retried.size ? el("div", {}, el("dt", {}, el("i", { className: "again" }), "Retried"), el("dd", { className: "n" }, "marked")) : "");
 	const slider = $("at");
 	slider.max = Math.max(1, Math.round(life()));

@@ -24,7 +24,7 @@ function fillRows(body, items, keyOf, rowOf) {
 const ENDED = ["completed", "failed", "cancelled"];
 
 function jobRow({ job: j, now, current }) {
-	const share = j.partitions ? j.done / j.partitions : 0, ended = ENDED.includes(j.state);
+	const share = j.needed ? j.done / j.needed : 0, ended = ENDED.includes(j.state);
 	const fill = el("i"), bar = el("span", { className: "prog", role: "img", ariaLabel: "mapped " + percent(share) }, fill);
 	fill.style.width = share * 100 + "%";
 	if (j.state === "completed") {
@@ -38,7 +38,7 @@ function jobRow({ job: j, now, current }) {
 	let left = "–";
 	if (ended && j.started) left = (j.state === "completed" ? "took " : "after ") + span((Date.parse(j.finished) - Date.parse(j.started)) / 1000);
 	else if (j.state === "running" && j.merges_left) left = plural("merge", j.merges_left) + " left";
-	else if (j.rate > 0) left = span((j.partitions - j.done) / j.rate);
+	else if (j.rate > 0) left = span((j.needed - j.done) / j.rate);
 	const rate = j.rate ? short(j.rate) : "–";
 	const row = el("tr", { className: "go", title: j.trouble },
 		el("td", {}, name), el("td", { className: "n q id" }, j.id), el("td", { className: "st0" }, state(j.state)), el("td", { className: "n r pri" }, String(j.priority)),
