@@ -58,17 +58,22 @@ func run(name string, args ...string) error {
 
 var variable = regexp.MustCompile(`\b(?:BELLWETHER|NATS|AZURE|POD)_[A-Z_]+\b`)
 
-// checkVariables checks that 'worker --help' names each environment variable.
+// checkVariables checks that 'worker --help' or 'help connection' names each environment variable.
 func checkVariables(t *testing.T, names []string) {
 	t.Helper()
 	help, err := exec.Command(program, "worker", "--help").Output()
+	if err == nil {
+		var connection []byte
+		connection, err = exec.Command(program, "help", "connection").Output()
+		help = append(help, connection...)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	known := variable.FindAllString(string(help), -1)
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			t.Errorf("'worker --help' does not know the variable %s", name)
+			t.Errorf("'worker --help' and 'help connection' do not know the variable %s", name)
 		}
 	}
 }
