@@ -110,38 +110,53 @@ type keptNode struct {
 // memory only for these nodes. If the job has estimates, a node must not contain the end of a rung. If the span is
 // the span of a node, find also returns the node's key.
 func (r *reuser) find(ctx context.Context, tree engine.Tree, span engine.Span) (found []keptNode, key Key) {
+	key = r.walk(ctx, tree, span, func(n keptNode) {
+		for len(found) > 0 && found[len(found)-1].span.Lo >= n.span.Lo {
+			found = found[:len(found)-1]
+		}
+		found = append(found, n)
+	})
+	return found, key
+}
+
+// lowest returns the kept nodes that contain no other kept node, in order.
+func (r *reuser) lowest(ctx context.Context, tree engine.Tree) (found []keptNode) {
+	r.walk(ctx, tree, engine.Span{Hi: tree.Partitions()}, func(n keptNode) {
+		if len(found) == 0 || found[len(found)-1].span.Lo < n.span.Lo {
+			found = append(found, n)
+		}
+	})
+	return found
+}
+
+// walk calls note with the nodes within a span whose partials are probably kept, each after the nodes below it. It
+// returns the key of the span, if the span is the span of a node.
+func (r *reuser) walk(ctx context.Context, tree engine.Tree, span engine.Span, note func(keptNode)) Key {
 	type open struct {
 		node engine.Node
 		key  Key
 	}
 	var stack []open
-	note := func(n engine.Node, key Key) {
-		if key == (Key{}) || !r.Kept.Has(key) {
-			return
-		}
+	visit := func(n engine.Node, key Key) {
 		covers := tree.Span(n)
-		if r.estimates && engine.LastRung(covers.Hi) > covers.Lo {
-			return
+		if key != (Key{}) && r.Kept.Has(key) && !(r.estimates && engine.LastRung(covers.Hi) > covers.Lo) {
+			note(keptNode{n, covers, key})
 		}
-		for len(found) > 0 && found[len(found)-1].span.Lo >= covers.Lo {
-			found = found[:len(found)-1]
-		}
-		found = append(found, keptNode{n, covers, key})
 	}
 	for partition := span.Lo; partition < span.Hi && ctx.Err() == nil; partition++ {
 		n, key := tree.Lift(engine.Leaf(partition)), r.key(ctx, partition)
-		note(n, key)
+		visit(n, key)
 		for top := len(stack) - 1; top >= 0 && n.IsRight() && stack[top].node == n.Sibling(); top-- {
 			n, key = tree.Lift(n.Parent()), engine.KeyOf(stack[top].key, key)
 			stack = stack[:top]
-			note(n, key)
+			visit(n, key)
 		}
 		stack = append(stack, open{n, key})
 	}
 	if ctx.Err() != nil || len(stack) != 1 {
-		return found, Key{}
+		return Key{}
 	}
-	return found, stack[0].key
+	return stack[0].key
 }
 
 // check reads the kept nodes above a level. In place of a node that cannot be read it returns the nodes

@@ -518,3 +518,49 @@ func TestKeepWithinLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestVerify computes kept partials again, and finds the one that was changed.
+func TestVerify(t *testing.T) {
+	var mapped atomic.Uint64
+	job, kept, list := wordJob("1", withKeys, &mapped), newShelf(), numbered(40)
+	want := runWords(t, job, "", list, kept).Result
+	params, err := job.Params(nil, "words="+strings.Join(list, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := job.Plan(t.Context(), params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := jobs.Local{Slots: 2, Attempts: 1, Reuse: jobs.Reuse{Family: family(t, job, ""), Kept: kept}}
+	before := len(kept.list)
+	verify := func(share uint32) jobs.Verified {
+		t.Helper()
+		v, err := local.Verify(t.Context(), job, params, plan, jobs.Audit{Share: share, Seed: "a seed"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if v := verify(jobs.MaxAudit); v.Nodes != 40 || v.All != 40 || v.Partitions != 40 || len(v.Wrong) > 0 || v.Lacking > 0 || string(v.Result) != string(want) {
+		t.Errorf("verified %+v, want 40 nodes and %s", v, want)
+	}
+	if v := verify(1); v.Nodes != 1 {
+		t.Errorf("the smallest sample has %d nodes, want 1", v.Nodes)
+	}
+	if len(kept.list) != before {
+		t.Errorf("%d partials are kept, want %d as before", len(kept.list), before)
+	}
+	for key, p := range kept.list {
+		if p.Partitions == 1 && strings.Contains(string(p.Data), "w7") {
+			kept.list[key] = jobs.KeptPartial{Data: []byte("\x62x7"), Partitions: 1, Work: p.Work}
+		}
+	}
+	if v := verify(jobs.MaxAudit); !slices.Equal(v.Wrong, []jobs.Span{{Lo: 7, Hi: 8}}) {
+		t.Errorf("wrong are %v, want partition 7", v.Wrong)
+	}
+	kept.list = map[jobs.Key]jobs.KeptPartial{}
+	if v := verify(jobs.MaxAudit); v.All != 0 || v.Lacking != 40 || v.Result != nil {
+		t.Errorf("without kept partials: %+v", v)
+	}
+}

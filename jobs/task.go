@@ -22,6 +22,8 @@ type openTask interface {
 	// reuses makes the stacks that NewStack creates from now on take and keep partials of r. It returns
 	// the largest nodes whose partials are probably kept, and has read those above a level.
 	reuses(ctx context.Context, r Reuse, level uint8) ([]keptNode, error)
+	// lowest returns the kept nodes of r that contain no other kept node.
+	lowest(ctx context.Context, r Reuse) ([]keptNode, error)
 	// reused returns what the task has reused so far with nodes that begin below a partition.
 	reused(below uint64) Reused
 	forest() forest
@@ -108,6 +110,12 @@ func (t *task[T]) Find(ctx context.Context, r Reuse) (f engine.Found, err error)
 	}
 	f.Nodes, err = s.Drain(t.plan.Partitions)
 	return f, err
+}
+
+func (t *task[T]) lowest(ctx context.Context, r Reuse) (found []keptNode, err error) {
+	defer recoverTo(&err) // the mapper's Key may panic
+	found = newReuser(r, t.mapper, t.plan).lowest(ctx, t.tree)
+	return found, ctx.Err()
 }
 
 func (t *task[T]) Keep(r Reuse) {

@@ -23,10 +23,15 @@ func (f auditFlag) share() (uint32, error) {
 	if f.text == "" {
 		return 0, nil
 	}
-	digits, found := strings.CutSuffix(f.text, "%")
+	return parseShare("audit", f.text)
+}
+
+// parseShare returns the share of the partitions in the text of a flag, in millionths.
+func parseShare(flag, text string) (uint32, error) {
+	digits, found := strings.CutSuffix(text, "%")
 	percent, err := strconv.ParseFloat(digits, 64)
 	if !found || err != nil || !(percent > 0 && percent <= 100) {
-		return 0, console.Usagef("--audit %q: want a share of the partitions from 0.0001%% to 100%%, such as 1%%", f.text)
+		return 0, console.Usagef("--%s %q: want a share of the partitions from 0.0001%% to 100%%, such as 1%%", flag, text)
 	}
 	return uint32(max(1, math.Round(percent*jobs.MaxAudit/100))), nil
 }

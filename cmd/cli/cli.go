@@ -149,7 +149,7 @@ A job on a cluster:           submit JOB --wait`,
 	}
 	add(here, a.runCommand(), a.catalogCommand(), a.versionCommand())
 	add(console.OnCluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.describeCommand(), a.eventsCommand(), a.logsCommand(), a.watchCommand(), a.waitCommand(), a.resultCommand(),
-		a.cancelCommand(), a.retryCommand(), a.resubmitCommand(), a.removeCommand(), a.requeueCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand(), a.uiCommand(), a.keptCommand(), a.contextCommand())
+		a.cancelCommand(), a.retryCommand(), a.resubmitCommand(), a.verifyCommand(), a.removeCommand(), a.requeueCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand(), a.uiCommand(), a.keptCommand(), a.contextCommand())
 	root.AddCommand(a.connectionTopic())
 	add(local, a.devCommand(), a.workerCommand(), a.healthCommand(), a.electCommand(), a.electWatchdogCommand())
 	for _, command := range a.commands {

@@ -48,7 +48,8 @@ type secretCommand struct {
 // servers.
 var secretCommands = map[string]secretCommand{
 	"run":              {args: []string{"squares"}, none: true},
-	"kept":             {none: true},
+	"kept":             {},
+	"verify":           {args: []string{someID}},
 	"catalog":          {none: true},
 	"health":           {none: true},
 	"version":          {none: true},
