@@ -50,7 +50,7 @@ var defects = []defect{
 		file:   "coordinator/ledger/forest.go",
 		old:    "		return []Ref{finished.Ref}, false\n",
 		new:    "		last.ref, finished.Ref = finished.Ref, last.ref\n		return []Ref{finished.Ref}, false\n",
-		within: "200",
+		within: "4000",
 	},
 	{
 		name:   "siblings are merged in the order of their arrival",
