@@ -11,7 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// Estimate describes the last estimate of a job, or returns "" if there is none.
+// Estimate describes the last estimate of a job, or returns "" if the job has no estimate.
 func Estimate(list []client.Estimated) string {
 	if len(list) == 0 {
 		return ""

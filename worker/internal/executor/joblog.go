@@ -25,7 +25,7 @@ func (noJournal) End(string, string)                          {}
 // place is what a line of a job's code belongs to.
 type place struct {
 	function string           // function of the definition that is called for no partition; empty for Map
-	progress *engine.Progress // record of the running partition; nil if there is none
+	progress *engine.Progress // record of the running partition; nil if fast partitions run without a record
 	span     engine.Span      // partitions that run
 	attempt  int              // number of the attempt at the partition; 0 if unknown
 }
