@@ -18,11 +18,11 @@ func TestWorkerFlags(t *testing.T) {
 	output := newTestOutput(t)
 	worker := startWorker(t, output, "--nats", c.url, "--cluster", c.cluster, "--log-format", "text",
 		"--http", "127.0.0.1:0", "--drain-timeout", "1s", "--watch-evictions", "--metadata-url", "http://127.0.0.1:1")
-	address := output.await(regexp.MustCompile(`msg="Serving health and metrics".* address=(\S+)`))
+	address := output.await(serving)
 	output.await(regexp.MustCompile(`msg="(Cannot watch for evictions)`))
 	c.awaitWorkers(1)
 	c.submit("n=1", "width=1", "sleep=1m")
-	c.awaitBusy()
+	c.awaitBusy(address)
 	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
 		answer, err := http.Get("http://" + address + path)
 		if err != nil {
@@ -57,10 +57,10 @@ func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, onJetStream, 0)
 	output := newTestOutput(t)
-	worker := startWorker(t, output, "--nats", c.url, "--cluster", c.cluster, "--log-format", "text", "--drain-timeout", "10m")
+	worker := startWorker(t, output, "--nats", c.url, "--cluster", c.cluster, "--log-format", "text", "--drain-timeout", "10m", "--http", "127.0.0.1:0")
 	c.awaitWorkers(1)
 	c.submit("n=1", "width=1", "sleep=1m")
-	c.awaitBusy()
+	c.awaitBusy(output.await(serving))
 	if err := worker.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -74,15 +74,23 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
-// awaitBusy waits until the only worker is busy.
-func (c *testCluster) awaitBusy() {
+var serving = regexp.MustCompile(`msg="Serving health and metrics".* address=(\S+)`)
+
+// awaitBusy waits until a slot of the worker runs a span, by the worker's own metrics: the leader
+// lists a worker as busy before the span has reached it.
+func (c *testCluster) awaitBusy(address string) {
 	c.t.Helper()
-	c.until("the worker is busy", func() bool {
-		var workers []struct {
-			State string `json:"state"`
+	c.until("a slot of the worker runs a span", func() bool {
+		answer, err := http.Get("http://" + address + "/metrics")
+		if err != nil {
+			c.t.Fatal(err)
 		}
-		c.do(&workers, "workers")
-		return len(workers) == 1 && workers[0].State == "busy"
+		defer func() { _ = answer.Body.Close() }()
+		metrics, err := io.ReadAll(answer.Body)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return strings.Contains(string(metrics), "\nbellwether_slots_busy 1\n")
 	})
 }
 

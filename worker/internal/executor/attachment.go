@@ -45,7 +45,7 @@ func (s jobStorage) writeAttachment(a engine.Attachment) error {
 	for offset := int64(0); err == nil && offset < a.Size(); offset += store.MaxAttachmentPiece {
 		piece := a.Data()[offset:min(offset+store.MaxAttachmentPiece, a.Size())]
 		err = s.retry("write attachment", func() error {
-			return kept.PutAttachmentPiece(s.ctx, s.job, a.SHA256(), offset, piece)
+			return s.uncut(func(ctx context.Context) error { return kept.PutAttachmentPiece(ctx, s.job, a.SHA256(), offset, piece) })
 		}, retryable)
 	}
 	if errors.Is(err, store.ErrTooLarge) {

@@ -136,7 +136,7 @@ func (c *call) writeFound(found engine.Found, stats kept.Stats) (blob string, er
 		n := store.StoredNode{Node: p.Node, Data: p.Data}
 		if len(p.Data) > session.MaxInline {
 			n = store.StoredNode{Node: p.Node, Large: true, Size: uint64(len(p.Data))}
-			n.Blob, err = c.store.PutPartial(c.ctx, c.opening.Job, p.Node, p.Data)
+			n.Blob, err = c.storage.putPartial(p.Node, p.Data)
 			c.blobs = append(c.blobs, n.Blob)
 			if err != nil {
 				return "", err
@@ -144,7 +144,10 @@ func (c *call) writeFound(found engine.Found, stats kept.Stats) (blob string, er
 		}
 		f.Nodes = append(f.Nodes, n)
 	}
-	blob, err = c.store.(ReuseStore).PutFound(c.ctx, c.opening.Job, f)
+	err = c.storage.uncut(func(ctx context.Context) error {
+		blob, err = c.store.(ReuseStore).PutFound(ctx, c.opening.Job, f)
+		return err
+	})
 	c.blobs = append(c.blobs, blob)
 	if err != nil {
 		return "", err

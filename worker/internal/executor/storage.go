@@ -2,6 +2,7 @@ package executor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -62,7 +63,8 @@ func (s jobStorage) writeOutput(function wire.Function, data []byte) (blob strin
 // errors name what is written and its size, because the operator of a full storage needs both.
 func (s jobStorage) write(doing string, what slog.Attr, node engine.Node, data []byte) (blob string, err error) {
 	err = s.retry(doing, func() (err error) {
-		blob, err = s.store.PutPartial(s.ctx, s.job, node, data)
+		name, err := s.putPartial(node, data)
+		blob = cmp.Or(name, blob) // an earlier attempt may have taken effect
 		return err
 	}, func(err error) bool { return !errors.Is(err, store.ErrTooLarge) }, what, "bytes", len(data))
 	if err == nil {
@@ -72,6 +74,25 @@ func (s jobStorage) write(doing string, what slog.Attr, node engine.Node, data [
 	if errors.Is(err, store.ErrTooLarge) {
 		return "", jobs.Permanent(err)
 	}
+	return blob, err
+}
+
+// uncut makes a write unless the context is done. The job's end does not cut a write that has begun,
+// because a write that was cut may still take effect, after the removal of what it wrote, which would
+// then remain in storage for ever.
+func (s jobStorage) uncut(write func(context.Context) error) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	return write(s.life)
+}
+
+// putPartial writes a partial once.
+func (s jobStorage) putPartial(node engine.Node, data []byte) (blob string, err error) {
+	err = s.uncut(func(ctx context.Context) error {
+		blob, err = s.store.PutPartial(ctx, s.job, node, data)
+		return err
+	})
 	return blob, err
 }
 

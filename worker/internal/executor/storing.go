@@ -97,5 +97,5 @@ func (s *storing) attempt() (blob string, err error) {
 		return "", fmt.Errorf("%w: %w", errUnread, err)
 	}
 	defer done()
-	return s.store.PutPartial(s.storage.ctx, s.held.Job, s.held.Node, data)
+	return s.storage.putPartial(s.held.Node, data)
 }

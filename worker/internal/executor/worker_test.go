@@ -445,8 +445,8 @@ func TestJobsOfOnePriorityTakeTurns(t *testing.T) {
 
 // slowStore is a store that is unavailable at first.
 type slowStore struct {
-	put  func() // called when a partial is to be stored, unless nil
-	mute bool   // partials are stored, but the answers are lost
+	put  func(context.Context) // called when a partial is to be stored, unless nil
+	mute bool                  // partials are stored, but the answers are lost
 
 	mu      sync.Mutex
 	away    int // number of calls that fail before the store is available
@@ -475,9 +475,9 @@ func (s *slowStore) Plan(context.Context, string) (store.Plan, error) {
 	return store.Plan{Plan: s.plan}, s.here()
 }
 
-func (s *slowStore) PutPartial(_ context.Context, _ string, _ engine.Node, data []byte) (string, error) {
+func (s *slowStore) PutPartial(ctx context.Context, _ string, _ engine.Node, data []byte) (string, error) {
 	if s.put != nil {
-		s.put()
+		s.put(ctx)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -659,7 +659,14 @@ func TestPartialStoredAfterTheJobsEndIsRemoved(t *testing.T) {
 func testStoredAfterTheEnd(t *testing.T, mute bool) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	begun, hold := make(chan struct{}), make(chan struct{})
-	st := &slowStore{plan: jobs.Plan{Partitions: 1, Data: make([]byte, 2<<20)}, put: func() { close(begun); <-hold }, mute: mute}
+	put := func(ctx context.Context) {
+		close(begun)
+		<-hold
+		if err := ctx.Err(); err != nil {
+			t.Errorf("the write was cut: %v; it may take effect after the removal", err)
+		}
+	}
+	st := &slowStore{plan: jobs.Plan{Partitions: 1, Data: make([]byte, 2<<20)}, put: put, mute: mute}
 	w := startWorker(t, nc, st, 1, []jobs.Job{lump()}, nil)
 	l := startLeader(t, nc, 1)
 	l.order(func(r *wire.Receipt) {
