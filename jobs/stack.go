@@ -95,19 +95,15 @@ func (s *stack[T]) compute(ctx context.Context, hi uint64, stop *atomic.Bool) er
 		if s.mapOne = mapFunc(s.mapper, s.spare, s.pool.filled); s.mapOne == nil {
 			return Permanent(errors.New("want a function from Fork, got nil"))
 		}
+		if s.reuse != nil {
+			s.mapOne = s.marking(s.mapOne)
+		}
 	}
 	for ; s.next < hi && !stop.Load(); s.next++ {
 		s.progress.Set(s.next, engine.Map)
-		var began time.Time
-		if s.reuse != nil {
-			began = time.Now()
-		}
 		value, err := s.mapOne(ctx, s.next)
 		if err != nil {
 			return err
-		}
-		if s.reuse != nil {
-			s.mark = mark{s.reuse.key(ctx, s.next), time.Since(began), -1}
 		}
 		if s.audit != nil {
 			if err := s.auditValue(ctx, value); err != nil {
@@ -119,6 +115,18 @@ func (s *stack[T]) compute(ctx context.Context, hi uint64, stop *atomic.Bool) er
 		}
 	}
 	return nil
+}
+
+// marking returns a function that calls mapOne and then sets the mark of the partition.
+func (s *stack[T]) marking(mapOne func(context.Context, uint64) (T, error)) func(context.Context, uint64) (T, error) {
+	return func(ctx context.Context, partition uint64) (T, error) {
+		began := time.Now()
+		value, err := mapOne(ctx, partition)
+		if err == nil {
+			s.mark = mark{s.reuse.key(ctx, partition), time.Since(began), -1}
+		}
+		return value, err
+	}
 }
 
 // stream is like run for a mapper that works ahead.
@@ -220,20 +228,16 @@ func (s *stack[T]) push(ctx context.Context, n engine.Node, value T) error {
 		s.merging = true
 		s.progress.Set(s.next, engine.Merge)
 		var err error
-		if s.merge.outside == nil && s.pool.share == nil { // the usual case is inline, because push takes most of the time of empty partitions
+		if s.merge.outside == nil && s.pool.share == nil && s.reuse == nil { // the usual case is inline, because push takes most of the time of empty partitions
 			value, err = s.merge.merge(s.values[top-1], value)
 		} else {
-			value, err = s.mergeInto(ctx, s.tree.Lift(n.Parent()), s.values[top-1], value)
+			value, err = s.mergeInto(ctx, s.tree.Lift(n.Parent()), top-1, value)
 		}
 		if err != nil {
 			return err
 		}
 		s.merging = false
 		top--
-		if s.reuse != nil {
-			s.mark = merged(s.marks[top], s.mark)
-			s.keep(ctx, s.tree.Lift(n.Parent()), value, &s.mark)
-		}
 	}
 	if s.reuse != nil {
 		s.marks = append(s.marks[:top], s.mark)
@@ -245,10 +249,10 @@ func (s *stack[T]) push(ctx context.Context, n engine.Node, value T) error {
 	return nil
 }
 
-// mergeInto returns the value of the node parent if the definition has a Merger or the mapper is a
-// Filler.
-func (s *stack[T]) mergeInto(ctx context.Context, parent engine.Node, left, right T) (T, error) {
-	value, err := s.merge.call(ctx, left, right)
+// mergeInto returns the value of the node parent, the merge of the value at the index left and of
+// right, if the definition has a Merger, the mapper is a Filler or partials are reused.
+func (s *stack[T]) mergeInto(ctx context.Context, parent engine.Node, left int, right T) (T, error) {
+	value, err := s.merge.call(ctx, s.values[left], right)
 	if err != nil && s.merge.outside != nil {
 		s.merging = false // the operands are unchanged and still on the stack
 		return value, fmt.Errorf("merge node %v: %w", parent, err)
@@ -256,8 +260,13 @@ func (s *stack[T]) mergeInto(ctx context.Context, parent engine.Node, left, righ
 	if err != nil {
 		return value, err
 	}
-	if spare, ok := s.pool.freed(left, right, value); ok {
+	if spare, ok := s.pool.freed(s.values[left], right, value); ok {
 		s.keepSpare(spare)
+	}
+	if s.reuse != nil {
+		s.merging = false
+		s.mark = merged(s.marks[left], s.mark)
+		s.keep(ctx, parent, value, &s.mark)
 	}
 	return value, nil
 }
