@@ -16,12 +16,12 @@ func (t *Term) checkpoint(c ledger.Checkpoint) {
 	list := make([]nodePartial, len(c.Nodes))
 	for i, n := range c.Nodes {
 		list[i] = nodePartial{node: n.Node, partial: t.partials.use(n.Ref)}
-		j.blobs.exist = j.blobs.exist || list[i].needsBlob()
+		j.blobs.exist = j.blobs.exist || list[i].needsBlob(maxInManifest)
 	}
 	superseded := j.blobs.gc.takeUnread()
 	j.manifest.checkpointSince = t.env.Now()
 	t.writeManifest(j, c.Work, func(next *store.Manifest) error {
-		if err := t.putPartials(j, list); err != nil {
+		if err := t.putPartials(j, list, maxInManifest); err != nil {
 			return err
 		}
 		if j.ending.Load() {

@@ -82,8 +82,9 @@ func (t *Term) operandSize(p partial) uint64 {
 // stored reports whether the bytes of a partial are in storage but not in memory.
 func (p partial) stored() bool { return p.blob != "" && p.data == nil }
 
-// needsBlob reports whether a checkpoint must write the partial into a blob.
-func (p partial) needsBlob() bool { return p.blob == "" && len(p.data) > maxInManifest }
+// needsBlob reports whether a partial that may have up to limit bytes outside a blob must be written
+// into a blob.
+func (p partial) needsBlob(limit int) bool { return p.blob == "" && len(p.data) > limit }
 
 // nodePartial is a node with its partial.
 type nodePartial struct {

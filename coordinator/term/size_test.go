@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -153,5 +155,32 @@ func TestManifestHasSizesOfTheLeadersBlobs(t *testing.T) {
 		if checked == 0 {
 			t.Errorf("with partials of %s bytes no manifest had a node in a blob", pad)
 		}
+	}
+}
+
+// TestMergedPartialsStayInMemory checks that a merge by the leader writes no blob for a partial that
+// may stay in the leader's memory. Only a checkpoint needs the blob.
+func TestMergedPartialsStayInMemory(t *testing.T) {
+	c := newCluster(t)
+	c.addWorker("w1")
+	merged, written := 0, 0
+	c.fault = func(call memory.Call) error {
+		if call.Operation == memory.Put && strings.HasPrefix(call.Key, "partial/") {
+			written++
+		}
+		return nil
+	}
+	c.lead(func(cfg *term.Config) {
+		rarelyCheckpointing(cfg)
+		cfg.Observe = func(e term.Observation) {
+			if _, ok := e.(term.MergeDone); ok {
+				merged++
+			}
+		}
+	})
+	params := []string{"partitions=6", "pad=10_000"}
+	c.wantCompleted(c.submit(params...), localResult(t, params...))
+	if merged == 0 || written > 0 {
+		t.Errorf("the leader merged %d times and wrote %d partials to storage, want several merges and no write", merged, written)
 	}
 }

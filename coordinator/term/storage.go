@@ -154,12 +154,12 @@ func (t *Term) readPartial(job string, p partial) ([]byte, error) {
 	return data, err
 }
 
-// putPartials writes each partial of more than maxInManifest bytes that has no blob into a blob. If
-// the job is ending, no more blobs are written, because the job's blobs are about to be removed.
-func (t *Term) putPartials(j *activeJob, list []nodePartial) error {
+// putPartials writes each partial of more than limit bytes that has no blob into a blob. If the job
+// is ending, no more blobs are written, because the job's blobs are about to be removed.
+func (t *Term) putPartials(j *activeJob, list []nodePartial, limit int) error {
 	for i := range list {
 		p := &list[i]
-		if p.needsBlob() {
+		if p.needsBlob(limit) {
 			if err := t.putPartial(j, p); err != nil {
 				return err
 			}
