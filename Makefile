@@ -80,7 +80,7 @@ race: ## the tests that start many processes, with the race detector
 model: ## the model of the takeover, with and without defects (needs spin and a C compiler)
 	MODEL=1 $(GO) test -count=1 -run '^TestTakeoverModel' ./election
 
-SEEDS = 10000
+SEEDS ?= 10000
 
 .PHONY: sim
 sim: ## simulate SEEDS clusters (10000), then find planted defects (SEED=4711 only traces one, RECORD=1 records the seeds that find defects)

@@ -18,17 +18,17 @@ import (
 // borders of partitions.
 func TestRecordLimit(t *testing.T) {
 	long := strings.Repeat("x", maxRecord+1)
-	for name, test := range map[string]struct{ object, content string }{
-		"compressed line": {"a.txt.gz", gzipped(long)},
-		"JSON":            {"a.ndjson.gz", gzipped(`{"a":"` + long + "\"}\n")},
-		"quoted field":    {"a.csv.gz", gzipped("a,b\n1,\"" + strings.Repeat(long[:1000]+"\n", maxRecord/1000) + "\"\n")},
-		"partitions":      {"a.txt", long},
+	for name, test := range map[string]struct{ onError, object, content string }{
+		"compressed line":          {"fail", "a.txt.gz", gzipped(long)},
+		"JSON":                     {"fail", "a.ndjson.gz", gzipped(`{"a":"` + long + "\"}\n")},
+		"quoted field":             {"fail", "a.csv.gz", gzipped("a,b\n1,\"" + strings.Repeat(long[:1000]+"\n", maxRecord/1000) + "\"\n")},
+		"partitions":               {"fail", "a.txt", long},
+		"partitions, skipped rows": {"skip", "a.txt", long},
+		"JSON, skipped rows":       {"skip", "a.ndjson.gz", gzipped(`{"a":"` + long + "\"}\n")},
 	} {
-		for _, onError := range []string{"fail", "skip"} {
-			_, err := rows(t, func(in *Input) { in.Block, in.OnError = 24<<20, onError }, test.object, test.content)
-			if err == nil || !strings.Contains(err.Error(), "more than 67108864 bytes") {
-				t.Errorf("%s, on-error=%s: got %.300v, want the limit of records", name, onError, err)
-			}
+		_, err := rows(t, func(in *Input) { in.Block, in.OnError = 24<<20, test.onError }, test.object, test.content)
+		if err == nil || !strings.Contains(err.Error(), "more than 67108864 bytes") {
+			t.Errorf("%s: got %.300v, want the limit of records", name, err)
 		}
 	}
 }
