@@ -67,6 +67,7 @@ func TestBadInput(t *testing.T) {
 		"truncated gzip":              {[]string{"a.csv.gz", gzipped(long)[:40]}, nil, []string{"mem://a.csv.gz", "truncated", "write the object again"}},
 		"damaged gzip":                {[]string{"a.csv.gz", gzipped(long)[:10] + "\xff\xff\xff\xff\xff"}, nil, []string{"mem://a.csv.gz", "damaged"}},
 		"no gzip":                     {[]string{"a.csv.gz", "no gzip at all, whatever the name says"}, nil, []string{"mem://a.csv.gz", "not gzip"}},
+		"no gzip, few bytes":          {[]string{"a.csv.gz", "a\n1\n"}, nil, []string{"mem://a.csv.gz", "not gzip"}},
 		"no zstd":                     {[]string{"a.csv.zst", "no zstd at all, whatever the name says"}, nil, []string{"mem://a.csv.zst", "not zstd"}},
 		"garbage after gzip":          {[]string{"a.csv.gz", gzipped(long) + "garbage"}, nil, []string{"mem://a.csv.gz", "followed by other bytes"}},
 		"garbage after zeros":         {[]string{"a.csv.gz", gzipped(long) + "\x00\x00garbage"}, nil, []string{"mem://a.csv.gz", "followed by other bytes"}},

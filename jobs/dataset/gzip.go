@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"strings"
 
 	gziplib "github.com/klauspost/compress/gzip"
 )
@@ -15,6 +16,9 @@ type gzipReader struct {
 	member *gziplib.Reader
 }
 
+// gzipMagic is the beginning of each member.
+const gzipMagic = "\x1f\x8b"
+
 var (
 	errNoGzip  = errors.New("the content is not gzip, which the ending of the name says: rename or compress the object")
 	errGarbage = errors.New("the compressed content is followed by other bytes: remove them")
@@ -22,6 +26,9 @@ var (
 
 func newGzipReader(raw io.Reader) (*gzipReader, error) {
 	buffered := bufio.NewReaderSize(raw, 32<<10)
+	if begin, _ := buffered.Peek(len(gzipMagic)); !strings.HasPrefix(gzipMagic, string(begin)) { // NewReader returns an error of Peek again
+		return nil, errNoGzip
+	}
 	member, err := gziplib.NewReader(buffered)
 	if errors.Is(err, gziplib.ErrHeader) {
 		return nil, errNoGzip
@@ -58,11 +65,11 @@ func (g *gzipReader) next() error {
 	if err := g.raw.UnreadByte(); err != nil {
 		return err
 	}
-	magic, err := g.raw.Peek(2)
+	magic, err := g.raw.Peek(len(gzipMagic))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if padded || string(magic) != "\x1f\x8b" {
+	if padded || string(magic) != gzipMagic {
 		return errGarbage
 	}
 	if err = g.member.Reset(g.raw); errors.Is(err, io.EOF) {
