@@ -27,6 +27,10 @@ func main() {
 	program := flag.String("bellwether", "bin/bellwether", "the program that scans")
 	limit := flag.Duration("limit", 30*time.Second, "time limit of one scan")
 	flag.Parse()
+	if _, err := exec.LookPath(*program); err != nil {
+		fmt.Fprintln(os.Stderr, "refused:", err)
+		os.Exit(2)
+	}
 	if err := report(*program, *limit, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "refused:", err)
 		os.Exit(1)
