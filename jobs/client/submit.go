@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -136,8 +137,8 @@ func (o SubmitOptions) Check(job jobs.Job) (jobs.Params, error) {
 	if len(params) > MaxParams {
 		return nil, errorf(ErrInvalid, "submit job %s: the parameters have %d bytes as JSON: want at most %d", job.Name(), len(params), MaxParams)
 	}
-	if o.StopAfter > 0 && !job.Estimates(params) {
-		return nil, errorf(ErrInvalid, "submit job %s: StopAfter: with these parameters the job has no estimates, so it cannot end before its last partition: want 0", job.Name())
+	if err := field.Check(o.StopAfter == 0 || job.Estimates(params), "StopAfter", o.StopAfter, "0, because the job has no estimates with these parameters"); err != nil {
+		return nil, errorf(ErrInvalid, "submit job %s: %w", job.Name(), err)
 	}
 	if err := o.checkReuse(job, params); err != nil {
 		return nil, errorf(ErrInvalid, "submit job %s: %w", job.Name(), err)

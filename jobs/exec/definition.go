@@ -30,7 +30,7 @@ const Name = "exec"
 // Define returns the definition of the job exec. The guard may be nil.
 func Define(guard *Guard) jobs.Definition[Params, []byte, Result] {
 	return Kind[Params]{
-		Name: Name, Version: "5", Summary: "run a program for each partition, and merge what the calls write",
+		Name: Name, Version: "6", Summary: "run a program for each partition, and merge what the calls write",
 		Defaults: defaults(), Guard: guard, Restricted: true,
 		Program: func(p Params) Params { return p },
 	}.Definition()
@@ -105,9 +105,13 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 			j := k.job(p)
 			return func(ctx context.Context, left, right []byte) ([]byte, error) { return calls.merge(ctx, j, left, right) }
 		},
-		Finish:     func(ctx context.Context, p P, root []byte) (Result, error) { return k.finish(ctx, &calls, p, root) },
-		Codec:      jobs.Raw{},
-		Restricted: k.Restricted,
+		Finish: func(ctx context.Context, p P, root []byte) (Result, error) { return k.finish(ctx, &calls, p, root) },
+		Estimate: func(ctx context.Context, p P, prefix []byte, n uint64) (any, error) {
+			return calls.estimate(ctx, k.job(p), prefix, n)
+		},
+		NoEstimates: func(p P) bool { return !k.Program(p).Estimate },
+		Codec:       jobs.Raw{},
+		Restricted:  k.Restricted,
 		Items: func(ctx context.Context, p P, plan jobs.Plan) (func(partition uint64) string, error) {
 			params := k.Program(p)
 			plan, _, err := params.openOutput(plan)
@@ -124,10 +128,7 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 
 // finish computes the result of a job from the partial of the root.
 func (k Kind[P]) finish(ctx context.Context, calls *runners, p P, root []byte) (r Result, err error) {
-	m, f, body, err := open(root)
-	if err == nil && m.text != nil {
-		body, err = m.text(body)
-	}
+	f, body, err := openText(root)
 	if err == nil && k.Program(p).Finish {
 		body, err = calls.finish(ctx, k.job(p), body)
 	}

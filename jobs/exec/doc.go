@@ -45,7 +45,7 @@
 // environment variables describe the call:
 //
 //	BELLWETHER_JOB          identifies the parameters and the files; the same for each submission
-//	BELLWETHER_PHASE        map, merge or finish
+//	BELLWETHER_PHASE        map, merge, estimate or finish
 //	BELLWETHER_PARTITION    index of the partition, from 0
 //	BELLWETHER_PARTITIONS   number of partitions
 //	BELLWETHER_OUT          folder for files, with the parameter output, in the phase map
@@ -53,6 +53,7 @@
 //	BELLWETHER_INPUT        names of the objects that the call reads, separated by newlines
 //	BELLWETHER_OFFSET       offset of the range in the object; 0 for several objects
 //	BELLWETHER_LENGTH       bytes of the range
+//	BELLWETHER_PREFIX       number of partitions whose outputs are merged, in the phase estimate
 //
 // PARTITION, PARTITIONS, INPUT, OFFSET and LENGTH are set in the phase map only. A program does not
 // get the number of the attempt or the name of the machine. A program whose output depends only on
@@ -86,6 +87,7 @@
 //
 //	call     NUMBER map PARTITION PARTITIONS LENGTH    the input
 //	         NUMBER merge LEFT RIGHT LENGTH            two outputs, of LEFT and of RIGHT bytes
+//	         NUMBER estimate PREFIX 0 LENGTH           the merged outputs of the first PREFIX partitions
 //	         NUMBER finish 0 0 LENGTH                  the merged outputs
 //	answer   NUMBER ok LENGTH                          the output
 //	         NUMBER fail LENGTH                        an error; the attempt has failed
@@ -122,12 +124,22 @@
 // outputs. Calls for merges have the phase merge, and the last call has the phase finish. Standard
 // output of calls in the phases merge and finish is the merged output or the result. A merge gets
 // the outputs of neighbouring partitions, in order. The names of the files begin with a dot. All
-// rules for calls also apply to the phases merge and finish, and a failed merge is retried like a
-// partition. Only workers that may run the job make calls for merges and for the phase finish, and
-// not the leader.
+// rules for calls also apply to the phases merge, estimate and finish, and a failed call is retried like a
+// partition. Only workers that may run the job make the calls of these phases, and not the leader.
 //
 // A line without a tab is a number whose key is empty. The outputs of sum, min and max are sorted
 // by the bytes of the keys.
+//
+// # Estimates
+//
+//	bellwether submit exec -p partitions=1000 -p merge=program -p estimate=true --stop-after 10m -- ./simulate
+//
+// With the parameter estimate, a running job shows what its first calls say about the result. The program is
+// called with a file that contains the merged outputs of the first n partitions, for the rungs n = 1, 2, 3, 4, 5, 6, 7,
+// 8, 10, 12, 14, 16, 20 and so on, in this order. It writes JSON of at most 1 KiB: a number, or an
+// object with the members value, low and high, is drawn as a curve with its band, and any other value is shown
+// as it is. If it writes nothing, there is no estimate yet. Output that is not JSON fails the job. A job with
+// estimates may be submitted with --stop-after, which ends it with the merged outputs of a prefix.
 //
 // # What can fail
 //

@@ -85,6 +85,15 @@ func open(partial []byte) (m merge, f files, body []byte, err error) {
 	return m, f, body, err
 }
 
+// openText splits the partial of a result or a prefix into the files that its calls have written, and its output.
+func openText(partial []byte) (f files, text []byte, err error) {
+	m, f, text, err := open(partial)
+	if err == nil && m.text != nil {
+		text, err = m.text(text)
+	}
+	return f, text, err
+}
+
 var errPartial = errors.New("damaged partial")
 
 // mergePartials merges two neighbouring partials.

@@ -21,6 +21,7 @@ type Params struct {
 	Merge     string        `json:"merge" help:"how outputs are merged: concat, sum, min, max, top:N, sorted, json, hll, ddsketch, or program: the program merges two outputs"`
 	Output    string        `json:"output" help:"the folder for the files that calls write to $BELLWETHER_OUT, named like the objects of input; empty: there is no $BELLWETHER_OUT"`
 	Finish    bool          `json:"finish" help:"the program is called with the merged outputs, and writes the result"`
+	Estimate  bool          `json:"estimate" help:"the program is called with the merged outputs of the first 1, 2, 3 … calls, and writes an estimate as JSON"`
 	Timeout   time.Duration `json:"timeout" min:"0" help:"how long a call may take; 0: as long as a partition may take"`
 	Memory    string        `json:"memory" help:"how much memory the processes of a call may use, such as 2GiB; 0: any amount"`
 	MaxOutput string        `json:"max-output" help:"how many bytes a call may write to standard output, and in all to $BELLWETHER_OUT, such as 64MiB"`

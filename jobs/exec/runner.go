@@ -18,7 +18,7 @@ import (
 
 // call describes one call of a program.
 type call struct {
-	phase    string                                                      // phase of the call: map, merge or finish
+	phase    string                                                      // phase of the call: map, merge, estimate or finish
 	numbers  [2]uint64                                                   // numbers in the frame of the call
 	env      []string                                                    // environment variables of this call, in addition to the variables of every call
 	each     func(ctx context.Context, do func(data []byte) error) error // passes the pieces of standard input to do; nil if standard input is empty

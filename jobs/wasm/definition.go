@@ -30,6 +30,7 @@ type Params struct {
 	exec.Calls
 	Merge     string        `json:"merge" help:"how outputs are merged: concat, sum, min, max, top:N, sorted, json, hll, ddsketch, or program: the module merges two outputs"`
 	Finish    bool          `json:"finish" help:"the module is called with the merged outputs, and writes the result"`
+	Estimate  bool          `json:"estimate" help:"the module is called with the merged outputs of the first 1, 2, 3 … calls, and writes an estimate as JSON"`
 	Timeout   time.Duration `json:"timeout" min:"1ms" help:"how long a call may take"`
 	Memory    string        `json:"memory" help:"how much memory a call may use, from 64KiB to 4GiB"`
 	MaxOutput string        `json:"max-output" help:"how many bytes a call may write to standard output, such as 64MiB"`
@@ -40,7 +41,7 @@ type Params struct {
 // [HostMain] with the remaining arguments.
 func Define(guard *exec.Guard, host ...string) jobs.Definition[Params, []byte, exec.Result] {
 	return exec.Kind[Params]{
-		Name: "wasm", Version: "5", Summary: "run a WebAssembly module for each partition, and merge what the calls write",
+		Name: "wasm", Version: "6", Summary: "run a WebAssembly module for each partition, and merge what the calls write",
 		Defaults: Params{Calls: exec.DefaultCalls(), Merge: "concat", Timeout: 10 * time.Minute, Memory: "512MiB", MaxOutput: "64MiB"},
 		Guard:    guard, Cache: true, Describe: true,
 		Program: func(p Params) exec.Params { return p.program(host) },
@@ -60,6 +61,9 @@ func (p Params) program(host []string) exec.Params {
 	if p.Finish {
 		needs += "finish,"
 	}
+	if p.Estimate {
+		needs += "estimate,"
+	}
 	args := slices.Concat(host, []string{strconv.FormatUint(memory/pageSize, 10), strconv.FormatUint(output, 10), needs}, p.command())
 	command, err := json.Marshal(args)
 	if err != nil {
@@ -67,7 +71,7 @@ func (p Params) program(host []string) exec.Params {
 	}
 	return exec.Params{
 		Command: string(command), Files: p.Files, Calls: p.Calls,
-		Keep: true, Merge: p.Merge, Finish: p.Finish, Timeout: p.Timeout, Memory: strconv.FormatUint(memory+4*output+hostMemory, 10), MaxOutput: p.MaxOutput,
+		Keep: true, Merge: p.Merge, Finish: p.Finish, Estimate: p.Estimate, Timeout: p.Timeout, Memory: strconv.FormatUint(memory+4*output+hostMemory, 10), MaxOutput: p.MaxOutput,
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // the modules see.
 func TestStoredParams(t *testing.T) {
 	const files = `[{\"name\":\"m.wasm\",\"sha256\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"size\":1}]`
-	const head = `{"command":"[\"m.wasm\"]","files":"` + files + `","input":"","split":"lines","block":1000,"lines":0,"items":"","partitions":5,"merge":"sum","finish":true,"timeout":`
+	const head = `{"command":"[\"m.wasm\"]","files":"` + files + `","input":"","split":"lines","block":1000,"lines":0,"items":"","partitions":5,"merge":"sum","finish":true,"estimate":false,"timeout":`
 	const tail = `,"memory":"512MiB","max-output":"64MiB"}`
 	const stored = head + `"1m0s"` + tail
 	params, err := jobs.MustNew(Define(nil)).Params([]byte(stored))

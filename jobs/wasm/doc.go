@@ -8,7 +8,7 @@
 //	lines of       module in an        standard
 //	a partition ─▶ empty sandbox   ──▶ output ──▶ partial ──▶ merge ──▶ result
 //
-// Partitions, input, exit statuses and merges are the same as in package exec. Each call uses a new
+// Partitions, input, exit statuses, merges and estimates are the same as in package exec. Each call uses a new
 // instance of the module with empty memory, so a call does not depend on earlier calls.
 //
 // A program that has this job beside its own also names execguard.Command and wasmhost.Command: see
@@ -19,18 +19,19 @@
 // A module that exports _start is a command, like a program of the job exec. A call of a command
 // reads standard input and writes standard output. The arguments of a command are the words after
 // the module's name. The environment variables of a command are BELLWETHER_JOB and the variables
-// with the endings _PHASE, _PARTITION, _PARTITIONS, _INPUT, _OFFSET, _LENGTH and _MEMORY. With
+// with the endings _PHASE, _PARTITION, _PARTITIONS, _INPUT, _OFFSET, _LENGTH, _PREFIX and _MEMORY. With
 // merge=program, a call of the
-// phase merge gets the names of two files as additional arguments. With finish=true, the call of
-// the phase finish gets the name of one file.
+// phase merge gets the names of two files as additional arguments. With estimate=true and finish=true, calls
+// of the phases estimate and finish get the name of one file.
 //
 // Any other module is a reactor. If a reactor exports the function _initialize, this function is
-// called first. A reactor exports its memory and the following functions. The functions merge and
-// finish are needed only for merge=program and finish=true.
+// called first. A reactor exports its memory and the following functions. The functions merge,
+// estimate and finish are needed only for merge=program, estimate=true and finish=true.
 //
 //	alloc(size i32) i32                                              memory for an input
 //	map(partition i64, partitions i64, input i32, length i32) i64    the output of a partition
 //	merge(left i32, length i32, right i32, length i32) i64           the output of a merge
+//	estimate(prefix i64, input i32, length i32) i64                  the estimate from the first partitions, as JSON
 //	finish(input i32, length i32) i64                                the result
 //
 // An output is encoded as the address of its first byte times 2^32, plus the number of its bytes.

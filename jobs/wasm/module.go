@@ -59,6 +59,8 @@ var signatures = map[string]struct{ params, results []api.ValueType }{
 	"map":    {[]api.ValueType{api.ValueTypeI64, api.ValueTypeI64, api.ValueTypeI32, api.ValueTypeI32}, []api.ValueType{api.ValueTypeI64}},
 	"merge":  {slices.Repeat([]api.ValueType{api.ValueTypeI32}, 4), []api.ValueType{api.ValueTypeI64}},
 	"finish": {slices.Repeat([]api.ValueType{api.ValueTypeI32}, 2), []api.ValueType{api.ValueTypeI64}},
+
+	"estimate": {[]api.ValueType{api.ValueTypeI64, api.ValueTypeI32, api.ValueTypeI32}, []api.ValueType{api.ValueTypeI64}},
 }
 
 // compile compiles the module. Every error of the module is permanent.
@@ -249,6 +251,9 @@ func (m *module) config(f frame) wazero.ModuleConfig {
 		left, right := f.operands()
 		add(".left", left)
 		add(".right", right)
+	case "estimate":
+		config = config.WithEnv("BELLWETHER_PREFIX", strconv.FormatUint(f.numbers[0], 10))
+		add(".prefix", f.data)
 	case "finish":
 		add(".root", f.data)
 	}
@@ -277,6 +282,8 @@ func (m *module) run(ctx context.Context, f frame, config wazero.ModuleConfig) (
 	switch f.phase {
 	case "map":
 		args = append(args, f.numbers[:]...)
+	case "estimate":
+		args = append(args, f.numbers[0])
 	case "merge":
 		left, right := f.operands()
 		inputs = [][]byte{left, right}

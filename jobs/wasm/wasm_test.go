@@ -38,6 +38,20 @@ func TestMain(m *testing.M) {
 // run runs a module in this process, with additional arguments for the host.
 func run(t *testing.T, guard *exec.Guard, host []string, module []byte, args []string, pairs ...string) (string, error) {
 	t.Helper()
+	result, err := runLocal(t, jobs.Local{}, guard, host, module, args, pairs...)
+	return string(result.Attachment.Data()), err
+}
+
+// estimates runs a module for four partitions, and returns the estimates from the first of them.
+func estimates(t *testing.T, guard *exec.Guard, module []byte, args []string) (list string, err error) {
+	t.Helper()
+	local := jobs.Local{Estimated: func(e jobs.Estimated) { list += string(e.Value) + " " }}
+	_, err = runLocal(t, local, guard, nil, module, args, "partitions=4", "estimate=true")
+	return list, err
+}
+
+func runLocal(t *testing.T, local jobs.Local, guard *exec.Guard, host []string, module []byte, args []string, pairs ...string) (result jobs.LocalResult, err error) {
+	t.Helper()
 	file := jobs.File(module)
 	for name, value := range map[string]any{
 		"command": append([]string{"module.wasm"}, args...),
@@ -52,14 +66,13 @@ func run(t *testing.T, guard *exec.Guard, host []string, module []byte, args []s
 	job := jobs.MustNew(Define(guard, append([]string{os.Args[0], "host"}, host...)...))
 	params, err := job.Params(nil, pairs...)
 	if err != nil {
-		return "", err
+		return result, err
 	}
-	slots := 2
+	local.Grant, local.Slots, local.Attempts = jobs.Grant{Files: []string{"/"}}, 2, 1
 	if len(host) > 0 {
-		slots = 1 // each process that interprets a module reads all of its code, which takes seconds
+		local.Slots = 1 // each process that interprets a module reads all of its code, which takes seconds
 	}
-	result, err := jobs.Local{Grant: jobs.Grant{Files: []string{"/"}}, Slots: slots, Attempts: 1}.Run(jobs.WithFiles(t.Context(), jobs.Files{file}), job, params)
-	return string(result.Attachment.Data()), err
+	return local.Run(jobs.WithFiles(t.Context(), jobs.Files{file}), job, params)
 }
 
 // build compiles a Go program to a module.
@@ -166,6 +179,16 @@ func main() {
 			parts = append(parts, string(data))
 		}
 		fmt.Printf("(%s)", strings.Join(parts, " "))
+	case "estimate":
+		if os.Getenv("BELLWETHER_PHASE") == "map" {
+			fmt.Print(os.Getenv("BELLWETHER_PARTITION"))
+			return
+		}
+		data, err := os.ReadFile(os.Args[2])
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("[%s, %q]", os.Getenv("BELLWETHER_PREFIX"), data)
 	case "input":
 		name := os.Getenv("BELLWETHER_INPUT")
 		fmt.Println(name[strings.LastIndexByte(name, '/')+1:], os.Getenv("BELLWETHER_OFFSET"), os.Getenv("BELLWETHER_LENGTH"))
@@ -220,6 +243,9 @@ func TestSandbox(t *testing.T) {
 	if got, err := run(t, guard, nil, module, []string{"input"}, append(writeInput(t), "block=700")...); err != nil || got != "input 0 604\ninput 604 603\n" {
 		t.Errorf("got %q, %v", got, err)
 	}
+	if got, err := estimates(t, guard, module, []string{"estimate"}); err != nil || got != `[1,"0"] [2,"01"] [3,"012"] ` {
+		t.Errorf("estimates %s, %v", got, err)
+	}
 	for _, test := range []struct {
 		args  []string
 		pairs []string
@@ -242,6 +268,34 @@ var header = []byte("\x00asm\x01\x00\x00\x00")
 
 // section returns an encoded section of a module.
 func section(id byte, data string) []byte { return append([]byte{id, byte(len(data))}, data...) }
+
+// TestReactorEstimates calls the function estimate of a reactor. Each map returns the text 7. Each estimate is a text
+// of two digits: the number of partitions, and the first byte of the merged outputs.
+func TestReactorEstimates(t *testing.T) {
+	const types = "\x60\x01\x7f\x01\x7f" + "\x60\x04\x7e\x7e\x7f\x7f\x01\x7e" + "\x60\x03\x7e\x7f\x7f\x01\x7e"
+	const (
+		alloc = "\x00\x41\x80\x08\x0b"                         // 1024
+		call  = "\x00\x42\x81\x80\x80\x80\x80\x02\x0b"         // 16<<32 | 1
+		digit = "\x41\x20\x20\x00\xa7\x41\x30\x6a\x3a\x00\x00" // byte 32 = prefix + '0'
+		first = "\x41\x21\x20\x01\x2d\x00\x00\x3a\x00\x00"     // byte 33 = first byte of the input
+		judge = "\x00" + digit + first + "\x42\x82\x80\x80\x80\x80\x04\x0b"
+	)
+	code := "\x03"
+	for _, body := range []string{alloc, call, judge} {
+		code += string(rune(len(body))) + body
+	}
+	module := slices.Concat(header,
+		section(1, "\x03"+types), section(3, "\x03\x00\x01\x02"), section(5, "\x01\x00\x01"),
+		section(7, "\x04\x06memory\x02\x00\x05alloc\x00\x00\x03map\x00\x01\x08estimate\x00\x02"),
+		section(10, code), section(11, "\x01\x00\x41\x10\x0b\x017"))
+	if got, err := estimates(t, nil, module, nil); err != nil || got != "17 27 37 " {
+		t.Errorf("got %s, %v", got, err)
+	}
+	module = bytes.Replace(module, []byte("estimate"), []byte("estimat_"), 1)
+	if _, err := estimates(t, nil, module, nil); err == nil || !strings.Contains(err.Error(), "the module exports no function estimate: want _start, or alloc, map, estimate") {
+		t.Error(err)
+	}
+}
 
 func TestBadModules(t *testing.T) {
 	trap := slices.Concat(header,

@@ -28,6 +28,7 @@ var origins = map[string]origin{
 	"MaxSkipped":       {flag: "max-skipped"},
 	"Timeout":          {flag: "timeout"},
 	"PartitionTimeout": {flag: "partition-timeout"},
+	"StopAfter":        {flag: "stop-after"},
 
 	"Slots":                   {flag: "slots"},
 	"Lease":                   {flag: "lease"},
