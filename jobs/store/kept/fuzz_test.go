@@ -23,7 +23,7 @@ func FuzzIndex(f *testing.F) {
 		r, err := decodeIndex(data)
 		var again []byte
 		if err == nil {
-			err = r.eachEntry(func(e entry) {
+			err = r.eachEntry(func(_ int, e entry) {
 				if uint64(e.offset)+uint64(keySize)+uint64(e.length) > r.Bytes {
 					t.Fatalf("entry %+v is not in a pack of %d bytes", e, r.Bytes)
 				}
@@ -36,9 +36,9 @@ func FuzzIndex(f *testing.F) {
 		}
 		corpus.Taken()
 		var list, twice []entry
-		_ = r.eachEntry(func(e entry) { list = append(list, e) })
+		_ = r.eachEntry(func(_ int, e entry) { list = append(list, e) })
 		r.Entries = again
-		if err := r.eachEntry(func(e entry) { twice = append(twice, e) }); err != nil || len(list) != len(twice) {
+		if err := r.eachEntry(func(_ int, e entry) { twice = append(twice, e) }); err != nil || len(list) != len(twice) {
 			t.Fatalf("the entries are encoded again as %x, %v", again, err)
 		}
 		for i := range list {

@@ -121,7 +121,7 @@ func Open(ctx context.Context, cfg Config) (*Partials, error) {
 	list := p.readIndexes(ctx, keys)
 	builder := newBuilder(list)
 	for _, one := range list {
-		if err := builder.add(uint32(len(p.packs)), one.record); err != nil {
+		if err := builder.add(one.record); err != nil {
 			p.fail(ctx, "read index of pack "+one.id, err)
 			continue
 		}

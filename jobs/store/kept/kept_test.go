@@ -429,7 +429,8 @@ func TestDoneContext(t *testing.T) {
 func TestIndexFinds(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 3, 1000} {
 		random := rand.New(rand.NewPCG(1, uint64(n)))
-		b, want := &builder{}, map[prefix]uint32{}
+		var r indexRecord
+		want := map[prefix]uint32{}
 		for i := range n {
 			var p prefix
 			for j := range p {
@@ -438,8 +439,13 @@ func TestIndexFinds(t *testing.T) {
 			if _, twice := want[p]; twice {
 				continue
 			}
-			b.entries = append(b.entries, entry{prefix: p, offset: uint32(i)})
-			want[p] = uint32(i)
+			want[p] = uint32(r.Bytes)
+			r.Entries = appendEntry(r.Entries, entry{prefix: p, length: uint32(i), partitions: 1})
+			r.Bytes, r.Count = r.Bytes+uint64(keySize+i), r.Count+1
+		}
+		b := &builder{}
+		if err := b.add(r); err != nil {
+			t.Fatal(err)
 		}
 		x := b.build()
 		for p, offset := range want {

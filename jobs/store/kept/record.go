@@ -71,7 +71,7 @@ func decodeIndex(data []byte) (r indexRecord, err error) {
 	if err != nil {
 		return r, fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 	}
-	if len(r.Sum) != len(engine.SHA256{}) || r.Bytes > maxPack || r.Count > r.Bytes/uint64(keySize) {
+	if len(r.Sum) != len(engine.SHA256{}) || max(r.Bytes, uint64(len(r.Entries))) > maxPack || r.Count > r.Bytes/uint64(keySize) {
 		return r, fmt.Errorf("%w: index of a pack of %d bytes", store.ErrCorrupt, r.Bytes)
 	}
 	return r, nil
@@ -79,7 +79,7 @@ func decodeIndex(data []byte) (r indexRecord, err error) {
 
 const (
 	keySize = len(engine.Key{})
-	maxPack = 1 << 31 // most bytes of a pack, so that offsets are of 32 bits
+	maxPack = 1 << 31 // most bytes of a pack and of its entries, so that offsets are of 32 bits
 )
 
 // prefix is the beginning of a key. The pack has the whole key.
@@ -90,7 +90,7 @@ func prefixOf(key engine.Key) prefix { return prefix(key[:16]) }
 // entry describes a partial in a pack.
 type entry struct {
 	prefix     prefix
-	pack       uint32 // index of the pack in Partials.packs
+	pack       uint32 // index of the pack in Partials.packs; only in what an index returns
 	offset     uint32 // offset of the key in the pack; the partial follows
 	length     uint32 // size of the partial
 	partitions uint64
@@ -107,32 +107,40 @@ func appendEntry(b []byte, e entry) []byte {
 
 var errEntries = errors.New("the entries do not describe the pack")
 
-// eachEntry calls do with the entries of an index.
-func (r indexRecord) eachEntry(do func(entry)) error {
-	b, offset := r.Entries, uint64(0)
-	number := func() uint64 {
-		n, size := binary.Uvarint(b)
-		if size <= 0 {
-			b = nil
-			return 0
-		}
-		b = b[size:]
-		return n
+// readEntry reads the stored form of an entry, without its offset, and returns the bytes behind it. If the form is damaged,
+// the entry has no partitions.
+func readEntry(b []byte) (e entry, rest []byte) {
+	if len(b) < len(e.prefix) {
+		return entry{}, nil
 	}
+	rest = b[copy(e.prefix[:], b):]
+	var numbers [3]uint64
+	for i := range numbers {
+		n, size := binary.Uvarint(rest)
+		if size <= 0 {
+			return entry{}, nil
+		}
+		numbers[i], rest = n, rest[size:]
+	}
+	if numbers[0] > maxPack {
+		return entry{}, nil
+	}
+	e.length, e.partitions, e.work = uint32(numbers[0]), numbers[1], time.Duration(numbers[2])*time.Microsecond
+	return e, rest
+}
+
+// eachEntry calls do with the entries of an index and their positions in Entries.
+func (r indexRecord) eachEntry(do func(at int, e entry)) error {
+	b, offset := r.Entries, uint64(0)
 	for range r.Count {
-		var e entry
-		if len(b) < len(e.prefix) {
+		e, rest := readEntry(b)
+		end := offset + uint64(keySize) + uint64(e.length)
+		if e.partitions == 0 || end > r.Bytes {
 			return fmt.Errorf("%w: %w", store.ErrCorrupt, errEntries)
 		}
-		b = b[copy(e.prefix[:], b):]
-		length, partitions, work := number(), number(), number()
-		end := offset + uint64(keySize) + length
-		if b == nil || length > maxPack || end > r.Bytes || partitions == 0 {
-			return fmt.Errorf("%w: %w", store.ErrCorrupt, errEntries)
-		}
-		e.offset, e.length, e.partitions, e.work = uint32(offset), uint32(length), partitions, time.Duration(work)*time.Microsecond
-		do(e)
-		offset = end
+		e.offset = uint32(offset)
+		do(len(r.Entries)-len(b), e)
+		b, offset = rest, end
 	}
 	if len(b) > 0 || offset != r.Bytes {
 		return fmt.Errorf("%w: %w", store.ErrCorrupt, errEntries)
