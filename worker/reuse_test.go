@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -48,14 +49,20 @@ func (c *testCluster) runAlone(edit func(*store.Spec), params ...string) (m stor
 	return m, ran
 }
 
-// eachPack changes all packs of kept partials.
-func (c *testCluster) eachPack(change func(key string) error) {
+// packs returns the keys of all packs of kept partials.
+func (c *testCluster) packs() []string {
 	c.t.Helper()
 	keys, err := c.store.Blobs().List(c.t.Context(), "packs/")
 	if err != nil || len(keys) == 0 {
 		c.t.Fatalf("packs %q, %v", keys, err)
 	}
-	for _, key := range keys {
+	return keys
+}
+
+// eachPack changes all packs of kept partials.
+func (c *testCluster) eachPack(change func(key string) error) {
+	c.t.Helper()
+	for _, key := range c.packs() {
 		if err := change(key); err != nil {
 			c.t.Fatal(err)
 		}
@@ -103,6 +110,22 @@ func TestReuse(t *testing.T) {
 	}
 	if m, ran := c.runAlone(func(*store.Spec) {}, "sleep=2ms"); m.Reused != nil || ran < 107 {
 		t.Errorf("a job without reuse ran %d partitions and reused %+v", ran, m.Reused)
+	}
+}
+
+// TestReuseKeepsOnce checks that a job that reuses its root does not keep it once more: otherwise each run of the same job
+// would add a pack that later jobs read.
+func TestReuseKeepsOnce(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.growing().Store(100)
+	c.runAlone(reuses, "sleep=2ms")
+	before := c.packs()
+	if m, _ := c.runAlone(reuses, "sleep=2ms"); m.Reused == nil || m.Reused.Partitions != 100 {
+		t.Errorf("the same job reused %+v", m.Reused)
+	}
+	if after := c.packs(); !slices.Equal(before, after) {
+		t.Errorf("the packs were %q, and after the same job %q", before, after)
 	}
 }
 

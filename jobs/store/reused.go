@@ -22,7 +22,7 @@ type Reused struct {
 	From       []string      `cbor:"3,keyasint,omitempty" json:"from"`       // jobs that have kept what was reused, sorted
 	Lost       uint64        `cbor:"4,keyasint,omitempty" json:"lost"`       // number of packs of kept partials that were missing or damaged
 
-	Root  []byte `cbor:"5,keyasint,omitempty" json:"-"` // key of the root; empty if a partition must not be reused
+	Root  []byte `cbor:"5,keyasint,omitempty" json:"-"` // key under which the root should be kept; empty if it is kept already or a partition must not be reused
 	Build string `cbor:"6,keyasint,omitempty" json:"-"` // build of the worker that computed the key
 }
 

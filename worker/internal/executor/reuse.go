@@ -112,7 +112,7 @@ func (c *call) findKept(job jobs.Job, params jobs.Params, plan *wire.Output) err
 		return errLost
 	}
 	if err == nil {
-		plan.Found, err = c.writeFound(found, list.Stats())
+		plan.Found, err = c.writeFound(found, list.Has(found.Root), list.Stats())
 	}
 	if err != nil && c.ctx.Err() == nil {
 		c.cfg.Logger.Warn("Could not look for kept partials, everything is computed", "job", c.opening.Job, "error", err)
@@ -124,12 +124,12 @@ func (c *call) findKept(job jobs.Job, params jobs.Params, plan *wire.Output) err
 }
 
 // writeFound writes what was found to storage, and returns the name of the blob. Large partials have blobs of their
-// own.
-func (c *call) writeFound(found engine.Found, stats kept.Stats) (blob string, err error) {
+// own. A root that is kept already is not kept again.
+func (c *call) writeFound(found engine.Found, rootKept bool, stats kept.Stats) (blob string, err error) {
 	f := store.Found{Reused: store.Reused{
 		Partitions: found.Partitions, Work: found.Work, From: stats.Origins, Lost: stats.Lost, Build: wire.ThisBuild(),
 	}}
-	if found.Root != (engine.Key{}) {
+	if found.Root != (engine.Key{}) && !rootKept {
 		f.Root = found.Root[:]
 	}
 	for _, p := range found.Nodes {
