@@ -13,6 +13,7 @@ import (
 
 	zstdlib "github.com/klauspost/compress/zstd"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
@@ -31,7 +32,11 @@ func list(ctx context.Context, from source.Lister, in Input) (l listing, err err
 			err = fmt.Errorf("%w: %s", err, checkInput)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", pattern, err)
+			err = fmt.Errorf("list %s: %w", pattern, err)
+			if refused(err) {
+				err = jobs.Permanent(err)
+			}
+			return nil, err
 		}
 		if l = append(l, matches...); len(matches) == 0 {
 			return nil, fmt.Errorf("no object matches %q: %s", pattern, checkInput)
@@ -40,6 +45,11 @@ func list(ctx context.Context, from source.Lister, in Input) (l listing, err err
 	slices.SortFunc(l, func(a, b source.Object) int { return cmp.Compare(a.Name, b.Name) })
 	l = slices.CompactFunc(l, func(a, b source.Object) bool { return a.Name == b.Name })
 	return l, l.checkNames(from)
+}
+
+// refused reports whether a source refuses what a job asks for. Every worker of the cluster would refuse it.
+func refused(err error) bool {
+	return errors.Is(err, source.ErrDenied) || errors.Is(err, source.ErrUnsupported)
 }
 
 // listRetries is the maximum number of retries of a listing. It is small, because a plan that fails

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"testing"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
@@ -66,6 +67,17 @@ func TestListingIsRetried(t *testing.T) {
 		l, err := listPattern(t.Context(), &test.throttled, "*")
 		if test.ok && (err != nil || len(l) != 1) || !test.ok && !errors.Is(err, want) {
 			t.Errorf("%v: got %v, %v", test, l, err)
+		}
+	}
+}
+
+// TestRefusedListingIsPermanent checks which errors of a listing fail a job at once. All workers have the same
+// grant, so another attempt would be refused too.
+func TestRefusedListingIsPermanent(t *testing.T) {
+	for err, want := range map[error]bool{source.ErrDenied: true, source.ErrUnsupported: true, source.ErrNotFound: false} {
+		_, got := list(t.Context(), &throttled{1, err}, Input{Source: "mem://a.csv"})
+		if !errors.Is(got, err) || jobs.IsPermanent(got) != want {
+			t.Errorf("got %v, want %v, permanent: %v", got, err, want)
 		}
 	}
 }

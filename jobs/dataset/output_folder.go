@@ -8,7 +8,6 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
-	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
 // OutputFolder returns the folder that a job's parameter output names, for an output with an ID.
@@ -31,10 +30,8 @@ func CheckOutput(ctx context.Context, name string) error {
 		return nil
 	}
 	err = fmt.Errorf("parameter output: %s: %w", name, err)
-	for _, lasting := range []error{output.ErrExists, source.ErrDenied, source.ErrUnsupported} {
-		if errors.Is(err, lasting) {
-			return jobs.Permanent(err)
-		}
+	if errors.Is(err, output.ErrExists) || refused(err) {
+		err = jobs.Permanent(err)
 	}
 	return err
 }
