@@ -65,15 +65,7 @@ type Config struct {
 	Observe func(Observation)
 
 	// Journal, if not nil, gets the events of jobs. It must not block.
-	Journal Journal
-}
-
-// Journal keeps events of jobs for people.
-type Journal interface {
-	// Add adds an event. A routine event is worth a write to storage only if the job takes seconds.
-	Add(writer, job string, line store.JournalLine, routine bool)
-	// End says that no more events of a job follow.
-	End(writer, job string)
+	Journal store.JournalWriter
 }
 
 // Validate returns the error that [New] would return for the configuration.
@@ -89,7 +81,7 @@ func (c Config) withDefaults() Config {
 	if c.Observe == nil {
 		c.Observe = func(Observation) {}
 	}
-	c.Journal = cmp.Or(c.Journal, Journal(noJournal{}))
+	c.Journal = cmp.Or(c.Journal, store.JournalWriter(store.NoJournal{}))
 	return c
 }
 

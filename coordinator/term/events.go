@@ -24,9 +24,3 @@ func (t *Term) recordResumed(j *activeJob, epochs []uint64) {
 
 // endRecord says that no more events of a job follow. Its end is in its manifest.
 func (t *Term) endRecord(id string) { t.cfg.Journal.End(store.LeaderJournal(t.leadership.Epoch), id) }
-
-// noJournal drops events.
-type noJournal struct{}
-
-func (noJournal) Add(string, string, store.JournalLine, bool) {}
-func (noJournal) End(string, string)                          {}

@@ -11,6 +11,23 @@ import (
 	"time"
 )
 
+// JournalWriter takes the lines of the journals of jobs. No method may block.
+type JournalWriter interface {
+	// Add adds a line. A routine line is worth a write to storage only if the job takes seconds.
+	Add(writer, job string, line JournalLine, routine bool)
+	// End says that no more lines of a job follow.
+	End(writer, job string)
+}
+
+// NoJournal is a JournalWriter that drops all lines.
+type NoJournal struct{}
+
+// Add implements JournalWriter.
+func (NoJournal) Add(string, string, JournalLine, bool) {}
+
+// End implements JournalWriter.
+func (NoJournal) End(string, string) {}
+
 // JournalLine is a line of a job's journal: an event that a leader has recorded, or a text that the job's code or
 // one of its programs has written. Lines have no effect on the job.
 type JournalLine struct {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/field"
+	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -82,7 +83,7 @@ type Config struct {
 	MergeDone func(took time.Duration)
 
 	// Journal, if not nil, gets what the code of jobs logs.
-	Journal Journal
+	Journal store.JournalWriter
 
 	// Logger is required and receives log lines for operators.
 	Logger *slog.Logger
@@ -97,7 +98,7 @@ func (c Config) withDefaults() Config {
 	if c.Leads == nil {
 		c.Leads = func() bool { return false }
 	}
-	c.Journal = cmp.Or(c.Journal, Journal(noJournal{}))
+	c.Journal = cmp.Or(c.Journal, store.JournalWriter(store.NoJournal{}))
 	if c.ReportDone == nil {
 		c.ReportDone = func(time.Duration) {}
 	}

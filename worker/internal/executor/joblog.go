@@ -8,20 +8,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Journal keeps what the code of jobs logs, for people. No method may block.
-type Journal interface {
-	// Add adds a line. A routine line is worth a write to storage only if the job takes seconds.
-	Add(writer, job string, line store.JournalLine, routine bool)
-	// End says that no more lines of a job follow.
-	End(writer, job string)
-}
-
-// noJournal drops lines.
-type noJournal struct{}
-
-func (noJournal) Add(string, string, store.JournalLine, bool) {}
-func (noJournal) End(string, string)                          {}
-
 // place is what a line of a job's code belongs to.
 type place struct {
 	function string           // function of the definition that is called for no partition; empty for Map
