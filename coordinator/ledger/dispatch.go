@@ -112,7 +112,7 @@ func (l *Ledger) ahead(w *worker, priority int) (count int, d time.Duration) {
 func (l *Ledger) fairShare(w *worker, priority int) time.Duration {
 	d := time.Duration(0)
 	for _, j := range l.jobs {
-		if size := j.queue.size(); j.spec.Priority == priority && size > 0 && l.canRun(w, j) {
+		if size := j.lookahead(); j.spec.Priority == priority && size > 0 && l.canRun(w, j) {
 			perSecond := j.rate.perSecond()
 			if perSecond == 0 {
 				return maxWork
@@ -217,7 +217,7 @@ func (l *Ledger) pieceSize(w *worker, j *job) uint64 {
 	if w.probes() {
 		return 1
 	}
-	share := j.queue.size()/uint64(2*l.slotsFor(j)) + 1
+	share := j.lookahead()/uint64(2*l.slotsFor(j)) + 1
 	perSecond := w.share(j).perSecond()
 	if perSecond == 0 {
 		return max(1, min(share/4, maxFirstPiece))

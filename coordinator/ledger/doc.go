@@ -72,7 +72,8 @@
 // Two siblings that a rung separates are merged only when all rungs below their end are judged. The nodes of the
 // next rung are therefore never hidden, and no partial of a prefix has to be stored: after a change of leader, the
 // manifest has the judged rungs and the nodes of the next one. Dispatch begins with the lowest partitions, also if
-// partials are large. What can fail, step by step:
+// partials are large. While a prefix may suffice, the workers together hold at most about a quarter of the
+// partitions below, and two short spans for each slot, so that little runs above a stop. What can fail, step by step:
 //
 //	the worker of a judgement dies    the call is quarantined and blamed, like a call of Finish
 //	a judgement comes twice, late, or it is dropped, because it is for another rung, or a partition was

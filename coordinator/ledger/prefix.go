@@ -58,6 +58,16 @@ func (j *job) clip(span engine.Span) engine.Span {
 // anyMissing reports whether a span has an unfinished partition that the job needs.
 func (j *job) anyMissing(span engine.Span) bool { return j.forest.anyMissing(j.clip(span)) }
 
+// lookahead returns the number of queued partitions over which the next assignments are spread. If a prefix may
+// suffice, these are a quarter of the partitions below them, so that little runs above the stop.
+func (j *job) lookahead() uint64 {
+	size := j.queue.size()
+	if fresh := j.queue.fresh.spans; j.spec.Estimates && j.prefixes.stopped == nil && len(fresh) > 0 {
+		size = min(size, fresh[0].Lo/4+1)
+	}
+	return size
+}
+
 // done returns the number of finished partitions that the job needs.
 func (j *job) done() uint64 {
 	if j.prefixes.stopped == nil {

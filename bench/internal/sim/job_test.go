@@ -36,9 +36,10 @@ type job struct {
 	submitted   bool // true if the client knows that the submission is in storage
 	cancelled   bool // true if a leader has confirmed the cancellation
 	cancelAsked bool
-	onEnd       func()         // function to call when the job's end is durable; may be nil
-	onJudge     func(n uint64) // function to call when a process judges the first n partitions; may be nil
-	removing    bool           // true if the job has ended and the client has begun to remove it
+	onEnd       func()            // function to call when the job's end is durable; may be nil
+	onJudge     func(n uint64)    // function to call when a process judges the first n partitions; may be nil
+	onRan       func(engine.Span) // function to call when a slot has run partitions; may be nil
+	removing    bool              // true if the job has ended and the client has begun to remove it
 	removed     bool
 }
 

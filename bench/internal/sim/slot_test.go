@@ -78,6 +78,9 @@ func (s *slot) goOn() {
 func (s *slot) ran(claim engine.Span) {
 	var err error
 	p := s.worker.process
+	if s.task.job.onRan != nil {
+		s.task.job.onRan(claim)
+	}
 	if p.broken {
 		s.running, s.clean, s.next = false, false, claim.Lo
 		s.deliver(s.next, errMachine, s.goOn)
