@@ -39,7 +39,7 @@
 // Scan compares the job scan with a loop that is written by hand. The job and the loop run in the calling process.
 //
 // Reuse changes the input of a scan and measures the next run, which reuses partials of the runs before. Each
-// result must have the bytes of a run that reuses nothing. All runs are in the calling process.
+// result must have the bytes of a run that reuses nothing. The runs are in the calling process and in a cluster.
 //
 // Scale runs the leader in a process without a worker ([Lead]). The workers are simulated in the
 // calling process. Simulated workers use the session code of real workers over shared connections,

@@ -17,6 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/field"
 	"github.com/bellwether-compute/bellwether/jobs/scan"
+	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/folder"
 	"github.com/bellwether-compute/bellwether/jobs/store/kept"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -31,6 +32,9 @@ type ReuseConfig struct {
 	Slots  int
 	Rounds int // number of measurements of the first run
 
+	Cluster *ReuseCluster // configuration of the runs in a cluster, or nil
+	Lookups uint64        // number of partitions of the job whose kept partials are looked for; 0: no such job
+
 	Progress func(doing string, done, all uint64) // function that is called with the current activity
 }
 
@@ -41,6 +45,7 @@ func (c ReuseConfig) validate() error {
 		field.Check(c.Keys >= 1, "Keys", c.Keys, "at least 1"),
 		field.Check(c.Slots >= 1, "Slots", c.Slots, "at least 1"),
 		field.Check(c.Rounds >= 1, "Rounds", c.Rounds, "at least 1"),
+		field.Check(c.Cluster == nil || c.Cluster.Workers >= 1, "Cluster", c.Cluster, "at least 1 worker"),
 	)
 }
 
@@ -54,6 +59,9 @@ type ReuseReport struct {
 	Keeping   ScanTime    `json:"keeping"`
 	KeptBytes int64       `json:"kept_bytes"` // size of what the first run has kept
 	Cases     []ReuseCase `json:"cases"`
+
+	Cluster *ReuseClusterReport `json:"cluster,omitempty"`
+	Lookups *ReuseLookups       `json:"lookups,omitempty"`
 }
 
 // ReuseCase is a run that reuses partials.
@@ -62,12 +70,13 @@ type ReuseCase struct {
 	Label      string  `json:"-"` // short form of the name, for the chart
 	Partitions uint64  `json:"partitions"`
 	Computed   uint64  `json:"computed"`
-	Wall       float64 `json:"wall_s"` // time of the run, from the listing of the files to the result
+	Wall       float64 `json:"wall_s"` // time of the run, from the listing of the files to the result, or from the submission to the durable result
 	Full       float64 `json:"full_s"` // time of a run of the same files that reuses nothing
 }
 
 // Reuse measures runs of the job scan that reuse partials of earlier runs, each after a change of the
-// input. Each result must have the bytes of a run that reuses nothing.
+// input. Each result must have the bytes of a run that reuses nothing. If c.Cluster is not nil, the cluster runs the
+// same scans, too.
 func Reuse(ctx context.Context, c ReuseConfig) (r ReuseReport, err error) {
 	if c.Progress == nil {
 		c.Progress = func(string, uint64, uint64) {}
@@ -86,6 +95,20 @@ func Reuse(ctx context.Context, c ReuseConfig) (r ReuseReport, err error) {
 	if err := c.first(ctx, &r); err != nil {
 		return r, err
 	}
+	if c.Cluster != nil {
+		if r.Cluster, err = c.firstInCluster(ctx); err != nil {
+			return r, fmt.Errorf("run in a cluster: %w", err)
+		}
+	}
+	if err := c.changes(ctx, &r); err != nil || c.Lookups == 0 {
+		return r, err
+	}
+	r.Lookups, err = c.lookUp(ctx)
+	return r, err
+}
+
+// changes measures the runs after changes of the input.
+func (c ReuseConfig) changes(ctx context.Context, r *ReuseReport) error {
 	last, middle := c.Files-1, c.Files/2
 	for i, change := range []struct {
 		name, label string
@@ -96,20 +119,30 @@ func Reuse(ctx context.Context, c ReuseConfig) (r ReuseReport, err error) {
 		{"one file changed in the middle", "one changed", func() error { return c.write(10*middle, 1002) }},
 		{"one file inserted in the middle", "one inserted", func() error { return c.write(10*middle+5, 1003) }},
 		{"one file removed", "one removed", func() error { return os.Remove(c.file(10 * (middle / 2))) }},
-		{"another removed, a kept file damaged", "one damaged", func() error { return errors.Join(os.Remove(c.file(0)), c.damage()) }},
+		{"another removed, a kept file damaged", "one damaged", func() error { return errors.Join(os.Remove(c.file(0)), c.damage(ctx)) }},
 	} {
 		c.Progress("measuring", uint64(i), 6)
 		if err := change.do(); err != nil {
-			return r, err
+			return err
 		}
-		one, err := c.compare(ctx, change.name)
+		one, full, err := compare(ctx, change.name, nil, c.run)
 		if err != nil {
-			return r, fmt.Errorf("%s: %w", change.name, err)
+			return fmt.Errorf("%s: %w", change.name, err)
 		}
 		one.Label = change.label
 		r.Cases = append(r.Cases, one)
+		if r.Cluster == nil {
+			continue
+		}
+		if one, _, err = compare(ctx, change.name, full, c.runInCluster); err == nil {
+			_, err = c.settled(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("%s, in a cluster: %w", change.name, err)
+		}
+		r.Cluster.Cases = append(r.Cluster.Cases, one)
 	}
-	return r, nil
+	return nil
 }
 
 func (c ReuseConfig) file(number int) string {
@@ -133,24 +166,42 @@ func (c ReuseConfig) write(number int, seed uint64) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, text[:end], 0o666), os.Chtimes(name, hourAgo, hourAgo))
 }
 
-// damage changes a byte in the middle of the largest pack, which has partials of the first run.
-func (c ReuseConfig) damage() error {
-	entries, err := os.ReadDir(filepath.Join(c.shelf(), "packs"))
+// damage changes a byte in the middle of the largest pack, which has partials of the first run, in the folder and in
+// the cluster.
+func (c ReuseConfig) damage(ctx context.Context) error {
+	shelf, err := folder.Open(c.shelf())
+	if err == nil {
+		err = damage(ctx, shelf)
+	}
+	if err != nil || c.Cluster == nil {
+		return err
+	}
+	blobs, err := c.Cluster.Cluster.Kept(ctx)
+	if err == nil {
+		err = damage(ctx, blobs)
+	}
+	return err
+}
+
+func damage(ctx context.Context, blobs kept.Blobs) error {
+	keys, err := blobs.List(ctx, "packs/")
 	if err != nil {
 		return err
 	}
-	name, size := "", int64(0)
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.Size() > size {
-			name, size = filepath.Join(c.shelf(), "packs", e.Name()), info.Size()
+	largest := ""
+	var data []byte
+	for _, key := range keys {
+		one, _, err := blobs.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		if len(one) > len(data) {
+			largest, data = key, one
 		}
 	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
 	data[len(data)/2] ^= 1
-	return os.WriteFile(name, data, 0o666)
+	_, err = blobs.Put(ctx, largest, data, store.Always)
+	return err
 }
 
 // first measures the first run, and beside it a run that keeps nothing.
@@ -159,7 +210,7 @@ func (c ReuseConfig) first(ctx context.Context, r *ReuseReport) error {
 	for round := range c.Rounds {
 		c.Progress("first run", uint64(round), uint64(c.Rounds))
 		if _, err := plain.measure(func() error {
-			_, _, err := c.run(ctx, false)
+			_, err := c.run(ctx, false)
 			return err
 		}); err != nil {
 			return err
@@ -168,8 +219,8 @@ func (c ReuseConfig) first(ctx context.Context, r *ReuseReport) error {
 			return err
 		}
 		if _, err := keeping.measure(func() error {
-			_, stats, err := c.run(ctx, true)
-			r.KeptBytes = stats.Bytes
+			one, err := c.run(ctx, true)
+			r.KeptBytes = one.keptBytes
 			return err
 		}); err != nil {
 			return err
@@ -179,65 +230,98 @@ func (c ReuseConfig) first(ctx context.Context, r *ReuseReport) error {
 	return nil
 }
 
-// compare measures a run that reuses partials, and a run that does not.
-func (c ReuseConfig) compare(ctx context.Context, name string) (one ReuseCase, err error) {
-	one.Name = name
-	began := time.Now()
-	reused, _, err := c.run(ctx, true)
-	if err != nil {
-		return one, err
-	}
-	one.Wall = time.Since(began).Seconds()
-	one.Partitions, one.Computed = reused.Partitions, reused.Partitions-reused.Reused.Partitions
-	began = time.Now()
-	full, _, err := c.run(ctx, false)
-	one.Full = time.Since(began).Seconds()
-	if err == nil && !bytes.Equal(full.Result, reused.Result) {
-		err = errors.New("the result differs from that of a run that reuses nothing")
-	}
-	return one, err
+// reuseRun is a run of the scan.
+type reuseRun struct {
+	result             []byte
+	partitions, reused uint64
+	seconds            float64
+	keptBytes          int64 // only of a run in this process
 }
 
-// run runs the scan of all files.
-func (c ReuseConfig) run(ctx context.Context, reuse bool) (r jobs.LocalResult, s kept.Stats, err error) {
+// compare measures a run that reuses partials, and a run that does not. The results must be the same, and equal want
+// unless that is nil.
+func compare(ctx context.Context, name string, want []byte, run func(ctx context.Context, reuse bool) (reuseRun, error)) (one ReuseCase, result []byte, err error) {
+	reused, err := run(ctx, true)
+	if err != nil {
+		return one, nil, err
+	}
+	full, err := run(ctx, false)
+	if err == nil && (!bytes.Equal(full.result, reused.result) || want != nil && !bytes.Equal(want, full.result)) {
+		err = errors.New("the result differs from that of a run that reuses nothing")
+	}
+	return ReuseCase{Name: name, Partitions: reused.partitions, Computed: reused.partitions - reused.reused, Wall: reused.seconds, Full: full.seconds}, full.result, err
+}
+
+// job returns the scan of all files.
+func (c ReuseConfig) job() (jobs.Job, jobs.Params, error) {
 	job := jobs.MustNew(scan.Definition)
 	params, err := job.Params(nil, "input="+filepath.Join(c.Dir, "input")+"/", "by=key", fmt.Sprint("block=", c.Bytes),
 		"aggregate=count,min(temperature),mean(temperature),max(temperature)")
+	return job, params, err
+}
+
+// run runs the scan in this process.
+func (c ReuseConfig) run(ctx context.Context, reuse bool) (one reuseRun, err error) {
+	began := time.Now()
+	job, params, err := c.job()
 	if err != nil {
-		return r, s, err
+		return one, err
 	}
 	local := jobs.Local{Slots: c.Slots, Attempts: 1, Grant: jobs.Grant{Files: []string{c.Dir}}}
-	if !reuse {
-		r, err = local.Run(ctx, job, params)
-		return r, s, err
+	var list *kept.Partials
+	if reuse {
+		if list, local.Reuse, err = c.open(ctx, job, params); err != nil {
+			return one, err
+		}
 	}
+	r, err := local.Run(ctx, job, params)
+	if reuse {
+		list.Close(ctx)
+		one.keptBytes = list.Stats().Bytes
+	}
+	one.result, one.partitions, one.reused, one.seconds = r.Result, r.Partitions, r.Reused.Partitions, time.Since(began).Seconds()
+	return one, err
+}
+
+// open opens the kept partials of the scan in the folder.
+func (c ReuseConfig) open(ctx context.Context, job jobs.Job, params jobs.Params) (list *kept.Partials, r jobs.Reuse, err error) {
 	blobs, err := folder.Open(c.shelf())
 	if err != nil {
-		return r, s, err
+		return nil, r, err
 	}
-	family, err := job.Family(params, wire.ThisBuild())
-	if err != nil {
-		return r, s, err
+	if r.Family, err = job.Family(params, wire.ThisBuild()); err != nil {
+		return nil, r, err
 	}
-	list, err := kept.Open(ctx, kept.Config{Blobs: blobs, Family: family, Job: job.Name(), Version: job.Version(), Origin: "benchmark"})
-	if err != nil {
-		return r, s, err
-	}
-	local.Reuse = jobs.Reuse{Family: family, Kept: list}
-	r, err = local.Run(ctx, job, params)
-	list.Close(ctx)
-	return r, list.Stats(), err
+	list, err = kept.Open(ctx, kept.Config{Blobs: blobs, Family: r.Family, Job: job.Name(), Version: job.Version(), Origin: "benchmark"})
+	r.Kept = list
+	return list, r, err
 }
 
 // Table writes the report as tables with tabs between columns.
 func (r ReuseReport) Table(w io.Writer) {
 	fmt.Fprintf(w, "%d files, %s bytes, %d keys, %d slots\n\n", r.Files, about(float64(r.Bytes)), r.Keys, r.Slots)
+	firstRuns(w, r.Plain, r.Keeping, r.KeptBytes, r.Bytes)
+	cases(w, r.Cases)
+	if r.Cluster != nil {
+		r.Cluster.table(w, r.Bytes)
+	}
+	if r.Lookups != nil {
+		r.Lookups.table(w)
+	}
+}
+
+// firstRuns writes the table of the first run.
+func firstRuns(w io.Writer, plain, keeping ScanTime, kept, bytes int64) {
 	fmt.Fprintf(w, "\tWALL\tPROCESSOR TIME\n")
-	fmt.Fprintf(w, "first run, keeps nothing\t%.2f s\t%.2f s\n", r.Plain.Wall, r.Plain.CPU)
-	fmt.Fprintf(w, "first run, keeps partials\t%.2f s\t%.2f s\n", r.Keeping.Wall, r.Keeping.CPU)
-	fmt.Fprintf(w, "\nkept\t%s bytes, %.2f %% of the files\n", about(float64(r.KeptBytes)), 100*float64(r.KeptBytes)/float64(r.Bytes))
+	fmt.Fprintf(w, "first run, keeps nothing\t%.2f s\t%.2f s\n", plain.Wall, plain.CPU)
+	fmt.Fprintf(w, "first run, keeps partials\t%.2f s\t%.2f s\n", keeping.Wall, keeping.CPU)
+	fmt.Fprintf(w, "\nkept\t%s bytes, %.2f %% of the files\n", about(float64(kept)), 100*float64(kept)/float64(bytes))
+}
+
+// cases writes the table of the runs after changes.
+func cases(w io.Writer, list []ReuseCase) {
 	fmt.Fprintf(w, "\n\tPARTITIONS\tCOMPUTED\tSHARE\tWALL\tFULL RUN\n")
-	for _, one := range r.Cases {
+	for _, one := range list {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%.2f %%\t%.0f ms\t%.0f ms\n", one.Name, one.Partitions, one.Computed,
 			100*float64(one.Computed)/float64(one.Partitions), 1e3*one.Wall, 1e3*one.Full)
 	}
