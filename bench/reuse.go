@@ -185,7 +185,7 @@ func (c ReuseConfig) damage(ctx context.Context) error {
 
 func damage(ctx context.Context, blobs kept.Blobs) error {
 	keys, err := blobs.List(ctx, "packs/")
-	if err != nil {
+	if err != nil || len(keys) == 0 {
 		return err
 	}
 	largest := ""

@@ -110,37 +110,55 @@ type keptNode struct {
 // memory only for these nodes. If the job has estimates, a node must not contain the end of a rung. If the span is
 // the span of a node, find also returns the node's key.
 func (r *reuser) find(ctx context.Context, tree engine.Tree, span engine.Span) (found []keptNode, key Key) {
-	key = r.walk(ctx, tree, span, func(n keptNode) {
-		for len(found) > 0 && found[len(found)-1].span.Lo >= n.span.Lo {
-			found = found[:len(found)-1]
+	key = r.walk(ctx, tree, span, func(block []keptNode) {
+		begin := len(found)
+		for i := len(block) - 1; i >= 0; i-- {
+			n := block[i]
+			if inFound := len(found) > begin && found[len(found)-1].span.Lo <= n.span.Lo; !inFound && r.Kept.Has(n.key) {
+				for begin > 0 && found[begin-1].span.Lo >= n.span.Lo { // an earlier block is in this node
+					found, begin = found[:begin-1], begin-1
+				}
+				found = append(found, n)
+			}
 		}
-		found = append(found, n)
+		slices.Reverse(found[begin:])
 	})
 	return found, key
 }
 
 // lowest returns the kept nodes that contain no other kept node, in order.
 func (r *reuser) lowest(ctx context.Context, tree engine.Tree) (found []keptNode) {
-	r.walk(ctx, tree, engine.Span{Hi: tree.Partitions()}, func(n keptNode) {
-		if len(found) == 0 || found[len(found)-1].span.Lo < n.span.Lo {
-			found = append(found, n)
+	r.walk(ctx, tree, engine.Span{Hi: tree.Partitions()}, func(block []keptNode) {
+		for _, n := range block {
+			if (len(found) == 0 || found[len(found)-1].span.Lo < n.span.Lo) && r.Kept.Has(n.key) {
+				found = append(found, n)
+			}
 		}
 	})
 	return found
 }
 
-// walk calls note with the nodes within a span whose partials are probably kept, each after the nodes below it. It
+// blockLevel is the level of the nodes whose keys walk collects before it passes them on. If such a node is kept, find looks
+// for none of the nodes below, and each lookup may be a miss of the processor's cache.
+const blockLevel = 8
+
+// walk calls take with the nodes within a span that may be kept, block by block. Each node comes after the nodes below it. It
 // returns the key of the span, if the span is the span of a node.
-func (r *reuser) walk(ctx context.Context, tree engine.Tree, span engine.Span, note func(keptNode)) Key {
+func (r *reuser) walk(ctx context.Context, tree engine.Tree, span engine.Span, take func(block []keptNode)) Key {
 	type open struct {
 		node engine.Node
 		key  Key
 	}
 	var stack []open
+	var block []keptNode
 	visit := func(n engine.Node, key Key) {
 		covers := tree.Span(n)
-		if key != (Key{}) && r.Kept.Has(key) && !(r.estimates && engine.LastRung(covers.Hi) > covers.Lo) {
-			note(keptNode{n, covers, key})
+		if key != (Key{}) && !(r.estimates && engine.LastRung(covers.Hi) > covers.Lo) {
+			block = append(block, keptNode{n, covers, key})
+		}
+		if n.Level >= blockLevel {
+			take(block)
+			block = block[:0]
 		}
 	}
 	for partition := span.Lo; partition < span.Hi && ctx.Err() == nil; partition++ {
@@ -153,6 +171,7 @@ func (r *reuser) walk(ctx context.Context, tree engine.Tree, span engine.Span, n
 		}
 		stack = append(stack, open{n, key})
 	}
+	take(block)
 	if ctx.Err() != nil || len(stack) != 1 {
 		return Key{}
 	}

@@ -6,38 +6,38 @@ import (
 )
 
 // index finds entries by the prefixes of their keys. Prefixes are hashes, so each of about as many buckets as
-// entries has about one. For each entry, the index takes 20 bytes beside the stored form, which takes about 22. The places are in the
-// order of the packs, which is about the order in which a job looks for the entries, so most lookups find them in the
-// processor's cache.
+// entries has about one. For each entry, the index takes 20 bytes beside the stored form, which takes about 22.
 type index struct {
-	stored  [][]byte // for each pack, the stored form of its entries
-	places  []place
-	buckets []uint32 // indexes in places, bucket by bucket
-	starts  []uint32 // for each bucket, the index of its beginning in buckets; one more at the end
-	shift   int
+	stored [][]byte // for each pack, the stored form of its entries
+	places []place  // bucket by bucket, in the order of the packs
+	starts []uint32 // for each bucket, the index of its first place; more at the end
+	shift  int
 }
 
 // place describes where an entry is.
 type place struct {
+	tag    uint32 // part of the prefix, so that few entries are read that have another one
 	pack   uint32 // index of the pack in Partials.packs
 	at     uint32 // position in the stored form of the pack's entries
 	offset uint32 // see entry
 }
 
-func (x index) prefix(p place) prefix { return prefix(x.stored[p.pack][p.at:]) }
-
 // bucket returns the bucket of a prefix: its first bits.
 func (x index) bucket(p prefix) uint64 { return binary.BigEndian.Uint64(p[:]) >> x.shift }
+
+func tagOf(p prefix) uint32 { return binary.BigEndian.Uint32(p[8:]) }
 
 // find returns the first entry with a prefix.
 func (x index) find(p prefix) (entry, bool) {
 	if len(x.places) == 0 {
 		return entry{}, false
 	}
-	b := x.bucket(p)
-	for _, i := range x.buckets[x.starts[b]:x.starts[b+1]] {
-		if one := x.places[i]; x.prefix(one) == p {
-			e, _ := readEntry(x.stored[one.pack][one.at:])
+	b, tag := x.bucket(p), tagOf(p)
+	for _, one := range x.places[x.starts[b]:x.starts[b+1]] {
+		if one.tag != tag {
+			continue
+		}
+		if e, _ := readEntry(x.stored[one.pack][one.at:]); e.prefix == p {
 			e.pack, e.offset = one.pack, one.offset
 			return e, true
 		}
@@ -47,48 +47,41 @@ func (x index) find(p prefix) (entry, bool) {
 
 // builder makes an index.
 type builder struct {
-	stored [][]byte
-	places []place
-}
-
-func newBuilder(list []*pack) *builder {
-	count := uint64(0)
-	for _, one := range list {
-		count += one.record.Count
-	}
-	return &builder{places: make([]place, 0, count)}
+	packs []indexRecord
+	count uint64
 }
 
 // add adds the entries of the next pack. If the entries are damaged, add adds none.
 func (b *builder) add(r indexRecord) error {
-	before, number := len(b.places), uint32(len(b.stored))
-	err := r.eachEntry(func(at int, e entry) {
-		b.places = append(b.places, place{number, uint32(at), e.offset})
-	})
-	if err != nil {
-		b.places = b.places[:before]
+	if err := r.eachEntry(func(int, entry) {}); err != nil {
 		return err
 	}
-	b.stored = append(b.stored, r.Entries)
+	b.packs, b.count = append(b.packs, r), b.count+r.Count
 	return nil
 }
 
-// build makes the buckets.
+// build makes the buckets. The loop over all entries runs twice, first to count the entries of each bucket.
 func (b *builder) build() index {
-	x := index{stored: b.stored, places: b.places, buckets: make([]uint32, len(b.places)), shift: 64 - bits.Len(uint(len(b.places)))}
-	x.starts = make([]uint32, 1<<(64-x.shift)+1)
-	for _, p := range x.places {
-		x.starts[x.bucket(x.prefix(p))]++
+	x := index{places: make([]place, b.count), shift: 64 - bits.Len64(b.count)}
+	x.starts = make([]uint32, 1<<(64-x.shift)+2)
+	b.each(func(_ uint32, _ int, e entry) { x.starts[x.bucket(e.prefix)+2]++ })
+	for i := 1; i < len(x.starts); i++ {
+		x.starts[i] += x.starts[i-1]
 	}
-	sum := uint32(0)
-	for i, n := range x.starts {
-		sum += n
-		x.starts[i] = sum // the end of the bucket, from which it is filled
-	}
-	for i := len(x.places) - 1; i >= 0; i-- {
-		b := x.bucket(x.prefix(x.places[i]))
-		x.starts[b]--
-		x.buckets[x.starts[b]] = uint32(i)
+	b.each(func(pack uint32, at int, e entry) {
+		next := &x.starts[x.bucket(e.prefix)+1] // it ends at the beginning of the next bucket
+		x.places[*next] = place{tagOf(e.prefix), pack, uint32(at), e.offset}
+		*next++
+	})
+	for _, r := range b.packs {
+		x.stored = append(x.stored, r.Entries)
 	}
 	return x
+}
+
+// each calls do with all entries in order.
+func (b *builder) each(do func(pack uint32, at int, e entry)) {
+	for i, r := range b.packs {
+		_ = r.eachEntry(func(at int, e entry) { do(uint32(i), at, e) }) // add has checked the entries
+	}
 }

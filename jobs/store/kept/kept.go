@@ -119,7 +119,7 @@ func Open(ctx context.Context, cfg Config) (*Partials, error) {
 		p.fail(ctx, "list kept partials", err)
 	}
 	list := p.readIndexes(ctx, keys)
-	builder := newBuilder(list)
+	var builder builder
 	for _, one := range list {
 		if err := builder.add(one.record); err != nil {
 			p.fail(ctx, "read index of pack "+one.id, err)
