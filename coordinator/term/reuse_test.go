@@ -129,7 +129,8 @@ func TestNoReuse(t *testing.T) {
 }
 
 // TestFoundIsLost checks that a job computes everything if the blob with what the planner has found is missing or
-// damaged, and nothing of another tree.
+// damaged, or if the worker that has planned the job or the leader that has stored the plan is of a version without
+// reuse, and that the job takes nothing of another tree.
 func TestFoundIsLost(t *testing.T) {
 	for name, damage := range map[string]func(c *cluster, job, blob string) string{
 		"missing": func(c *cluster, job, blob string) string {
@@ -140,6 +141,17 @@ func TestFoundIsLost(t *testing.T) {
 		},
 		"damaged": func(c *cluster, job, blob string) string {
 			if _, err := c.blobs.Put(context.Background(), "partial/"+job+"/"+blob, []byte("damaged"), store.Always); err != nil {
+				c.t.Fatal(err)
+			}
+			return blob
+		},
+		"of an earlier worker": func(*cluster, string, string) string { return "" },
+		"of an earlier leader": func(c *cluster, job, blob string) string {
+			plan, err := letters.Plan(context.Background(), c.workers[0].openings[job].Params)
+			if err == nil {
+				err = c.store.PutPlan(context.Background(), job, store.Plan{Plan: plan})
+			}
+			if err != nil {
 				c.t.Fatal(err)
 			}
 			return blob
@@ -161,6 +173,9 @@ func TestFoundIsLost(t *testing.T) {
 			c.wantCompleted(id, localResult(t, "partitions=8"))
 			if c.ran(id) != 8 || c.manifest(id).Executed != 8 {
 				t.Errorf("ran %d partitions, executed %d, want 8", c.ran(id), c.manifest(id).Executed)
+			}
+			if r := c.manifest(id).Reused; r != nil && (r.Partitions > 0 || r.Work > 0 || len(r.From) > 0) || !slices.Equal(w.keeps, []string{""}) {
+				t.Errorf("reused %+v, and the worker was told to keep %q", r, w.keeps)
 			}
 		})
 	}
