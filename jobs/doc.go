@@ -117,7 +117,8 @@
 // A mapper that is a [Keyer] names the input of a partition. After an object was added to the input, changed
 // or removed, only its own partitions are computed, if the others have the same ranges as before. Small
 // objects share partitions, so for an input that changes choose a size of partitions that is not above the size of
-// an object. Without a Keyer, only a job with the same parameters and plan reuses anything.
+// an object. Without a Keyer, only a job with the same parameters and plan reuses anything. If the mapper also names its
+// [Inputs], a dry run says why partitions are computed.
 //
 // In a cluster, a job is submitted with the option Keep of package jobs/client. It cannot have estimates or audits.
 //

@@ -107,26 +107,6 @@ func cleanUp(ctx context.Context, job Job, task openTask) error {
 	return nil
 }
 
-// Missing returns how many partitions of a job with a plan Run would compute, because [Local].Reuse does
-// not have their partials. Missing computes nothing.
-func (l Local) Missing(ctx context.Context, job Job, params Params, plan Plan) (missing uint64, err error) {
-	ctx, release := WithGrant(ctx, l.Grant)
-	defer release()
-	task, err := job.binding.open(ctx, params, plan)
-	if err != nil {
-		return 0, err
-	}
-	found, err := task.reuses(ctx, l.Reuse, maxLevel)
-	missing = plan.Partitions
-	for _, f := range found {
-		missing -= f.span.Len()
-	}
-	if closeErr := task.Close(); err == nil && closeErr != nil {
-		err = fmt.Errorf("close job %s: %w", job.Name(), closeErr)
-	}
-	return missing, err
-}
-
 // RunPartition plans a job and maps only one partition, to find out why the partition failed.
 // RunPartition returns the encoded partial and the job's number of partitions.
 func (l Local) RunPartition(ctx context.Context, job Job, params Params, partition uint64) (partial []byte, partitions uint64, err error) {

@@ -398,9 +398,50 @@ func TestMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing, err := jobs.Local{Reuse: jobs.Reuse{Family: family(t, job, ""), Kept: kept}}.Missing(t.Context(), job, params, plan)
-	if err != nil || missing != 2 || mapped.Load() != 0 {
-		t.Errorf("%d partitions are missing, %v, and %d were mapped; want 2 and none", missing, err, mapped.Load())
+	missing, err := jobs.Local{Reuse: jobs.Reuse{Family: family(t, job, ""), Kept: kept}}.Missing(t.Context(), job, params, plan, nil)
+	if want := (jobs.Missing{Partitions: 2, Uncertain: 1}); err != nil || missing != want || mapped.Load() != 0 {
+		t.Errorf("%+v are missing, %v, and %d were mapped; want %+v and none", missing, err, mapped.Load(), want)
+	}
+}
+
+// named has mappers whose words are objects, such as a:1 for version 1 of the object a.
+type named struct{ keyed }
+
+func (n named) Inputs(partition uint64) []jobs.InputObject {
+	name, version, _ := strings.Cut(n.keyed.words.list[partition], ":")
+	return []jobs.InputObject{{Name: name, Version: version}}
+}
+
+// TestMissingSaysWhy checks that Missing counts new and changed objects beside an earlier plan, once each and only those
+// of partitions that are not kept.
+func TestMissingSaysWhy(t *testing.T) {
+	var mapped atomic.Uint64
+	job, kept := wordJob("1", func(w words) jobs.Mapper[string] { return named{keyed{w}} }, &mapped), newShelf()
+	runWords(t, job, "", []string{"a:1", "b:1", "c:1", "e:1"}, kept)
+	planOf := func(list string) (jobs.Params, jobs.Plan) {
+		params, err := job.Params(nil, "words="+list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := job.Plan(t.Context(), params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return params, plan
+	}
+	_, earlier := planOf("a:1,b:1,c:1,e:1")
+	for list, want := range map[string]jobs.Missing{
+		"a:1,b:1,c:1,e:1":         {Compared: true},
+		"a:1,b:1,c:1,e:1,f:1":     {Compared: true, Partitions: 1, New: 1},
+		"a:1,b:2,c:1,e:1":         {Compared: true, Partitions: 1, Changed: 1},
+		"a:1,b:2,d:1,d:1,e:1,c:1": {Compared: true, Partitions: 3, New: 1, Changed: 1},
+		"a:1,?":                   {Compared: true, Partitions: 1, Uncertain: 1, New: 1},
+	} {
+		params, plan := planOf(list)
+		got, err := jobs.Local{Reuse: jobs.Reuse{Family: family(t, job, ""), Kept: kept}}.Missing(t.Context(), job, params, plan, &earlier)
+		if err != nil || got != want {
+			t.Errorf("%s: got %+v, %v, want %+v", list, got, err, want)
+		}
 	}
 }
 

@@ -22,6 +22,11 @@ type openTask interface {
 	// reuses makes the stacks that NewStack creates from now on take and keep partials of r. It returns
 	// the largest nodes whose partials are probably kept, and has read those above a level.
 	reuses(ctx context.Context, r Reuse, level uint8) ([]keptNode, error)
+	// uncertain returns how many partitions of a span must not be reused. The task must reuse partials.
+	uncertain(ctx context.Context, span engine.Span) uint64
+	// inputs calls do with the objects that each partition of a span reads. It returns false if the mapper does not
+	// name them.
+	inputs(span engine.Span, do func(InputObject)) bool
 	// lowest returns the kept nodes of r that contain no other kept node.
 	lowest(ctx context.Context, r Reuse) ([]keptNode, error)
 	// reused returns what the task has reused so far with nodes that begin below a partition.
@@ -110,6 +115,25 @@ func (t *task[T]) Find(ctx context.Context, r Reuse) (f engine.Found, err error)
 	}
 	f.Nodes, err = s.Drain(t.plan.Partitions)
 	return f, err
+}
+
+func (t *task[T]) uncertain(ctx context.Context, span engine.Span) (n uint64) {
+	for partition := span.Lo; partition < span.Hi; partition++ {
+		if t.reuse.key(ctx, partition) == (Key{}) {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *task[T]) inputs(span engine.Span, do func(InputObject)) bool {
+	mapper, ok := t.mapper.(Inputs)
+	for partition := span.Lo; ok && partition < span.Hi; partition++ {
+		for _, o := range mapper.Inputs(partition) {
+			do(o)
+		}
+	}
+	return ok
 }
 
 func (t *task[T]) lowest(ctx context.Context, r Reuse) (found []keptNode, err error) {

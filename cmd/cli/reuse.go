@@ -13,6 +13,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/answer"
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
+	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store/folder"
 	"github.com/bellwether-compute/bellwether/jobs/store/kept"
@@ -96,6 +97,24 @@ func openKept(ctx context.Context, cfg kept.Config, job jobs.Job, params jobs.Pa
 	cfg.Job, cfg.Version = job.Name(), job.Version()
 	list, err := kept.Open(ctx, cfg)
 	return list, jobs.Reuse{Family: cfg.Family, Kept: list, Limit: cfg.Limit}, err
+}
+
+// openOf is a keptOf. The folder has no plans of earlier runs.
+func (f *reuseFlags) openOf(ctx context.Context, job jobs.Job, params jobs.Params) (*kept.Partials, jobs.Reuse, *jobs.Plan, error) {
+	list, reuse, err := f.open(ctx, job, params)
+	return list, reuse, nil, err
+}
+
+// describeMissing says how many of a job's partitions would be computed, and why.
+func describeMissing(m jobs.Missing, all uint64) string {
+	text := fmt.Sprintf("%s of %s", human.Count(m.Partitions), human.Count(all))
+	if m.Compared {
+		text += fmt.Sprintf("; objects: %s new, %s changed", human.Count(m.New), human.Count(m.Changed))
+	}
+	if m.Uncertain > 0 {
+		text += fmt.Sprintf("; %s whose input may still change without a trace", human.Count(m.Uncertain))
+	}
+	return text
 }
 
 // close closes kept partials and adds to an outcome what was reused and kept.

@@ -161,7 +161,7 @@ func (a *app) run(ctx context.Context, flags runFlags, args []string) error {
 	}
 	defer release()
 	if flags.dryRun {
-		return a.dryRun(ctx, job, p, nil, flags.reuse.open)
+		return a.dryRun(ctx, job, p, nil, flags.reuse.openOf)
 	}
 	ctx, stop := console.Interruptible(a.OnTarget(ctx))
 	defer stop()

@@ -105,7 +105,9 @@ If this process can read the input of a job such as scan, it refuses columns tha
 does not have. --dry-run shows the columns, the partitions and the bytes of the input.
 
 With --reuse, partitions whose input earlier jobs with --reuse have read are not computed
-again. The result has the same bytes. See 'kept' for what the cluster keeps.`,
+again. The result has the same bytes. With --dry-run, --reuse says how many partitions would
+be computed, and how many objects are new or have changed since the job that has kept results
+last, unless that job was removed. See 'kept' for what the cluster keeps.`,
 		Example: "  " + a.Name + " submit " + a.exampleJob() + " --wait",
 		Args:    console.WantJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -146,21 +148,30 @@ func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, 
 	return a.submitted(ctx, c, id, wait)
 }
 
-// keptOf returns the kept partials of a job.
-type keptOf func(ctx context.Context, job jobs.Job, params jobs.Params) (*kept.Partials, jobs.Reuse, error)
+// keptOf returns the kept partials of a job, and the plan of the job that has kept some of them last, or nil if it is
+// unknown.
+type keptOf func(ctx context.Context, job jobs.Job, params jobs.Params) (*kept.Partials, jobs.Reuse, *jobs.Plan, error)
 
 // keptInCluster returns the function that returns the partials that a job with these options would reuse.
 func (a *app) keptInCluster(o client.SubmitOptions) keptOf {
-	return func(ctx context.Context, job jobs.Job, params jobs.Params) (*kept.Partials, jobs.Reuse, error) {
+	return func(ctx context.Context, job jobs.Job, params jobs.Params) (*kept.Partials, jobs.Reuse, *jobs.Plan, error) {
 		if o.Keep == 0 {
-			return nil, jobs.Reuse{}, nil
+			return nil, jobs.Reuse{}, nil, nil
 		}
 		c, err := a.Connect(ctx)
 		if err != nil {
-			return nil, jobs.Reuse{}, err
+			return nil, jobs.Reuse{}, nil, err
 		}
 		defer c.Close()
-		return openKept(ctx, kept.Config{Limit: o.Keep}, job, params, func() (kept.Blobs, error) { return c.Kept(ctx) })
+		list, reuse, err := openKept(ctx, kept.Config{Limit: o.Keep}, job, params, func() (kept.Blobs, error) { return c.Kept(ctx) })
+		if err != nil || list.Newest() == "" {
+			return list, reuse, nil, err
+		}
+		plan, err := c.Plan(ctx, list.Newest())
+		if errors.Is(err, client.ErrNotFound) {
+			return list, reuse, nil, nil
+		}
+		return list, reuse, &plan, err
 	}
 }
 
@@ -176,7 +187,8 @@ type submission struct {
 	MaxSkipped  *uint64 `json:"max_skipped,omitempty"`
 	Strict      bool    `json:"strict_builds,omitempty"`
 
-	Computed *uint64 `json:"computed,omitempty"` // number of partitions that would be computed; only with --reuse
+	Computed *uint64       `json:"computed,omitempty"` // number of partitions that would be computed; only with --reuse, like the next field
+	Missing  *jobs.Missing `json:"missing,omitempty"`  // why they would be computed
 
 	Input *jobs.Preview `json:"input,omitempty"`
 }
@@ -202,23 +214,23 @@ func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, o *c
 		}
 		answer.Input = &input
 	}
-	list, from, err := reuse(ctx, job, params)
+	list, from, earlier, err := reuse(ctx, job, params)
 	if err != nil {
 		return err
 	}
 	if list != nil {
-		missing, err := jobs.Local{Grant: a.OwnGrant(), Reuse: from}.Missing(ctx, job, params, plan)
+		missing, err := jobs.Local{Grant: a.OwnGrant(), Reuse: from}.Missing(ctx, job, params, plan, earlier)
 		if err != nil {
 			return err
 		}
-		answer.Computed = &missing
+		answer.Computed, answer.Missing = &missing.Partitions, &missing
 	}
 	return a.Show(answer, func(w io.Writer) {
 		console.Row(w, "job", answer.Job+" "+answer.Version)
 		console.Row(w, "params", string(params))
 		console.Row(w, "partitions", human.Count(plan.Partitions))
 		if answer.Computed != nil {
-			console.Row(w, "computed", human.Count(*answer.Computed))
+			console.Row(w, "computed", describeMissing(*answer.Missing, plan.Partitions))
 		}
 		if o != nil {
 			console.Row(w, "priority", o.Priority)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
@@ -55,4 +56,12 @@ func (l *identities) key(prefix []byte, p part) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(p.from))
 	return binary.AppendUvarint(b, uint64(p.to))
+}
+
+// inputs returns the objects of a part, for jobs.Inputs.
+func (p part) inputs() (list []jobs.InputObject) {
+	for _, o := range p.objects {
+		list = append(list, jobs.InputObject{Name: o.Name, Version: string(binary.AppendVarint([]byte(o.Tag), o.Size))})
+	}
+	return list
 }

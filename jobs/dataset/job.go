@@ -210,6 +210,7 @@ var (
 	_ jobs.Forker[Partial[int]] = (*mapper[Input, int, int])(nil)
 	_ jobs.Cleaner              = (*mapper[Input, int, int])(nil)
 	_ jobs.Keyer                = (*mapper[Input, int, int])(nil)
+	_ jobs.Inputs               = (*mapper[Input, int, int])(nil)
 	_ io.Closer                 = (*mapper[Input, int, int])(nil)
 )
 
@@ -235,6 +236,11 @@ func (m *mapper[P, A, R]) Key(_ context.Context, partition uint64) []byte {
 		return nil
 	}
 	return m.identities.key(m.setupKey[:], m.ranges.part(partition))
+}
+
+// Inputs implements jobs.Inputs.
+func (m *mapper[P, A, R]) Inputs(partition uint64) []jobs.InputObject {
+	return m.ranges.part(partition).inputs()
 }
 
 // Map computes a partition with a new fork.

@@ -51,6 +51,9 @@ func addKeys(ctx context.Context, t rapid.TB, all map[tree.Key][]byte, from sour
 		if err != nil {
 			t.Fatal(err)
 		}
+		if objects := m.(jobs.Inputs).Inputs(i); len(objects) == 0 || objects[0].Name == "" || objects[0].Version == "" {
+			t.Fatalf("partition %d reads %+v", i, objects)
+		}
 		level = append(level, node{tree.NewKey(m.(jobs.Keyer).Key(ctx, i)), value})
 		add(level[i])
 	}

@@ -336,6 +336,17 @@ func (p *Partials) noteUse(ctx context.Context, one *pack) {
 	}
 }
 
+// Newest returns the origin of the newest pack of the family, or an empty text if none was found.
+func (p *Partials) Newest() string {
+	newest := &pack{}
+	for _, one := range p.packs {
+		if one.id > newest.id {
+			newest = one
+		}
+	}
+	return newest.record.Origin
+}
+
 // Stats returns what was counted so far.
 func (p *Partials) Stats() Stats {
 	s := Stats{Kept: uint64(p.stats.kept.Load()), Bytes: p.stats.bytes.Load(), Lost: uint64(p.stats.lost.Load()), Failed: uint64(p.stats.failed.Load())}
