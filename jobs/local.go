@@ -305,7 +305,11 @@ var errStopped = errors.New("stopped")
 // runSpan runs a span, and retries a failed partition without a pause.
 func (l Local) runSpan(ctx context.Context, s engine.Stack, span Span, stop *atomic.Bool) error {
 	for failed := 0; !span.Empty(); {
-		next, err := s.Run(ctx, span, stop)
+		attempt := ctx
+		if failed > 0 {
+			attempt = logAgain(ctx)
+		}
+		next, err := s.Run(attempt, span, stop)
 		if next > span.Lo {
 			failed = 0
 		}

@@ -14,7 +14,20 @@ import (
 type LogLine struct {
 	At     time.Time
 	Stderr bool // a program has written the line to standard error
+	Again  bool // an earlier attempt has failed; only in a run in one process
 	Text   string
+}
+
+// logAgain returns a context in which the lines of the log belong to a repeated attempt.
+func logAgain(ctx context.Context) context.Context {
+	add, ok := ctx.Value(logKey{}).(func(LogLine))
+	if !ok {
+		return ctx
+	}
+	return WithLog(ctx, func(l LogLine) {
+		l.Again = true
+		add(l)
+	})
 }
 
 type logKey struct{}

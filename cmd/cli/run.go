@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -189,20 +187,6 @@ func (a *app) run(ctx context.Context, flags runFlags, args []string) error {
 		_, err := w.Write(attachment.Data())
 		return err
 	})
-}
-
-// printLog returns a function that prints what the code and the programs of a job log.
-func (a *app) printLog() func(jobs.LogLine) {
-	begin := ""
-	if f, ok := a.Err.(*os.File); ok && console.IsTerminal(f) {
-		begin = "\r\x1b[K" // replaces the progress bar, which is drawn again
-	}
-	var mu sync.Mutex
-	return func(l jobs.LogLine) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Fprintf(a.Err, "%s%s\n", begin, human.Plain(l.Text))
-	}
 }
 
 // partitionOutcome is the output of the command "run --partition".

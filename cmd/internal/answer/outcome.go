@@ -125,6 +125,7 @@ func (o Outcome) print(a *console.App) error {
 	return t.writeCSV(a.Out)
 }
 
+// Table prints an outcome without its error, which the command returns.
 func (o Outcome) Table(w io.Writer) {
 	console.Row(w, "id", o.ID)
 	console.Row(w, "job", o.Job+" "+o.Version)
@@ -146,9 +147,6 @@ func (o Outcome) Table(w io.Writer) {
 	}
 	if o.Started != nil && o.Finished != nil {
 		console.Row(w, "took", human.Duration(o.Finished.Sub(*o.Started)))
-	}
-	if o.Error != "" {
-		console.Row(w, "error", human.FirstLine(o.Error))
 	}
 	if o.SHA256 != "" {
 		console.Row(w, "sha256", o.SHA256)
