@@ -31,6 +31,8 @@ type metrics struct {
 	takeovers      *prometheus.CounterVec
 	storageCalls   *prometheus.CounterVec
 	done, repeated prometheus.Counter
+	slotTime       prometheus.Counter
+	lostTime       prometheus.Counter
 
 	figures         atomic.Pointer[term.Figures] // the leader's statistics; nil if this process does not lead or has no statistics yet
 	checkpointBytes atomic.Int64                 // size in bytes of the last checkpoint in this term; 0 before the first checkpoint
@@ -59,6 +61,9 @@ func newMetrics(h *health, cfg Config) *metrics {
 	m.checkpoints = m.histogram("checkpoint_duration_seconds", "Time from requesting a checkpoint until it was durable."+summable, longTimes)
 	m.done = m.counter("partitions_done_total", "Partitions whose results became durable."+summable)
 	m.repeated = m.counter("partitions_repeated_total", "Executions of partitions beyond the first of each."+summable)
+
+	m.slotTime = m.counter("slot_seconds_total", "Time for which partitions have occupied slots, in durable checkpoints, also of failed and repeated executions and of workers that died."+summable)
+	m.lostTime = m.counter("slot_seconds_lost_total", "The part of slot_seconds_total whose work was lost with a worker, failed or was repeated."+summable)
 
 	m.addVectors()
 	m.addGauges(h, cfg.Memory)
@@ -249,6 +254,8 @@ func (m *metrics) observe(o term.Observation) {
 	case term.Progress:
 		m.done.Add(float64(o.Done))
 		m.repeated.Add(float64(o.Repeated))
+		m.slotTime.Add(o.SlotSeconds)
+		m.lostTime.Add(o.LostSeconds)
 	case term.PhaseDone:
 		m.phases.WithLabelValues(o.Phase).Observe(o.Took.Seconds())
 	case term.Figures:

@@ -23,14 +23,14 @@ func TestWarnsOfMixedBuilds(t *testing.T) {
 	}
 
 	status := client.Status{Builds: []string{"amd64/v1 go1.26.0"}}
-	statusTable(&out, status)
+	statusTable(&out, status, 0)
 	answer.NewOutcome(client.Outcome{Status: status}).Table(&out)
 	if strings.Contains(out.String(), "builds") {
 		t.Errorf("a job of one build: %q", out.String())
 	}
 	out.Reset()
 	status.Builds = append(status.Builds, "amd64/v3 go1.26.0")
-	statusTable(&out, status)
+	statusTable(&out, status, 0)
 	answer.NewOutcome(client.Outcome{Status: status}).Table(&out)
 	if strings.Count(out.String(), "builds\tamd64/v1 go1.26.0; amd64/v3 go1.26.0: floats may differ") != 2 {
 		t.Errorf("a job of two builds: %q", out.String())

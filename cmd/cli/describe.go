@@ -22,13 +22,17 @@ type description struct {
 }
 
 func (a *app) describeCommand() *cobra.Command {
-	return &cobra.Command{
+	var price priceFlag
+	cmd := &cobra.Command{
 		Use:   "describe ID",
 		Short: "Show all that is known of a job",
 		Long: `Show all that is known of a job, for people: its state as 'status' shows it, its options and
 parameters, the whole text of its errors, and its last events.`,
 		Args: console.WantArgs(1, 1),
 		RunE: a.OnJob(func(ctx context.Context, c *client.Client, id string) error {
+			if err := price.check(); err != nil {
+				return err
+			}
 			s, err := c.Status(ctx, id)
 			if err != nil {
 				return err
@@ -40,17 +44,19 @@ parameters, the whole text of its errors, and its last events.`,
 			if isOutdated(s) {
 				a.Note("%s: this is what the last checkpoint says", noLeader)
 			}
-			return a.Show(description{newJobStatus(s), events}, func(w io.Writer) { describeTable(w, s, events) })
+			return a.Show(description{newJobStatus(s, price), events}, func(w io.Writer) { describeTable(w, s, price, events) })
 		}),
 		ValidArgsFunction: a.CompleteID,
 	}
+	price.register(cmd)
+	return cmd
 }
 
 // maxDescribed is the number of events that the command describe shows.
 const maxDescribed = 20
 
-func describeTable(w io.Writer, s client.Status, events []event) {
-	statusTable(w, s)
+func describeTable(w io.Writer, s client.Status, price priceFlag, events []event) {
+	statusTable(w, s, price)
 	section := func(name string) { fmt.Fprintf(w, "\n%s\n", name) }
 	section("Options")
 	console.Row(w, "  priority", s.Priority)

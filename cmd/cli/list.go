@@ -43,6 +43,7 @@ func (a *app) listCommand() *cobra.Command {
 	cmd.Flags().StringVar(&flags.name, "name", "", "list only jobs whose name matches this pattern, such as nightly-*")
 	cmd.Flags().StringToStringVar(&flags.labels, "label", nil, "list only jobs with all of these labels `NAME=VALUE`, such as team=ads, separated by commas")
 	cmd.Flags().IntVar(&flags.limit, "limit", 0, "list only the newest jobs, at most this many; 0: all")
+	flags.price.register(cmd)
 	console.CompleteWords(cmd, "state", allStates...)
 	return cmd
 }
@@ -55,6 +56,7 @@ type listFlags struct {
 	name          string            // pattern of names; empty: all
 	labels        map[string]string // labels that a job must have
 	limit         int               // 0: no limit
+	price         priceFlag
 }
 
 func (f listFlags) check() error {
@@ -69,7 +71,7 @@ func (f listFlags) check() error {
 	if f.limit < 0 {
 		return console.Usagef("--limit must be 0 or more, got %d", f.limit)
 	}
-	return nil
+	return f.price.check()
 }
 
 // selects reports whether the command shows a job.
@@ -87,7 +89,7 @@ func (f listFlags) selects(s client.Status) bool {
 
 func (a *app) list(ctx context.Context, c *client.Client, flags listFlags) error {
 	outdated := false
-	list, err := newStream[jobStatus](a, "ID", "JOB", console.State("STATE"), "DONE", "PARTITIONS", "AGE", "NAME", "REASON")
+	list, err := newStream[jobStatus](a, "ID", "JOB", console.State("STATE"), "DONE", "PARTITIONS", "COST", "AGE", "NAME", "REASON")
 	if err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func (a *app) list(ctx context.Context, c *client.Client, flags listFlags) error
 		if job.Partitions > 0 {
 			done = fmt.Sprintf("%d%%", human.Percent(job.Done, job.Needed()))
 		}
-		return list.add(newJobStatus(job), job.ID, job.Job, console.State(job.State), done, human.Count(job.Partitions), human.Age(time.Since(job.Submitted)), title(job), reason(job))
+		return list.add(newJobStatus(job, flags.price), job.ID, job.Job, console.State(job.State), done, human.Count(job.Partitions), flags.price.cell(job.SlotSeconds), human.Age(time.Since(job.Submitted)), title(job), reason(job))
 	}
 	var newest []client.Status // the newest jobs so far, if their number is limited
 	damaged, err := c.Each(ctx, func(job client.Status) error {

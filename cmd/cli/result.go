@@ -14,7 +14,10 @@ import (
 )
 
 func (a *app) resultCommand() *cobra.Command {
-	var save string
+	var (
+		save  string
+		price priceFlag
+	)
 	cmd := &cobra.Command{
 		Use:   "result ID",
 		Short: "Show the result of a job that has ended",
@@ -25,6 +28,9 @@ Some jobs attach bytes that are too large for the result, which then shows their
 size and SHA-256. With --save, they are written to a file.`,
 		Args: console.WantArgs(1, 1),
 		RunE: a.OnJob(func(ctx context.Context, c *client.Client, id string) error {
+			if err := price.check(); err != nil {
+				return err
+			}
 			o, err := c.Outcome(ctx, id)
 			if errors.Is(err, client.ErrNotEnded) {
 				return console.Absentf("%w: '%s watch %s' waits for it", err, a.Name, id)
@@ -32,7 +38,7 @@ size and SHA-256. With --save, they are written to a file.`,
 			if err != nil {
 				return err
 			}
-			if err := a.showOrSave(answer.NewOutcome(o), save); err != nil || save == "" {
+			if err := a.showOrSave(answer.NewOutcome(o).WithPrice(answer.Price(price)), save); err != nil || save == "" {
 				return err
 			}
 			attachment, ok := o.Attachment()
@@ -45,6 +51,7 @@ size and SHA-256. With --save, they are written to a file.`,
 		}),
 		ValidArgsFunction: a.CompleteID,
 	}
+	price.register(cmd)
 	cmd.Flags().StringVar(&save, "save", "", saveHelp)
 	return cmd
 }

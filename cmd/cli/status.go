@@ -33,6 +33,7 @@ type jobStatus struct {
 	Submitted   *time.Time   `json:"submitted"`
 	Started     *time.Time   `json:"started"`
 	Finished    *time.Time   `json:"finished"`
+	Cost        *float64     `json:"cost,omitempty"` // price of the time of slots; only with --price
 }
 
 // merge is the JSON that the command status prints for a merge that runs on a worker.
@@ -41,8 +42,9 @@ type merge struct {
 	Seconds float64 `json:"seconds"`
 }
 
-func newJobStatus(s client.Status) jobStatus {
+func newJobStatus(s client.Status, price priceFlag) jobStatus {
 	j := jobStatus{
+		Cost:   price.cost(s.SlotSeconds),
 		Status: s, IsLive: s.Live != nil, Timeout: s.Timeout.Seconds(), Partition: s.PartitionTimeout.Seconds(),
 		StopAfter: s.StopAfter.Seconds(), Stage: s.Stage(), SecondsLeft: -1, Merges: []merge{},
 		Submitted: answer.Timestamp(s.Submitted), Started: answer.Timestamp(s.Started), Finished: answer.Timestamp(s.Finished),
@@ -62,13 +64,17 @@ func newJobStatus(s client.Status) jobStatus {
 }
 
 func (a *app) statusCommand() *cobra.Command {
-	return &cobra.Command{
+	var price priceFlag
+	cmd := &cobra.Command{
 		Use:   "status ID",
 		Short: "Show the state of a job",
 		Long: `Show the state of a job: live figures if a leader answers, and otherwise those of
 the last checkpoint.`,
 		Args: console.WantArgs(1, 1),
 		RunE: a.OnJob(func(ctx context.Context, c *client.Client, id string) error {
+			if err := price.check(); err != nil {
+				return err
+			}
 			s, err := c.Status(ctx, id)
 			if err != nil {
 				return err
@@ -76,13 +82,15 @@ the last checkpoint.`,
 			if isOutdated(s) {
 				a.Note("%s: this is what the last checkpoint says", noLeader)
 			}
-			return a.Show(newJobStatus(s), func(w io.Writer) { statusTable(w, s) })
+			return a.Show(newJobStatus(s, price), func(w io.Writer) { statusTable(w, s, price) })
 		}),
 		ValidArgsFunction: a.CompleteID,
 	}
+	price.register(cmd)
+	return cmd
 }
 
-func statusTable(w io.Writer, s client.Status) {
+func statusTable(w io.Writer, s client.Status, price priceFlag) {
 	console.Row(w, "id", s.ID)
 	if title := title(s); title != "" {
 		console.Row(w, "name", title)
@@ -108,6 +116,7 @@ func statusTable(w io.Writer, s client.Status) {
 		console.Row(w, "executed", human.Count(s.Executed))
 		answer.ReuseRows(w, s.Reuse)
 	}
+	answer.CostRows(w, s.SlotSeconds, s.LostSeconds, answer.Price(price))
 	if estimate := answer.Estimate(s.Estimates); estimate != "" {
 		console.Row(w, "estimate", estimate)
 	}

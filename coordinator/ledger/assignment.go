@@ -151,6 +151,7 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 	j, deaths, duplicate := a.job, a.deaths, a.duplicate
 	if died {
 		deaths = a.deathsAfterOne()
+		j.loseTime(l.unreported(a))
 		if a.quarantined {
 			j.ranAlone(a.span.Lo, l.now-a.progressAt)
 		}

@@ -92,7 +92,7 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 		Errors: j.errors.sorted(), OtherErrors: j.errors.others, Calls: l.snapshotCalls(j),
 		Elapsed: l.now - j.began, Retried: slices.Clone(j.retried.set.spans), PartitionTime: j.partitionTime(),
 		Deaths: deaths, WorkerTime: workerTime,
-		Judged: j.prefixes.estimates, Stopped: j.prefixes.stopped, Reused: j.reused,
+		Cost: l.costNow(j), Judged: j.prefixes.estimates, Stopped: j.prefixes.stopped, Reused: j.reused,
 	}}
 	for _, id := range slices.Sorted(maps.Keys(j.contributors)) {
 		s.Workers = append(s.Workers, store.Contributor{Worker: id, Through: j.contributors[id].received})

@@ -127,6 +127,7 @@ func (l *Ledger) loseNode(w *worker, n heldNode) {
 		}
 	}
 	j.checkpoint.dirty = true
+	j.recompute(lost.Len())
 	l.enqueueLost(j, lost)
 	j.forest.eachMaximal(func(*treeNode) bool { return false }, func(m engine.Node, _ *treeNode) {
 		if lost.Contains(j.tree.Span(m)) {

@@ -18,7 +18,7 @@ func TestImports(t *testing.T) {
 		importtest.Module + "jobs/field":  nil,
 		importtest.Module + "jobs":        {"Estimated", "Stopped"},
 		importtest.Module + "jobs/engine": {"Span", "Node", "Tree", "NewTree", "Leaf", "MaxPartitions", "NextRung", "LastRung", "RungNumber"},
-		importtest.Module + "jobs/store":  {"Spec", "State", "Work", "Reused", "Contributor", "Attempt", "CallRecord", "CrashSuspect", "ErrorText", "Queued", "Running", "Completed", "Failed", "Cancelled", "MaxSkipped"},
+		importtest.Module + "jobs/store":  {"Spec", "State", "Work", "Cost", "Reused", "Contributor", "Attempt", "CallRecord", "CrashSuspect", "ErrorText", "Queued", "Running", "Completed", "Failed", "Cancelled", "MaxSkipped"},
 		importtest.Module + "jobs/wire":   nil,
 	}})
 }

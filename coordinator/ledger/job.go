@@ -38,6 +38,7 @@ type job struct {
 	contributors map[string]*contributor // workers that hold or held partitions of the job, by worker ID
 	executed     uint64                  // number of reported executions of finished partitions, including repeated executions
 	uncounted    bool                    // executions of finished partitions may be missing from executed: see onOutput
+	cost         store.Cost
 	builds       builds
 	reused       *store.Reused // nil unless the job looked for kept partials when it was planned
 	lastError    string
@@ -232,6 +233,7 @@ func (l *Ledger) end(j *job, outcome store.State, reason string, result Ref) {
 		return
 	}
 	j.state = jobEnding
+	l.loseUnreported(j)
 	l.do(EndJob{j.spec.ID, outcome, reason, result, l.snapshot(j)})
 	j.queue = queue{}
 	for _, c := range slices.Clone(j.calls.list) {

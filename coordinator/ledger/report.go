@@ -117,6 +117,7 @@ func (l *Ledger) receiveItems(w *worker, jr JobReport) {
 		}
 		c.received = number
 		j.checkpoint.dirty = true
+		done := j.forest.done()
 		switch {
 		case j.hidesRung(item):
 			l.dropPartials(item.Ref)
@@ -137,6 +138,7 @@ func (l *Ledger) receiveItems(w *worker, jr JobReport) {
 		default:
 			l.onPartial(j, w, item.Partial, item.Ref)
 		}
+		j.spend(item, j.forest.done()-min(done, j.forest.done()))
 	}
 }
 

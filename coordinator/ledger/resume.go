@@ -27,6 +27,7 @@ func (l *Ledger) addJob(e JobAdded) {
 	l.unknownJobs.markKnown(j.spec.ID)
 	l.queueGrew = true
 	l.resumeDeaths(e)
+	j.resumeCost(e.Cost, e.LeaderDied)
 	l.resumeContributors(j, e.Workers)
 	l.resumeForest(j, e.Nodes)
 	j.resumeFailures(e.Work)

@@ -133,6 +133,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			out += s.step(Tick{})
 		}
 		return out
+	case "cost":
+		c := s.ledger.costNow(s.ledger.jobsByID[subject])
+		return fmt.Sprintf("slots %.3g s, lost %.3g s, leader %.3g s\n", c.SlotSeconds, c.LostSeconds, c.LeaderSeconds)
 	case "died":
 		return s.step(WorkerDied{subject})
 	case "merged":
@@ -280,6 +283,7 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 		Plan: Plan{Partitions: arg("partitions", 0)}, LeaderDied: d.HasArg("died"), LeaderSilent: d.HasArg("silent"), CanMerge: !d.HasArg("cannot-merge"),
 		ExpectLarge: d.HasArg("expect-large"),
 	}
+	e.Cost = store.Cost{SlotSeconds: float64(arg("slot-seconds", 0)), LostSeconds: float64(arg("lost-seconds", 0)), LeaderSeconds: float64(arg("leader-seconds", 0))}
 	d.MaybeScanArgs(s.T, "priority", &e.Spec.Priority)
 	if d.HasArg("timeout") {
 		e.Spec.Timeout, e.Elapsed = s.Duration(s.Text("timeout", "")), s.Duration(s.Text("elapsed", "0s"))
@@ -368,9 +372,13 @@ func (s *script) parseReport(d *datadriven.TestData, r wire.Report) wire.Report 
 		jr := wire.JobReport{Job: f[0], First: s.Number(strings.TrimSuffix(f[1], ":"))}
 		for _, text := range f[2:] {
 			var item wire.Item
+			text, took, _ := strings.Cut(text, "+took=")
+			if took != "" {
+				item.Took = s.Duration(took)
+			}
 			if node, held := strings.CutPrefix(text, "held:"); held {
 				n := s.Node(node)
-				jr.Items = append(jr.Items, wire.Item{Held: &n})
+				jr.Items = append(jr.Items, wire.Item{Held: &n, Took: item.Took})
 				continue
 			}
 			if i := strings.LastIndex(text, "!@"); i > 0 { // a failure because of an operand's holder
@@ -410,6 +418,9 @@ func (s *script) parseReport(d *datadriven.TestData, r wire.Report) wire.Report 
 				if stored {
 					item.Partial.Stored, item.Partial.Blob, item.Partial.Size = true, strings.Repeat("00", 32), 1000
 				}
+			}
+			if item.Failure != nil {
+				item.Failure.Took, item.Took = item.Took, 0
 			}
 			jr.Items = append(jr.Items, item)
 		}

@@ -186,6 +186,7 @@ func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 		Job: j.spec.ID, State: string(store.Running), Partitions: j.tree.Partitions(), Done: j.done(), Executed: j.executed,
 		Skipped: j.firstSkipped(wire.MaxSkipped), Rate: j.display.perSecond, Trouble: j.lastError,
 	}
+	p.SlotSeconds, p.LostSeconds = j.cost.SlotSeconds, j.cost.LostSeconds
 	p.Estimates, p.Stopped = j.prefixes.estimates, j.prefixes.stopped
 	if p.Done == p.Partitions {
 		p.MergesLeft, p.Rate = j.forest.remainingMerges(), 0

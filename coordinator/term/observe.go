@@ -21,7 +21,10 @@ type CheckpointDone struct{ Took time.Duration }
 // of further executions that this manifest adds: its new executions minus Done. Partitions that a
 // dead leader did not make durable are counted when the manifest of a later leader contains them.
 // Summed over all terms, Done therefore counts each partition once.
-type Progress struct{ Done, Repeated uint64 }
+type Progress struct {
+	Done, Repeated           uint64
+	SlotSeconds, LostSeconds float64 // time for which slots were occupied, and the part of it whose work was lost
+}
 
 // PhaseDone means that the term has completed one of its first phases.
 type PhaseDone struct {

@@ -101,6 +101,8 @@ func (t *Term) observeProgress(before, after store.Manifest) {
 	done, executed := doneIn(before), after.Executed-min(after.Executed, before.Executed)
 	p := Progress{Done: doneIn(after) - min(doneIn(after), done)}
 	p.Repeated = executed - min(executed, p.Done)
+	p.SlotSeconds = max(0, after.SlotSeconds-before.SlotSeconds)
+	p.LostSeconds = max(0, after.LostSeconds-before.LostSeconds)
 	t.cfg.Observe(p)
 }
 

@@ -59,6 +59,12 @@ type Status struct {
 	Started    time.Time `json:"started"`
 	Finished   time.Time `json:"finished"`
 
+	// SlotSeconds is the time for which partitions of the job have occupied slots of workers, in seconds, and
+	// LostSeconds the part of it whose work was lost with a worker, repeated, or failed. Calls of Plan, Merge and Finish
+	// are not counted. Both are 0 for jobs of earlier versions.
+	SlotSeconds float64 `json:"slot_seconds"`
+	LostSeconds float64 `json:"lost_seconds"`
+
 	// Errors contains the most frequent errors of failed attempts to run partitions, the most frequent first.
 	// OtherErrors is the number of failed attempts with other errors. Errors and OtherErrors come from the last
 	// checkpoint.
@@ -220,6 +226,7 @@ func newStatus(r record, live *wire.Jobs) Status {
 		Skipped: m.Skipped, Epochs: m.Epochs, Builds: m.Builds, Error: m.Error, SHA256: m.SHA256, Started: m.Started, Finished: m.Finished,
 		Errors: m.Errors, OtherErrors: m.OtherErrors, SkipReasons: m.SkipReasons, Estimates: m.Judged, Stopped: m.Stopped,
 	}
+	s.SlotSeconds, s.LostSeconds = m.SlotSeconds, m.LostSeconds
 	s.Reuse = newReuse(m.Reused)
 	s.Executed = s.Reuse.computed(m.Executed)
 	if s.State == Running && s.Done == s.Partitions {
@@ -249,6 +256,7 @@ func StatusOf(p Progress) Status {
 func (s *Status) setLive(p Progress) {
 	s.State, s.Partitions, s.Done, s.Executed, s.Skipped = State(p.State), p.Partitions, p.Done, s.Reuse.computed(p.Executed), p.Skipped
 	s.MergesLeft, s.Estimates, s.Stopped = p.MergesLeft, p.Estimates, p.Stopped
+	s.SlotSeconds, s.LostSeconds = p.SlotSeconds, p.LostSeconds
 	s.Live = &Live{
 		Workers: p.Workers, Rate: p.Rate, Trouble: p.Trouble,
 		Unreported: p.Unreported, HeldBytes: p.HeldBytes, MergedBytes: p.MergedBytes, MergeRate: p.MergeRate, MergeLeft: p.MergeLeft,

@@ -146,7 +146,8 @@ type Work struct {
 	Elapsed       time.Duration  `cbor:"32,keyasint,omitempty"` // time for which leaders have worked on the job, each measured by its leader: see [Manifest.TimeSpent]
 	Deaths        int            `cbor:"33,keyasint,omitempty"` // number of workers of the cluster that died from outside; 0 in manifests of earlier versions
 	WorkerTime    time.Duration  `cbor:"34,keyasint,omitempty"` // sum of the times for which workers ran, to which Deaths belongs
-	Retried       []engine.Span  `cbor:"31,keyasint,omitempty"` // partitions that ran again after a failure or a worker's death, for display; may include neighbouring partitions
+	Cost
+	Retried []engine.Span `cbor:"31,keyasint,omitempty"` // partitions that ran again after a failure or a worker's death, for display; may include neighbouring partitions
 
 	// Judged contains the estimates of the judged rungs, in order and without gaps. Stopped is set if a prefix
 	// suffices. The job then needs only the partitions of this prefix, and Nodes contains no others.
@@ -154,6 +155,17 @@ type Work struct {
 	Stopped *jobs.Stopped    `cbor:"71,keyasint,omitempty"`
 
 	Reused *Reused `cbor:"80,keyasint,omitempty"` // nil unless the job looked for kept partials when it was planned
+}
+
+// Cost is the time for which partitions of a job have occupied slots. Calls of Plan, Merge and Finish need no slot, so
+// they have no part in it.
+type Cost struct {
+	SlotSeconds float64 `cbor:"50,keyasint,omitempty" json:"slot_seconds"` // all time, also that of failed and repeated attempts, and of workers that died
+	LostSeconds float64 `cbor:"51,keyasint,omitempty" json:"lost_seconds"` // part of SlotSeconds whose work was lost, repeated or in vain
+
+	// LeaderSeconds is the part of the leader's own slots that no report contains. The next leader adds it to the time
+	// that is lost if the leader died.
+	LeaderSeconds float64 `cbor:"52,keyasint,omitempty" json:"-"`
 }
 
 // StoredNode is a finished node with its partial, in a manifest. A small partial is in Data, and a

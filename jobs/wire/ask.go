@@ -278,6 +278,9 @@ type JobProgress struct {
 
 	Estimates []jobs.Estimated `cbor:"20,keyasint,omitempty"` // estimates of the judged rungs, in order; only the last one in a list of several jobs
 	Stopped   *jobs.Stopped    `cbor:"21,keyasint,omitempty"` // set if a prefix suffices, so that the job needs only its partitions
+
+	SlotSeconds float64 `cbor:"30,keyasint,omitempty"` // see store.Work
+	LostSeconds float64 `cbor:"31,keyasint,omitempty"`
 }
 
 // Usage describes a worker's use of its machine's resources, for display.

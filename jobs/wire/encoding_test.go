@@ -60,11 +60,11 @@ var (
 		Jobs: []JobReport{{Job: "j", First: 3, Items: []Item{
 			{Partial: &Partial{Node: engine.Node{Level: 2, Index: 0}, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
 			{Partial: &Partial{Node: engine.Leaf(4), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}},
-			{Failure: &Failure{Partition: 5, Error: "bad", Permanent: true, Function: Open}},
+			{Failure: &Failure{Partition: 5, Error: "bad", Permanent: true, Function: Open, Took: time.Second}},
 			{Failure: &Failure{Error: "bad", Function: Merge, Node: engine.Node{Level: 1, Index: 4}}},
 			{Failure: &Failure{Error: "bad", Function: Merge, Node: engine.Node{Level: 1, Index: 4}, Holder: "w-2"}},
 			{Failure: &Failure{Error: "late", Function: Plan, Slow: true}},
-			{Held: &engine.Node{Level: 1, Index: 2}},
+			{Held: &engine.Node{Level: 1, Index: 2}, Took: time.Second},
 			{Partial: &Partial{Node: engine.Leaf(9), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 30, Stored: true, Lacking: 6}},
 			{Partial: &Partial{Node: engine.Node{Level: 1, Index: 4}, MergedFor: 7, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
 			{Output: &Output{Function: Plan, Partitions: 9, Data: []byte("data"), Sum: Checksum([]byte("data")), Found: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}},
@@ -120,6 +120,7 @@ var (
 		kindOf(Jobs{Epoch: 7, Workers: 2, Jobs: []JobProgress{{
 			Job: "j", State: "running", Partitions: 9, Done: 4, Executed: 5, Skipped: []uint64{3}, Rate: 0.5, Workers: 2, Trouble: "t",
 			MergesLeft: 3, Unreported: 4, HeldBytes: 5, MergedBytes: 6, MergeRate: 0.5, MergeLeft: 7, Merging: []Merging{{Node: engine.Node{Level: 1}, Worker: "w", Bytes: 8, For: time.Second}},
+			SlotSeconds: 1.5, LostSeconds: 0.5,
 			Estimates: []jobs.Estimated{{Partitions: 4, Value: []byte("0.5"), At: time.Second}}, Stopped: &jobs.Stopped{At: 5, Rung: 5, Timed: true},
 		}}, More: 9, Storage: "s", Map: &JobMap{
 			Elapsed: time.Hour, CheckpointAge: time.Second,

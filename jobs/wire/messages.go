@@ -120,6 +120,10 @@ type Item struct {
 	Failure *Failure     `cbor:"2,keyasint,omitempty"`
 	Output  *Output      `cbor:"3,keyasint,omitempty"`
 	Held    *engine.Node `cbor:"4,keyasint,omitempty"`
+
+	// Took is the time for which a slot was occupied since it delivered the items before this one. It is 0 if a Failure
+	// has the time, and for the results of calls, which need no slot.
+	Took time.Duration `cbor:"20,keyasint,omitempty"`
 }
 
 // NeedsPlan reports whether an item can only come from a worker that has the plan of the item's job.
@@ -224,6 +228,8 @@ type Failure struct {
 
 	// Slow is true if a call did not return within the time [Call.Within].
 	Slow bool `cbor:"8,keyasint,omitempty"`
+
+	Took time.Duration `cbor:"20,keyasint,omitempty"` // time for which the attempt occupied a slot
 }
 
 // Receipt is the answer to a report. A repeated report gets the same receipt, so that

@@ -312,6 +312,8 @@ func (i Item) validate() error {
 	switch {
 	case kinds != 1:
 		return malformed("want one of a partial, a failure, an output and a held node")
+	case i.Took < 0:
+		return malformed("item that took %v", i.Took)
 	case i.Partial != nil:
 		return i.Partial.validate()
 	case i.Failure != nil:
@@ -341,6 +343,8 @@ func (f Failure) validate() error {
 		return malformed("failure with a text of %d bytes, want at most %d", len(f.Error), MaxErrorText)
 	case f.Function > Estimate:
 		return malformed("failure of %v", f.Function)
+	case f.Took < 0:
+		return malformed("failure that took %v", f.Took)
 	case f.Holder != "" && !ValidWorker(f.Holder):
 		return malformed("failure because of worker %.100q: want a valid worker ID", f.Holder)
 	}

@@ -55,7 +55,13 @@ func TestReportValidateRefuses(t *testing.T) {
 		"job twice":           func(r *Report) { r.Jobs = append(r.Jobs, r.Jobs[0]) },
 		"items from 0":        func(r *Report) { r.Jobs = []JobReport{{Job: "j"}} },
 		"items past the end":  func(r *Report) { r.Jobs = []JobReport{{Job: "j", First: 1<<64 - 1, Items: r.Jobs[0].Items}} },
-		"item of nothing":     func(r *Report) { r.Jobs = []JobReport{{Job: "j", First: 1, Items: []Item{{}}}} },
+		"item of less than no time": func(r *Report) {
+			r.Jobs = []JobReport{{Job: "j", First: 1, Items: []Item{{Partial: &Partial{}, Took: -1}}}}
+		},
+		"failure of less than no time": func(r *Report) {
+			r.Jobs = []JobReport{{Job: "j", First: 1, Items: []Item{{Failure: &Failure{Took: -1}}}}}
+		},
+		"item of nothing": func(r *Report) { r.Jobs = []JobReport{{Job: "j", First: 1, Items: []Item{{}}}} },
 		"item of both": func(r *Report) {
 			r.Jobs = []JobReport{{Job: "j", First: 1, Items: []Item{{Partial: &Partial{}, Failure: &Failure{}}}}}
 		},

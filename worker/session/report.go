@@ -19,7 +19,7 @@ const (
 
 	itemBudget = 700 << 10 // maximum total size in bytes of the items in a report
 	jobSize    = 100       // maximum size in bytes of a JobReport without its items
-	itemSize   = 48        // maximum size in bytes of an item without its data or text
+	itemSize   = 60        // maximum size in bytes of an item without its data or text
 	nodeSize   = 130       // maximum size in bytes of a held node; a report with all held nodes still has space for any item
 )
 

@@ -34,6 +34,18 @@ type Outcome struct {
 	Started    *time.Time      `json:"started"`
 	Finished   *time.Time      `json:"finished"`
 	Reuse      *Reuse          `json:"reuse,omitempty"` // only with --reuse
+
+	// SlotSeconds and LostSeconds are those of [client.Status]; absent for a run in one process.
+	SlotSeconds float64  `json:"slot_seconds,omitempty"`
+	LostSeconds float64  `json:"lost_seconds,omitempty"`
+	Cost        *float64 `json:"cost,omitempty"` // price of SlotSeconds; only with --price
+	price       Price
+}
+
+// WithPrice returns the outcome with what the time of slots has cost.
+func (o Outcome) WithPrice(p Price) Outcome {
+	o.price, o.Cost = p, p.Of(o.SlotSeconds)
+	return o
 }
 
 // Reuse describes what a job has reused and kept.
@@ -77,8 +89,8 @@ func NewOutcome(o client.Outcome) Outcome {
 		reuse = &Reuse{Reuse: *o.Reuse}
 	}
 	return Outcome{
-		Reuse: reuse,
-		ID:    o.ID, Job: o.Job, Version: o.Version,
+		Reuse: reuse, SlotSeconds: o.SlotSeconds, LostSeconds: o.LostSeconds,
+		ID: o.ID, Job: o.Job, Version: o.Version,
 		State: o.State, Partitions: o.Partitions, Result: o.Result, SHA256: o.SHA256, Epochs: Listed(o.Epochs),
 		Executed: o.Executed, Repeated: o.Repeated, Stopped: o.Stopped, Skipped: Listed(o.Skipped), Builds: Listed(o.Builds), Error: o.Error,
 		Submitted: Timestamp(o.Submitted), Started: Timestamp(o.Started), Finished: Timestamp(o.Finished),
@@ -136,6 +148,7 @@ func (o Outcome) Table(w io.Writer) {
 	if o.Reuse != nil {
 		o.Reuse.table(w)
 	}
+	CostRows(w, o.SlotSeconds, o.LostSeconds, o.price)
 	if len(o.Skipped) > 0 {
 		console.Row(w, "skipped", Numbers(o.Skipped))
 	}

@@ -89,6 +89,8 @@ func wants(kind, value string, err error) string {
 	switch {
 	case kind == "bool":
 		return "true or false"
+	case strings.HasPrefix(kind, "float"):
+		return "a number, such as 0.12"
 	case strings.HasPrefix(kind, "uint"):
 		return "a whole number of at least 0, such as 20 or 10k"
 	}

@@ -156,7 +156,7 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 			hi = s.session.HandOver(span, next)
 			s.mu.Unlock()
 		}
-		if !s.deliver(span, t, done{hi: hi, next: next, err: err}) {
+		if !s.deliver(span, t, done{hi: hi, next: next, err: err, took: now.Sub(before)}) {
 			return
 		}
 		clean = hi == next
@@ -187,6 +187,7 @@ func (s *slot) account(t *task, span engine.Span, next uint64) {
 // lose gives up a span whose code does not return, and then waits until the code returns.
 func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan struct{}) {
 	s.mu.Lock()
+	f.Took = time.Since(s.since)
 	s.session.Lose(span, f)
 	s.checkUsable()
 	s.wakeLink()
@@ -202,9 +203,10 @@ func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan
 
 // done describes the results that a slot has computed and not delivered yet.
 type done struct {
-	hi   uint64 // end of the partitions to deliver
-	next uint64 // first partition that did not run; equals hi if err is set
-	err  error  // error of the partition next, or nil
+	hi   uint64        // end of the partitions to deliver
+	next uint64        // first partition that did not run; equals hi if err is set
+	err  error         // error of the partition next, or nil
+	took time.Duration // time for which the partition next has run, with those that its claim ran before it; only with err
 }
 
 // deliver audits the results since the last delivery. Then deliver passes the results of the
@@ -248,11 +250,20 @@ func (s *slot) pass(span *session.HeldSpan, t *task, d done, items []wire.Item, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.handedOver()
+	took := time.Since(s.since)
 	if d.err != nil {
 		f := failure(d.next, d.err)
+		f.Took = took
+		if len(items) > 0 {
+			f.Took = min(took, d.took)
+		}
+		took -= f.Took
 		items = append(items, wire.Item{Failure: &f})
 		d.next++
 		d.hi = d.next
+	}
+	if len(items) > 0 {
+		items[0].Took = took
 	}
 	var nodes []wire.HeldNode
 	for _, h := range held {
@@ -261,7 +272,9 @@ func (s *slot) pass(span *session.HeldSpan, t *task, d done, items []wire.Item, 
 	wanted := s.session.Holds(span)
 	if err := s.session.Deliver(span, d.hi, d.next, items, nodes...); err != nil {
 		// The merge stack is empty after a failed merge.
-		s.session.Abandon(span, failure(d.next, cmp.Or(d.err, err)))
+		f := failure(d.next, cmp.Or(d.err, err))
+		f.Took = time.Since(s.since)
+		s.session.Abandon(span, f)
 		return false
 	}
 	if len(items) > 0 { // if a job's partials are large, slots deliver results only at the end of a span
@@ -280,6 +293,7 @@ func (s *slot) pass(span *session.HeldSpan, t *task, d done, items []wire.Item, 
 func (s *slot) abandon(span *session.HeldSpan, f wire.Failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	f.Took = time.Since(s.since)
 	s.session.Abandon(span, f)
 	s.handedOver()
 }

@@ -231,6 +231,9 @@ func TestFailures(t *testing.T) {
 			}
 			want.Error = got.Error
 		}
+		if want.Took = got.Took; got.Took <= 0 {
+			t.Errorf("failure of %d took no time", got.Partition)
+		}
 		if got != want {
 			t.Errorf("failure %d: got %+v, want %+v", i, got, want)
 		}
