@@ -18,9 +18,10 @@ class Calls(io.FileIO):
         return super().readinto(buffer)
 
 
-def serve(function, merge=None, finish=None):
-    """Calls function(data, partition, partitions), merge(left, right), finish(data): each returns bytes."""
+def serve(function, merge=None, finish=None, estimate=None):
+    """Calls function(data, partition, partitions), merge(left, right), finish(data), estimate(data, prefix): each returns bytes."""
     phases = {b"map": function, b"finish": lambda data, *_: finish(data)}
+    phases[b"estimate"] = lambda data, prefix, _: estimate(data, prefix)
     phases[b"merge"] = lambda data, left, _: merge(data[:left], data[left:])
     sys.stdout = sys.stderr  # what the functions print is no answer
     calls = io.BufferedReader(Calls(0), 1 << 16)
