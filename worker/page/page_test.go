@@ -125,6 +125,51 @@ func TestViews(t *testing.T) {
 	}
 }
 
+// TestResults views results and errors that are long, in windows of three widths.
+func TestResults(t *testing.T) {
+	b := newBrowser(t)
+	c := newCluster(t)
+	url := c.start(1, nil)
+	id := c.submit(stepsParams{Partitions: 30}, client.SubmitOptions{})
+	if _, err := c.client.Wait(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	b.open(url + "/?light&job=" + id)
+	b.until(`view.job?.state === "completed" && $("rt")`)
+	long := strings.Repeat("x", 2000)
+	look[any](b, `events.close(), events = null, connect = () => {}, window.completed = view.job, 0`)
+	show := func(members string) { look[any](b, `take("job", {...completed, `+members+`}); 0`) }
+	for name, test := range map[string]struct{ job, want string }{
+		"rows": {
+			`sha256: "1", result: {columns: ["key", "sum(x)"], rows: Array.from({length: 1000}, (_, i) => ["` + long + `" + i, i]), rows_read: 9}`,
+			`document.querySelectorAll(".rows tbody tr").length === 200 && /The first 200 of 1,000 rows/.test($("result").innerText) && /rows_read\s+9/.test($("result").innerText)`,
+		},
+		"no rows":     {`sha256: "2", result: {columns: ["key"], rows: []}`, `$("rt").rows.length === 2`},
+		"long member": {`sha256: "3", result: {text: "` + long + `"}`, `$("rt").rows.length === 1`},
+		"error": {
+			`state: "failed", result: null, error: "Plan failed: ` + long + `\nat one\nat two"`,
+			`$("result").querySelector("details").innerText.trim() === "2 more lines" && /The job's error is below/.test($("fails").innerText)`,
+		},
+		"stopped": {
+			`state: "completed", sha256: "4", result: 1, partitions: 1e7, stopped: {partitions: 30, rung: 9}`,
+			`/Mapped\s+100/.test($("jobstats").innerText)`,
+		},
+	} {
+		show(test.job)
+		if !look[bool](b, test.want) {
+			t.Errorf("%s: got %s, %s", name, look[string](b, `$("result").innerText.slice(0, 500)`), look[string](b, `$("fails").innerText + $("jobstats").innerText`))
+		}
+		for _, width := range []int{1400, 800, 360} {
+			b.at(width)
+			if width != 800 {
+				b.wantAccessible(fmt.Sprintf("%s at %d pixels", name, width))
+			}
+			b.shot(fmt.Sprintf("result-%s-%d", strings.ReplaceAll(name, " ", "-"), width))
+		}
+	}
+	b.wantNoErrors()
+}
+
 // TestLargeView views a job of large partials during its last merge, in windows of two widths, and
 // after its end.
 func TestLargeView(t *testing.T) {

@@ -6,7 +6,8 @@ function intervals(list) {
 	return list.flatMap(({ partitions, value: e }) => {
 		const value = typeof e === "number" ? e : e?.value;
 		if (typeof value !== "number") return [];
-		return [[partitions, value, typeof e.low === "number" ? e.low : value, typeof e.high === "number" ? e.high : value]];
+		const hasBounds = typeof e.low === "number" && typeof e.high === "number";
+		return [[partitions, value, hasBounds ? e.low : value, hasBounds ? e.high : value]];
 	});
 }
 

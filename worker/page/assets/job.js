@@ -88,8 +88,11 @@ function speed(ms) {
 	return { mean, low: Math.min(mean, ...busy), high: Math.max(mean, ...busy) };
 }
 
+// neededPartitions is the number of partitions that the job needs: fewer than it has if a prefix suffices.
+const neededPartitions = () => replay === null && view.job?.stopped?.partitions || partitions();
+
 function drawFigures() {
-	const n = partitions(), s = shown(), at = replay === null ? life() : replay, v = speed(at), rest = Math.max(0, n - s.done);
+	const n = neededPartitions(), s = shown(), at = replay === null ? life() : replay, v = speed(at), rest = Math.max(0, n - s.done);
 	const ended = view.job && ENDED.includes(view.job.state) && replay === null;
 	const again = Math.max(0, s.executed - s.done);
 	const large = replay === null && hasLargePartials();
@@ -207,37 +210,65 @@ function drawJob() {
 	drawFailures();
 }
 
+// MAX_ROWS is how many rows of a result the page shows.
+const MAX_ROWS = 200;
+
+const textOf = value => typeof value === "string" ? value : value === null ? "" : JSON.stringify(value);
+
+// hasRows tells whether a result has rows and the names of their columns, as those of the job scan have.
+const hasRows = r => Array.isArray(r?.columns) && Array.isArray(r?.rows) && r.rows.length > 0 && r.rows.every(Array.isArray);
+
+// rowsOf shows the first rows of a result, in a box of its own that scrolls.
+function rowsOf({ columns, rows }) {
+	const right = columns.map((_, i) => rows.every(r => typeof r[i] === "number") ? "n r" : "n");
+	const table = el("table", {}, el("thead", {}, el("tr", {}, ...columns.map((c, i) => el("th", { className: right[i] }, textOf(c))))),
+		el("tbody", {}, ...rows.slice(0, MAX_ROWS).map(r => el("tr", {}, ...columns.map((_, i) => el("td", { className: right[i], "data-l": textOf(columns[i]) }, textOf(r[i] ?? null)))))));
+	addRoles(table);
+	const box = el("div", { className: "rows", tabIndex: 0, role: "region", ariaLabel: "Rows of the result" }, table);
+	return rows.length > MAX_ROWS ? [box, el("p", { className: "q s" }, `The first ${count(MAX_ROWS)} of ${plural("row", rows.length)}. The command result prints all.`)] : [box];
+}
+
+// longText shows a text with its lines. All after the first line is folded.
+function longText(text, className) {
+	const [first, ...rest] = text.split("\n");
+	const shown = el("p", { className }, first);
+	return rest.length ? [shown, el("details", {}, el("summary", {}, plural("more line", rest.length)), el("p", { className: "n lines" }, rest.join("\n")))] : [shown];
+}
+
 function drawResult() {
 	const j = view.job, result = $("result");
-	if (j.state === "completed" && result.dataset.sha === j.sha256) return;
-	result.dataset.sha = j.sha256;
+	const drawn = JSON.stringify([j.state, j.sha256, j.error]);
+	if (result.dataset.drawn === drawn) return;
+	result.dataset.drawn = drawn;
 	if (j.state !== "completed") {
-		result.replaceChildren(el("p", { className: j.error ? "bad" : "q" }, j.error || (j.state === "cancelled" ? "The job was cancelled." : "The result and its SHA-256 appear here when the job has completed.")));
+		result.replaceChildren(...longText(j.error || (j.state === "cancelled" ? "The job was cancelled." : "The result and its SHA-256 appear here when the job has completed."), j.error ? "bad" : "q"));
 		return;
 	}
-	const isTable = j.result && typeof j.result === "object" && !Array.isArray(j.result);
-	const rows = Object.entries(isTable ? j.result : { result: j.result ?? "larger than 64 KiB: read it with the command result" });
-	const table = el("table", { id: "rt" }, el("tbody", {}, ...rows.map(([name, value]) => el("tr", {}, el("td", { className: "q" }, name), el("td", { className: "n r" }, typeof value === "string" ? value : JSON.stringify(value))))));
+	const isObject = j.result && typeof j.result === "object" && !Array.isArray(j.result), isTable = hasRows(j.result);
+	const members = Object.entries(isObject ? j.result : { result: j.result ?? "larger than 64 KiB: read it with the command result" })
+		.filter(([name]) => !isTable || name !== "columns" && name !== "rows");
+	const table = el("table", { id: "rt" }, el("tbody", {}, ...members.map(([name, value]) => el("tr", {}, el("td", { className: "q" }, name), el("td", { className: "n r" }, textOf(value))))));
 	addRoles(table);
-	result.replaceChildren(table, el("p", { className: "q s" }, "SHA-256"), command(j.sha256, "the SHA-256"));
+	result.replaceChildren(...(isTable ? rowsOf(j.result) : []), table, el("p", { className: "q s" }, "SHA-256"), command(j.sha256, "the SHA-256"));
 }
 
 let drawnFailures = "";
 
 function drawFailures() {
 	const from = isLive() ? view.map : view.job;
-	const answer = JSON.stringify([from.errors, from.other_errors, view.job?.again, view.job?.all_skipped]);
+	const answer = JSON.stringify([from.errors, from.other_errors, view.job?.again, view.job?.all_skipped, view.job?.state]);
 	if (answer === drawnFailures) return;
 	drawnFailures = answer;
 	const groups = from.errors.map(e => {
 		const group = el("div", { className: "fail" }, el("p", {}, el("span", { className: "st failed" }, icon("failed"), plural("failed attempt", e.count))),
-			el("p", { className: "n" }, e.error.split("\n")[0]), el("p", { className: "q s" }, `For example partition ${count(e.partition)}. To run it again in one process:`));
+			...longText(e.error, "n"), el("p", { className: "q s" }, `For example partition ${count(e.partition)}. To run it again in one process:`));
 		if (view.job?.again) group.append(command(view.job.again + e.partition, "the command that runs the partition again"));
 		return group;
 	});
 	if (from.other_errors) groups.push(el("p", { className: "q" }, plural("failed attempt", from.other_errors) + " with other errors."));
 	if (view.job?.all_skipped) groups.push(el("p", {}, plural("partition", view.job.all_skipped) + " skipped: " + view.job.skipped.map(count).join(", ") + (view.job.all_skipped > view.job.skipped.length ? " …" : "")));
-	$("fails").replaceChildren(...(groups.length ? groups : [el("p", { className: "q" }, "No partition has failed.")]));
+	const none = view.job?.state === "failed" ? "No partition has failed. The job's error is below." : "No partition has failed.";
+	$("fails").replaceChildren(...(groups.length ? groups : [el("p", { className: "q" }, none)]));
 }
 
 // drawMoment shows the job at the shown moment.
