@@ -21,7 +21,7 @@ func (p Price) Of(slotSeconds float64) *float64 {
 	return &cost
 }
 
-// CostRows prints for how long a job has occupied slots, and the price of this time if it is known. They print nothing
+// CostRows prints for how long a job has occupied slots, and the price of this time if it is known. It prints nothing
 // if no time was measured.
 func CostRows(w io.Writer, slotSeconds, lostSeconds float64, p Price) {
 	if slotSeconds == 0 {
