@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -37,7 +38,7 @@ func TestCostOfKilledWorkers(t *testing.T) {
 		if got.LostSeconds > got.SlotSeconds {
 			t.Errorf("%v s of %v s were lost", got.LostSeconds, got.SlotSeconds)
 		}
-		if got.Cost != got.SlotSeconds {
+		if rounded := got.SlotSeconds * 1e-12; math.Abs(got.Cost-got.SlotSeconds) > rounded {
 			t.Errorf("cost: got %v, want %v", got.Cost, got.SlotSeconds)
 		}
 	})
