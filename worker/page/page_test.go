@@ -137,7 +137,7 @@ func TestResults(t *testing.T) {
 	b.open(url + "/?light&job=" + id)
 	b.until(`view.job?.state === "completed" && $("rt")`)
 	long := strings.Repeat("x", 2000)
-	look[any](b, `events.close(), events = null, connect = () => {}, window.completed = view.job, 0`)
+	look[any](b, `events?.close(), events = null, connect = () => {}, window.completed = view.job, 0`)
 	show := func(members string) { look[any](b, `take("job", {...completed, `+members+`}); 0`) }
 	for name, test := range map[string]struct{ job, want string }{
 		"rows": {
