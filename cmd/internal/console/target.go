@@ -151,7 +151,7 @@ func (a *App) Explain(err error) error {
 	case is(client.ErrUnknown):
 		return Absentf("%w: start workers of a program that has it, or submit it with --queue, and it waits for them", err)
 	case is(client.ErrNoLeader):
-		return Absentf("%w: start workers with '%[2]s worker' or '%[2]s dev'", err, a.Name)
+		return Absentf("%w: start workers with '%[2]s worker' or '%[2]s dev'; if workers are running, their logs and 'health' say why none leads", err, a.Name)
 	case is(client.ErrUnavailable), is(client.ErrDenied):
 		return Absentf("%w", err)
 	}
