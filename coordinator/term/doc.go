@@ -53,11 +53,11 @@
 //   - active: the job is unplanned at first, and planned when the plan that a worker has computed
 //     is durable. The loop knows the manifest of an active job that was written last. Only one
 //     write of a job's manifest is in flight at a time, and each write is conditional on the
-//     previous one. A checkpoint is one task: it writes the job's large partials into blobs, and
-//     then the manifest that names the blobs. The ledger requests one checkpoint of a job at a time, but a job may end while
-//     a checkpoint is in flight. The job's final write waits for the checkpoint in flight. A
-//     checkpoint is abandoned if the job's end is decided before the write of the checkpoint
-//     begins. The plan is written in the same sequence of writes, so no plan is written after the
+//     previous one. A checkpoint writes the job's large partials into blobs, up to 32 in parallel, and
+//     then the manifest that names the blobs. The ledger requests one checkpoint of a job at a time,
+//     but a job may end while a checkpoint is in flight. The job's final write waits for the
+//     checkpoint's write of the manifest. A checkpoint is abandoned if the job's end is decided before
+//     that write begins. The plan is written in the same sequence of writes, so no plan is written after the
 //     final manifest.
 //   - ending: no more partials of the job are written into blobs. Results of an ending job's code
 //     are dropped.
@@ -112,7 +112,7 @@
 //	                    counts yet               that resumes the job reads it, and the blob with
 //	                                             the nodes that the job reuses; a manifest that
 //	                                             counts the plan has these nodes
-//	write a partial     a blob that nothing      it is removed at the job's end: a job that
+//	write partials      blobs that nothing       they are removed at the job's end: a job that
 //	                    names                    was resumed is assumed to have blobs
 //	checkpoint          the old manifest or the  nothing was called durable yet; workers
 //	                    new one                  have kept what the old one lacks

@@ -99,8 +99,8 @@ func (t *Term) ended(j *activeJob) {
 	}
 }
 
-// cleanUpEnded starts the clean-up of a job of this leader, if the job's end is durable and no merge
-// task may still write blobs of the job. No checkpoint is in flight once the end is durable.
+// cleanUpEnded starts the clean-up of a job of this leader, if the job's end is durable and no task
+// may still write blobs of the job.
 func (t *Term) cleanUpEnded(j *activeJob) {
 	if !j.ended || j.blobs.writers > 0 {
 		return

@@ -67,7 +67,7 @@ type manifestState struct {
 // blobState describes the blobs of a job's partials.
 type blobState struct {
 	exist   bool // true if a blob may exist
-	writers int  // number of merge tasks, which may write blobs of the job
+	writers int  // number of merge tasks and checkpoints that may write blobs of the job
 	gc      blobGC
 }
 

@@ -59,7 +59,7 @@ func (t *Term) startMerges(j *activeJob) {
 		j.blobs.writers++
 		t.spawn(func() func() {
 			merged, took, err := t.mergePairs(j, pairs)
-			failed := t.putPartials(j, merged, maxInMemory)
+			failed := t.putMerged(j, merged)
 			return func() {
 				switch {
 				case errors.Is(err, errSlow):

@@ -90,5 +90,5 @@ func (p partial) needsBlob(limit int) bool { return p.blob == "" && len(p.data) 
 type nodePartial struct {
 	node engine.Node
 	partial
-	written bool // putPartials has written the partial into a blob
+	written bool // putPartial has written the partial into a blob
 }

@@ -156,12 +156,10 @@ func (t *Term) readPartial(job string, p partial) ([]byte, error) {
 	return data, err
 }
 
-// putPartials writes each partial of more than limit bytes that has no blob into a blob. If the job
-// is ending, no more blobs are written, because the job's blobs are about to be removed.
-func (t *Term) putPartials(j *activeJob, list []nodePartial, limit int) error {
-	for i := range list {
-		p := &list[i]
-		if p.needsBlob(limit) {
+// putMerged writes the merged partials that are too large for the leader's memory into blobs.
+func (t *Term) putMerged(j *activeJob, merged []nodePartial) error {
+	for i := range merged {
+		if p := &merged[i]; p.needsBlob(maxInMemory) {
 			if err := t.putPartial(j, p); err != nil {
 				return err
 			}

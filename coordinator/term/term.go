@@ -42,6 +42,7 @@ type Term struct {
 type limits struct {
 	merges     limiter // limits the number of tasks that merge
 	extensions limiter // limits the number of concurrent extensions of submissions
+	blobs      limiter // limits the number of partials that checkpoints write concurrently
 }
 
 // times contains the times of a term's last events; a zero time means never.
@@ -68,6 +69,7 @@ func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, tr
 		limits: limits{
 			merges:     limiter{limit: cfg.MaxMerging},
 			extensions: limiter{limit: maxParallel},
+			blobs:      limiter{limit: maxBlobWrites},
 		},
 		times: times{begun: env.Now()},
 		lost:  lostMessages{searched: env.Now().Add(-cfg.SearchEvery * 3 / 4)}, // the first search is soon after the begin
