@@ -51,14 +51,12 @@ func (c ReuseConfig) validate() error {
 
 // ReuseReport is the result of Reuse.
 type ReuseReport struct {
-	Files     int         `json:"files"`
-	Bytes     int64       `json:"bytes"` // size of all files
-	Keys      int         `json:"keys"`
-	Slots     int         `json:"slots"`
-	Plain     ScanTime    `json:"plain"` // a run that keeps nothing
-	Keeping   ScanTime    `json:"keeping"`
-	KeptBytes int64       `json:"kept_bytes"` // size of what the first run has kept
-	Cases     []ReuseCase `json:"cases"`
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"` // size of all files
+	Keys  int   `json:"keys"`
+	Slots int   `json:"slots"`
+	FirstRuns
+	Cases []ReuseCase `json:"cases"`
 
 	Cluster *ReuseClusterReport `json:"cluster,omitempty"`
 	Lookups *ReuseLookups       `json:"lookups,omitempty"`
@@ -92,7 +90,7 @@ func Reuse(ctx context.Context, c ReuseConfig) (r ReuseReport, err error) {
 		}
 		r.Bytes += int64(c.Bytes)
 	}
-	if err := c.first(ctx, &r); err != nil {
+	if r.FirstRuns, err = c.first(ctx); err != nil {
 		return r, err
 	}
 	if c.Cluster != nil {
@@ -204,32 +202,6 @@ func damage(ctx context.Context, blobs kept.Blobs) error {
 	return err
 }
 
-// first measures the first run, and beside it a run that keeps nothing.
-func (c ReuseConfig) first(ctx context.Context, r *ReuseReport) error {
-	var plain, keeping scanTimes
-	for round := range c.Rounds {
-		c.Progress("first run", uint64(round), uint64(c.Rounds))
-		if _, err := plain.measure(func() error {
-			_, err := c.run(ctx, false)
-			return err
-		}); err != nil {
-			return err
-		}
-		if err := os.RemoveAll(c.shelf()); err != nil {
-			return err
-		}
-		if _, err := keeping.measure(func() error {
-			one, err := c.run(ctx, true)
-			r.KeptBytes = one.keptBytes
-			return err
-		}); err != nil {
-			return err
-		}
-	}
-	r.Plain, r.Keeping = plain.medians(), keeping.medians()
-	return nil
-}
-
 // reuseRun is a run of the scan.
 type reuseRun struct {
 	result             []byte
@@ -300,7 +272,7 @@ func (c ReuseConfig) open(ctx context.Context, job jobs.Job, params jobs.Params)
 // Table writes the report as tables with tabs between columns.
 func (r ReuseReport) Table(w io.Writer) {
 	fmt.Fprintf(w, "%d files, %s bytes, %d keys, %d slots\n\n", r.Files, about(float64(r.Bytes)), r.Keys, r.Slots)
-	firstRuns(w, r.Plain, r.Keeping, r.KeptBytes, r.Bytes)
+	r.FirstRuns.table(w, r.Bytes)
 	cases(w, r.Cases)
 	if r.Cluster != nil {
 		r.Cluster.table(w, r.Bytes)
@@ -308,14 +280,6 @@ func (r ReuseReport) Table(w io.Writer) {
 	if r.Lookups != nil {
 		r.Lookups.table(w)
 	}
-}
-
-// firstRuns writes the table of the first run.
-func firstRuns(w io.Writer, plain, keeping ScanTime, kept, bytes int64) {
-	fmt.Fprintf(w, "\tWALL\tPROCESSOR TIME\n")
-	fmt.Fprintf(w, "first run, keeps nothing\t%.2f s\t%.2f s\n", plain.Wall, plain.CPU)
-	fmt.Fprintf(w, "first run, keeps partials\t%.2f s\t%.2f s\n", keeping.Wall, keeping.CPU)
-	fmt.Fprintf(w, "\nkept\t%s bytes, %.2f %% of the files\n", about(float64(kept)), 100*float64(kept)/float64(bytes))
 }
 
 // cases writes the table of the runs after changes.

@@ -24,12 +24,10 @@ type ReuseCluster struct {
 // ReuseClusterReport is the result of the runs of Reuse in a cluster. The processor times are those of all workers
 // together.
 type ReuseClusterReport struct {
-	Workers   int         `json:"workers"`
-	Plain     ScanTime    `json:"plain"` // a job that keeps nothing
-	Keeping   ScanTime    `json:"keeping"`
-	KeptBytes int64       `json:"kept_bytes"` // size of what the first job has kept
-	Again     Spread      `json:"again_ms"`   // times of the same job again, from the submission to the durable result
-	Cases     []ReuseCase `json:"cases"`
+	Workers int `json:"workers"`
+	FirstRuns
+	Again Spread      `json:"again_ms"` // times of the same job again, from the submission to the durable result
+	Cases []ReuseCase `json:"cases"`
 }
 
 // againRuns is the number of runs of the same job again for each round.
@@ -41,24 +39,21 @@ func (c ReuseConfig) firstInCluster(ctx context.Context) (*ReuseClusterReport, e
 	if _, err := awaitWorkers(ctx, c.Cluster.Cluster, r.Workers); err != nil {
 		return r, err
 	}
-	var plain, keeping scanTimes
-	for round := range c.Rounds {
-		c.Progress("first job in a cluster", uint64(round), uint64(c.Rounds))
-		if err := c.timeJob(ctx, &plain, false); err != nil {
-			return r, err
+	first, err := c.firstRuns("first job in a cluster", func(t *scanTimes, keeps bool) error {
+		if keeps {
+			if err := c.dropAll(ctx); err != nil {
+				return err
+			}
 		}
-		if err := c.dropAll(ctx); err != nil {
-			return r, err
-		}
-		err := c.timeJob(ctx, &keeping, true)
-		if err == nil {
-			r.KeptBytes, err = c.settled(ctx)
-		}
-		if err != nil {
-			return r, err
-		}
+		return c.timeJob(ctx, t, keeps)
+	})
+	if err != nil {
+		return r, err
 	}
-	r.Plain, r.Keeping = plain.medians(), keeping.medians()
+	r.FirstRuns = first
+	if r.KeptBytes, err = c.settled(ctx); err != nil {
+		return r, err
+	}
 	var again []float64
 	for range againRuns * c.Rounds {
 		one, err := c.runInCluster(ctx, true)
@@ -71,15 +66,16 @@ func (c ReuseConfig) firstInCluster(ctx context.Context) (*ReuseClusterReport, e
 	return r, nil
 }
 
-// timeJob measures a job in the cluster.
+// timeJob measures a job in the cluster. The last packs are written after the end of the job, so the processor time is
+// measured until nothing more is written, which takes some idle time after each job.
 func (c ReuseConfig) timeJob(ctx context.Context, t *scanTimes, reuse bool) error {
 	before, err := c.workersCPU()
 	if err != nil {
 		return err
 	}
 	one, err := c.runInCluster(ctx, reuse)
-	if err == nil && reuse {
-		_, err = c.settled(ctx) // the last packs are written after the end of the job
+	if err == nil {
+		_, err = c.settled(ctx)
 	}
 	if err != nil {
 		return err
@@ -164,7 +160,7 @@ func (c ReuseConfig) dropAll(ctx context.Context) error {
 
 func (r *ReuseClusterReport) table(w io.Writer, bytes int64) {
 	fmt.Fprintf(w, "\nin a cluster of %d workers with one slot each\n\n", r.Workers)
-	firstRuns(w, r.Plain, r.Keeping, r.KeptBytes, bytes)
+	r.FirstRuns.table(w, bytes)
 	fmt.Fprintf(w, "\n\tMEDIAN\tP95\tWORST\n")
 	fmt.Fprintf(w, "the same job again\t%.0f ms\t%.0f ms\t%.0f ms\n", r.Again.Median, r.Again.P95, r.Again.Worst)
 	cases(w, r.Cases)

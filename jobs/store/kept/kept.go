@@ -227,6 +227,9 @@ func (p *Partials) lose(ctx context.Context, one *pack, err error) {
 // are in the same pack.
 const packBytes = 8 << 20
 
+// smallPack is the size from which on the memory of a whole pack is allocated.
+const smallPack = packBytes / 16
+
 // Packs are written beside the job's code, because storage may be slow. If maxWriters packs are being written, Keep
 // waits for at most writeWait. After a failed write nothing more is kept.
 const (
@@ -242,6 +245,9 @@ func (p *Partials) Keep(ctx context.Context, key engine.Key, partial engine.Kept
 		return
 	}
 	p.mu.Lock()
+	if len(p.buffer) > smallPack && cap(p.buffer) < packBytes { // append alone would copy the pack about five times
+		p.buffer = slices.Grow(p.buffer, packBytes+smallPack-len(p.buffer))
+	}
 	p.buffer = append(append(p.buffer, key[:]...), partial.Data...)
 	p.record.Entries = appendEntry(p.record.Entries, entry{
 		prefix: prefixOf(key), length: uint32(len(partial.Data)), partitions: partial.Partitions, work: partial.Work,
@@ -249,7 +255,7 @@ func (p *Partials) Keep(ctx context.Context, key engine.Key, partial engine.Kept
 	p.record.Count++
 	data, record := p.buffer, p.record
 	if len(data) >= packBytes {
-		p.buffer, p.record = make([]byte, 0, packBytes), indexRecord{}
+		p.buffer, p.record = nil, indexRecord{}
 	}
 	p.mu.Unlock()
 	if len(data) < packBytes {
