@@ -154,8 +154,8 @@ func TestOneAbsentReadDeletesNothing(t *testing.T) {
 	}
 }
 
-// A running job whose spec was deleted or overwritten is parked with all its records. The next
-// leader completes the parked job if the spec exists again.
+// A running job whose spec was deleted or overwritten, or has a format that the leader does not know, is parked with
+// all its records. The next leader completes the parked job if it can read the spec.
 func TestSpecOfRunningJobIsChanged(t *testing.T) {
 	for name, change := range map[string]func(c *cluster, job, other string){
 		"deleted": func(c *cluster, job, _ string) {
@@ -164,6 +164,9 @@ func TestSpecOfRunningJobIsChanged(t *testing.T) {
 			}
 		},
 		"blanked": func(c *cluster, job, _ string) { c.put("spec/"+job, nil) },
+		"of a later version": func(c *cluster, job, _ string) {
+			c.put("spec/"+job, append([]byte{99}, c.get("spec/" + job)[1:]...))
+		},
 		"changed": func(c *cluster, job, other string) {
 			spec, err := c.store.Spec(context.Background(), job)
 			if err != nil {

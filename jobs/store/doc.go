@@ -37,7 +37,8 @@
 //
 // A record is a byte with the version of the format, followed by a CBOR value in core deterministic
 // encoding. A program refuses records of an unknown version and ignores unknown fields, so a field
-// can be added without a new version. When a leader replaces a manifest, it keeps the unknown
+// can be added without a new version. Only the spec of a job with estimates has another version, because earlier
+// programs would complete such a job with another result. When a leader replaces a manifest, it keeps the unknown
 // fields. Times are whole microseconds since 1970, UTC.
 //
 // # What can fail

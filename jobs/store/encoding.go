@@ -48,11 +48,25 @@ type (
 	}
 )
 
-func encodeSpec(s Spec) []byte { return encode(specRecord{s, micros(s.Submitted)}) }
+// specFormat returns the format of the spec of a job whose prefixes are judged, or of another job.
+func specFormat(judged bool) record.Format {
+	if judged {
+		return judgedFormat
+	}
+	return recordFormat
+}
+
+func encodeSpec(s Spec) []byte {
+	return specFormat(s.Estimates).Encode(specRecord{s, micros(s.Submitted)})
+}
 
 func decodeSpec(data []byte) (Spec, error) {
-	r, err := decode[specRecord](data)
+	judged := len(data) > 0 && data[0] == judgedVersion
+	r, err := decodeAs[specRecord](specFormat(judged), data)
 	r.Spec.Submitted = fromMicros(r.Submitted)
+	if err == nil && judged && !r.Estimates {
+		err = fmt.Errorf("%w: spec of a job without estimates in format %d", ErrCorrupt, judgedVersion)
+	}
 	if err == nil {
 		if err = r.Spec.check(); err != nil {
 			err = fmt.Errorf("%w: %w", ErrCorrupt, err)
@@ -160,19 +174,28 @@ func decodeIdentity(data []byte) (id string, err error) {
 // earlier program would misread needs a new version; a new optional field does not.
 const formatVersion = 1
 
+// judgedVersion is the first byte of the spec of a job with estimates. A leader of a version without estimates would
+// complete all partitions of the job, and the result would depend on which version led. It cannot read this format,
+// so it parks the job, and the next leader loads the job again. Specs of jobs with estimates that were written before
+// this format have formatVersion.
+const judgedVersion = 2
+
 var (
 	recordOptions = record.Strict(
 		1<<27, // bounds the skipped partitions that a manifest can list
 		256,
 	)
 	recordFormat = record.New(formatVersion, cbor.CoreDetEncOptions(), recordOptions)
+	judgedFormat = record.New(judgedVersion, cbor.CoreDetEncOptions(), recordOptions)
 )
 
 func encode(value any) []byte { return recordFormat.Encode(value) }
 
-func decode[R any](data []byte) (R, error) {
+func decode[R any](data []byte) (R, error) { return decodeAs[R](recordFormat, data) }
+
+func decodeAs[R any](format record.Format, data []byte) (R, error) {
 	var value R
-	err := recordFormat.Decode(data, &value)
+	err := format.Decode(data, &value)
 	var version *record.VersionError
 	switch {
 	case err == nil:

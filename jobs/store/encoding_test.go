@@ -187,6 +187,36 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestSpecOfJudgedJob checks that a program without estimates leaves the spec of a job with estimates to later versions.
+// It would complete all partitions of the job.
+func TestSpecOfJudgedJob(t *testing.T) {
+	spec := someSpec()
+	spec.Estimates, spec.StopAfter = true, time.Minute
+	want := cutTimes(spec)
+	golden, err := os.ReadFile(filepath.Join("testdata", "spec.v2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data := encodeSpec(spec); !bytes.Equal(data, golden) {
+		t.Errorf("the encoding has changed: %x", data)
+	}
+	if _, err := decode[specRecord](golden); !errors.Is(err, ErrNewer) {
+		t.Errorf("a program without estimates reads the spec: %v", err)
+	}
+	for what, data := range map[string][]byte{"stored": golden, "stored by the first version with estimates": encode(specRecord{spec, micros(spec.Submitted)})} {
+		if got, err := decodeSpec(data); err != nil || !reflect.DeepEqual(any(got), want) {
+			t.Errorf("%s: read %+v, %v, want %+v", what, got, err, want)
+		}
+	}
+	later := append([]byte{judgedVersion + 1}, golden[1:]...)
+	if _, err := decodeSpec(later); !errors.Is(err, ErrNewer) {
+		t.Errorf("a spec of a later version: %v", err)
+	}
+	if _, err := decodeSpec(append([]byte{judgedVersion}, encodeSpec(someSpec())[1:]...)); !errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewer) {
+		t.Errorf("a job without estimates in the format of a job with estimates: %v", err)
+	}
+}
+
 func TestDamagedRecords(t *testing.T) {
 	for _, f := range formats {
 		good := f.encode(f.values[0])
