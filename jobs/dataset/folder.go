@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
 	"github.com/bellwether-compute/bellwether/jobs/internal/parameter"
 )
@@ -24,6 +26,24 @@ type folder[A any] struct {
 	rec    *Record
 
 	bulkRows func(acc *A, rows *parquet.Rows) int // function of the job's BulkRows; nil if the job has no such function
+	refuse   func(acc A) error                    // function of the job's Refuse; nil if the job has no such function
+}
+
+// refused returns the error of the job's Refuse if it refuses each reading that may be right.
+func (f *folder[A]) refused(readings []Reading[A]) (err error) {
+	for _, r := range readings {
+		if r.Fault != nil {
+			continue
+		}
+		err = nil
+		for _, acc := range r.Accs {
+			err = cmp.Or(err, f.refuse(acc))
+		}
+		if err == nil {
+			return nil
+		}
+	}
+	return jobs.Permanent(err)
 }
 
 // record folds one record. It returns false for a header, and for an empty line that is not a record.

@@ -73,6 +73,11 @@ type Job[P, A, R any] struct {
 	// Merge merges the accumulators of two neighbouring ranges of records. Merge may change and
 	// return left or right.
 	Merge func(left, right A) (A, error)
+	// Refuse, which may be nil, is called with accumulators of parts of the input, after each partition and
+	// each merge. If it returns an error, the job fails with this error at once. Refuse must return an error
+	// only if Finish would fail with the same error for every input that contains the records. It must not
+	// change acc.
+	Refuse func(p P, acc A) error
 	// Finish computes the result.
 	Finish func(ctx context.Context, p P, acc A, totals Totals) (R, error)
 
@@ -113,7 +118,7 @@ func Define[P, A, R any](j Job[P, A, R]) jobs.Definition[P, Partial[A], R] {
 
 func define[P, A, R any](j Job[P, A, R], open func(ctx context.Context) source.Driver) jobs.Definition[P, Partial[A], R] {
 	e := &engine[P, A, R]{job: j, open: open}
-	e.merger = merger[A]{folders: &folders[A]{make: e.folder}, merge: j.Merge}
+	e.merger = merger[A]{folders: &folders[A]{make: e.folder}, merge: j.Merge, refuses: j.Refuse != nil}
 	d := jobs.Definition[P, Partial[A], R]{
 		Name: j.Name, Version: j.Version, Summary: j.Summary, Defaults: j.Defaults,
 		Plan: e.plan, Preview: e.preview, Open: e.openMapper, Merge: e.merger.Merge, Finish: e.finish, Codec: newCodec[A](),
@@ -173,6 +178,9 @@ func (e *engine[P, A, R]) folder(s setup) (*folder[A], error) {
 	}
 	if e.job.Open != nil {
 		f.fold, err = e.job.Open(p, s.Columns)
+	}
+	if e.job.Refuse != nil {
+		f.refuse = func(acc A) error { return e.job.Refuse(p, acc) }
 	}
 	if e.job.Bulk != nil && (s.Format == csv || s.Format == tsv) && s.Columns != nil {
 		f.bulk = e.job.Bulk(p, Delimited{s.Columns, f.layout.delimiter})
@@ -305,7 +313,10 @@ func (m *mapper[P, A, R]) compute(ctx context.Context, read *ahead, list [2]*fol
 	for _, s := range scanners {
 		out.Readings = append(out.Readings, s.end(out.Ends))
 	}
-	return out, certain(out.Readings)
+	if err := certain(out.Readings); err != nil || m.job.Refuse == nil {
+		return out, err
+	}
+	return out, list[0].refused(out.Readings)
 }
 
 // scan folds the records of a range of an object. It calls store again and again while it reads.

@@ -31,6 +31,7 @@ type Partial[A any] struct {
 type merger[A any] struct {
 	folders *folders[A]
 	merge   func(left, right A) (A, error)
+	refuses bool // the job has a function Refuse
 }
 
 // Merge merges the partials of neighbouring ranges.
@@ -77,10 +78,25 @@ func (m merger[A]) Merge(left, right Partial[A]) (Partial[A], error) {
 	if err := certain(readings); err != nil {
 		return left, err
 	}
+	if m.refuses {
+		if err := m.refused(left.Setup, readings); err != nil {
+			return left, err
+		}
+	}
 	return Partial[A]{
 		Setup: left.Setup, From: left.From, To: right.To, Begins: left.Begins, Ends: right.Ends,
 		Bytes: left.Bytes + right.Bytes, Readings: readings,
 	}, nil
+}
+
+// refused returns the error of the job's Refuse if it refuses the readings of a range.
+func (m merger[A]) refused(setup []byte, readings []Reading[A]) error {
+	f, err := m.folders.get(setup)
+	if err != nil {
+		return err
+	}
+	defer m.folders.put(setup, f)
+	return f.refused(readings)
 }
 
 // join joins the readings of two neighbouring ranges. It calls record to fold the record at the

@@ -110,6 +110,7 @@
 //   - A group of top(x,n) has more than 65,536 distinct values: Finish fails. The result is never
 //     an approximation, because approximate results would depend on the split.
 //   - A result without output has more than 100,000 rows or 256 MiB, or with aggregates more than
-//     1,000,000 rows or 512 MiB, of which each value counts 24 bytes more: Finish fails.
+//     1,000,000 rows or 512 MiB, of which each value counts 24 bytes more: the job fails as soon as the
+//     merged groups or rows of a part of the input exceed such a limit, and for the 512 MiB in Finish.
 //   - The folder of the parameter output contains the output of an earlier job: the plan fails.
 package scan

@@ -211,7 +211,7 @@ func (g *groups) line(at int) ([]cell, error) {
 // finish returns the rows of the result.
 func (g *groups) finish(ctx context.Context) ([][]cell, error) {
 	if len(g.order) > maxResultGroups {
-		return nil, jobs.Permanent(fmt.Errorf("the result has %d rows, more than %d: give the parameter limit, or output to write the rows to objects", len(g.order), maxResultGroups))
+		return nil, jobs.Permanent(errManyGroups)
 	}
 	rows := make([][]cell, 0, len(g.order))
 	left := g.most

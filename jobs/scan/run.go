@@ -27,6 +27,21 @@ func (r run) count() (n int, err error) {
 	}
 }
 
+// exceeds reports whether the run has more than n groups. It reads at most n+1 groups.
+func (r run) exceeds(n int) (bool, error) {
+	if len(r) <= n*minGroup {
+		return false, nil
+	}
+	for c := (cursor{rest: r}); ; n-- {
+		if err := c.next(); err != nil || c.group == nil || n < 0 {
+			return n < 0, err
+		}
+	}
+}
+
+// minGroup is the smallest size of an encoded group in bytes: two lengths.
+const minGroup = 2
+
 // cursor iterates over the groups of a run.
 type cursor struct {
 	rest   run

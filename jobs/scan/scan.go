@@ -67,6 +67,7 @@ var job = dataset.Job[Params, *table, Result]{
 		return p.folder(ctx, outputID).Abandon(ctx)
 	},
 	Merge:  merge,
+	Refuse: refuse,
 	Finish: finish,
 }
 
