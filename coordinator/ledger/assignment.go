@@ -169,7 +169,7 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 	case duplicate != nil || j.ending():
 	case died && a.quarantined && j.anyMissing(a.span) && l.blamed(j, a.span.Lo, deaths):
 		l.deaths.forget(j)
-		l.giveUp(j, a.span.Lo, blame(a.span.Lo, a.step, deaths, a.worker.id))
+		l.giveUp(j, a.span.Lo, blame(a.span.Lo, a.step, deaths, a.worker.lastSeen()))
 	default:
 		l.enqueue(j, a.span, deaths)
 		j.isolateSuspect()

@@ -457,7 +457,7 @@ func (l *Ledger) reclaimCall(a *assignment, died bool) {
 	l.queueGrew = true
 	if died && !c.done && !j.ending() && l.blamedCall(j, c) {
 		l.deaths.forget(j)
-		l.fail(j, blameCall(c, a.worker.id))
+		l.fail(j, blameCall(c, a.worker.lastSeen()))
 	}
 }
 

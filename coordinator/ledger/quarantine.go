@@ -42,6 +42,17 @@ func blame(partition uint64, function string, deaths int, lastWorker string) str
 	return fmt.Sprintf("partition %d kills its worker%s: %d died while it ran alone, the last was %s", partition, function, deaths-quarantineAfter, lastWorker)
 }
 
+// lastSeen names a worker that died, with the memory that it used when it last reported. The ledger does not know
+// why a worker died, and systems kill processes that use too much memory.
+func (w *worker) lastSeen() string {
+	used := w.usage.Memory >> 20
+	if used == 0 {
+		return w.id
+	}
+	return fmt.Sprintf("%s, which used %d MiB of memory when it last reported: if it was killed for memory, "+
+		"give workers more memory or fewer slots, or the job smaller partitions", w.id, used)
+}
+
 // resumeSuspects queues the crash suspects of a manifest. If the last leader died, the assignments
 // of that leader's own worker are crash suspects too.
 func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bool) {

@@ -28,7 +28,7 @@ import (
 //	    worker W N | suspect LO-HI DEATHS[/LED] [ALONE] | attempt P N | executed N | uncounted | skipped P | partition-time D
 //	    judged N | stopped N       rungs up to N are judged, a prefix suffices
 //	    call FUNCTION [NODE] FAILED DEATHS/LED
-//	report W [hello=SLOTS [storage=S] [holds]] [seq=N] [conversation=N] [draining] [more] [lost=SLOTS] [lost-calls=N]
+//	report W [hello=SLOTS [storage=S] [holds]] [seq=N] [conversation=N] [draining] [more] [lost=SLOTS] [lost-calls=N] [memory=BYTES]
 //	    JOB FIRST: 2/0 !5 !!6       items: a node, a failure, a permanent failure
 //	    JOB FIRST: 2/0@1 plan=N@1 result@1 Open! Plan!! Merge-2/0!
 //	                                items: a node, a plan and a result of calls of epoch 1, failures of calls
@@ -111,6 +111,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			Epoch: s.ledger.cfg.Epoch, Worker: subject, Sequence: s.sequences[subject] + 1,
 			Draining: d.HasArg("draining"), More: d.HasArg("more"),
 			LostSlots: int(arg("lost", 0)), LostCalls: int(arg("lost-calls", 0)),
+			Usage: wire.Usage{Memory: arg("memory", 0)},
 		}
 		if slots := arg("hello", 0); slots > 0 {
 			r.Sequence = 1
