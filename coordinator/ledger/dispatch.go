@@ -58,7 +58,7 @@ func (l *Ledger) assignNext(w *worker) bool {
 	for _, j := range l.jobs {
 		worse := best != nil && (j.spec.Priority < best.spec.Priority || j.assignments.len() >= best.assignments.len())
 		hasEnough := refused != nil && j.spec.Priority == refused.spec.Priority
-		if worse || hasEnough || !l.hasWork(w, j) || w.idleSlots() <= 0 && (l.leavesToIdle(w, j) || l.leavesForLater(w, j)) {
+		if worse || hasEnough || !l.hasWork(w, j) || w.idleSlots() <= 0 && (l.leavesToIdle(w, j) || l.leavesForLater(w, j) || l.holdsUp(w, j)) {
 			continue
 		}
 		if best == nil && !l.wantsMore(w, j.spec.Priority) {
@@ -160,10 +160,13 @@ func (l *Ledger) hasWork(w *worker, j *job) bool {
 		(len(j.queue.fresh.spans) > 0 || l.hasSuspect(w, j) || l.dueRetry(w, j) != nil)
 }
 
-// takePiece removes partitions from a job's queue for the next assignment: a failed partition
-// first, then a crash suspect, then fresh partitions. The caller must know from hasWork that the
-// queue has partitions for the worker.
+// takePiece returns the next assignment: a copy of a straggler that holds up a judgement, then a failed partition,
+// then a crash suspect, then fresh partitions, all but the copy from the job's queue. The caller must know from
+// hasWork that the queue has partitions for the worker.
 func (l *Ledger) takePiece(w *worker, j *job) assignment {
+	if a, ok := l.overtake(w, j); ok {
+		return a
+	}
 	if f := l.dueRetry(w, j); f != nil {
 		j.queue.failed.setQueued(f, false)
 		return assignment{span: single(f.partition)}

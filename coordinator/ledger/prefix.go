@@ -68,6 +68,47 @@ func (j *job) lookahead() uint64 {
 	return size
 }
 
+// overtake returns a speculative copy of a partition that is overdue on another worker and holds up the judgement of
+// the next rung. It takes the partitions that wait behind it. Otherwise w would run ever more partitions above a prefix
+// that may suffice.
+func (l *Ledger) overtake(w *worker, j *job) (speculative assignment, found bool) {
+	if !j.spec.Estimates || j.prefixes.stopped != nil {
+		return assignment{}, false
+	}
+	next := engine.NextRung(j.prefixes.judged())
+	// At most about a quarter of the prefix is finished above it, or only its judgement is missing.
+	if j.forest.done() <= next+next/4 || !j.forest.anyMissing(engine.Span{Hi: next}) {
+		return assignment{}, false
+	}
+	for a := range j.assignments.all() {
+		switch {
+		case a.worker == w || a.call != nil || a.ran > 0 || a.cut != nil || a.duplicate != nil || a.quarantined || a.obsolete:
+		case a.state == stateConfirmed && l.holdsUp(a.worker, j):
+			l.take(w, a, a.span.Lo)
+		case a.span.Lo >= next || !l.isLate(w, a):
+		case a.span.Len() > 1:
+			l.take(w, a, a.span.Lo+1)
+		default:
+			return l.speculate(w, a), true
+		}
+	}
+	return assignment{}, false
+}
+
+// holdsUp reports whether a worker with busy slots should get no further partitions of a job with estimates, because a
+// partition of the job is overdue on the worker. Further partitions would wait behind it, and with them the judgements.
+func (l *Ledger) holdsUp(w *worker, j *job) bool {
+	return j.spec.Estimates && j.prefixes.stopped == nil && slices.ContainsFunc(w.assignments, func(a *assignment) bool {
+		return a.job == j && l.isOverdue(a)
+	})
+}
+
+// take cuts an assignment of another worker, and gives w the partitions after the cut.
+func (l *Ledger) take(w *worker, a *assignment, at uint64) {
+	a.cutAt(at, w)
+	l.nudge(a.worker)
+}
+
 // done returns the number of finished partitions that the job needs.
 func (j *job) done() uint64 {
 	if j.prefixes.stopped == nil {

@@ -38,9 +38,14 @@ func (l *Ledger) steal(w *worker) {
 		if a == nil {
 			return
 		}
-		l.log(a.job.spec.ID, w.id, "Partition %d is late on worker %s and runs here too", a.span.Lo, a.worker.id)
-		l.assign(w, a.job, assignment{span: a.span, deaths: a.deaths, duplicate: a})
+		l.assign(w, a.job, l.speculate(w, a))
 	}
+}
+
+// speculate returns a speculative copy of a straggler for a worker.
+func (l *Ledger) speculate(w *worker, a *assignment) assignment {
+	l.log(a.job.spec.ID, w.id, "Partition %d is late on worker %s and runs here too", a.span.Lo, a.worker.id)
+	return assignment{span: a.span, deaths: a.deaths, duplicate: a}
 }
 
 // longest returns up to n assignments that can be cut for a worker. It considers only jobs of the
@@ -91,23 +96,29 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 	return list
 }
 
-// straggler returns a running assignment of which w should run a speculative copy, or nil. A
-// straggler is an assignment of one partition that takes far longer than other partitions of its
-// job.
+// straggler returns a running assignment of which w should run a speculative copy, or nil.
 func (l *Ledger) straggler(w *worker) *assignment {
 	for _, j := range l.jobs {
-		perSecond := j.perSecond()
-		if perSecond == 0 || !l.canRun(w, j) {
+		if j.perSecond() == 0 || !l.canRun(w, j) {
 			continue
 		}
-		late := max(speculateAfter, 3*duration(1/perSecond))
 		for a := range j.assignments.all() {
-			switch {
-			case a.worker == w || a.state != stateRunning || a.span.Len() != 1 || a.duplicate != nil || a.deaths > 0:
-			case l.now-a.progressAt > late && j.anyMissing(a.span):
+			if a.span.Len() == 1 && l.isLate(w, a) {
 				return a
 			}
 		}
 	}
 	return nil
+}
+
+// isLate reports whether a worker may run a speculative copy of a span of another worker, because the first partition of
+// the span is overdue.
+func (l *Ledger) isLate(w *worker, a *assignment) bool {
+	return a.worker != w && a.duplicate == nil && a.deaths == 0 && l.isOverdue(a) && a.job.anyMissing(a.span)
+}
+
+// isOverdue reports whether the first partition of a running span takes far longer than other partitions of its job.
+func (l *Ledger) isOverdue(a *assignment) bool {
+	perSecond := a.job.perSecond()
+	return a.call == nil && a.state == stateRunning && perSecond > 0 && l.now-a.progressAt > max(speculateAfter, 3*duration(1/perSecond))
 }
