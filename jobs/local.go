@@ -205,7 +205,10 @@ func (l Local) spans(ctx context.Context, job Job, task openTask, tree engine.Tr
 	var found []keptNode
 	if l.Reuse.Kept != nil {
 		var err error
-		if found, err = task.reuses(ctx, l.Reuse, level); err != nil {
+		if found, err = task.reuses(ctx, l.Reuse, level); err == nil {
+			err = task.describe()
+		}
+		if err != nil {
 			return nil, fmt.Errorf("find kept partials of job %s: %w", job.Name(), err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -398,8 +399,8 @@ func TestMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing, err := jobs.Local{Reuse: jobs.Reuse{Family: family(t, job, ""), Kept: kept}}.Missing(t.Context(), job, params, plan, nil)
-	if want := (jobs.Missing{Partitions: 2, Uncertain: 1}); err != nil || missing != want || mapped.Load() != 0 {
+	missing, err := jobs.Local{Reuse: jobs.Reuse{Family: family(t, job, ""), Kept: kept}}.Missing(t.Context(), job, params, plan, nil, true)
+	if want := (jobs.Missing{Partitions: 2, Uncertain: 1}); err != nil || !reflect.DeepEqual(missing, want) || mapped.Load() != 0 {
 		t.Errorf("%+v are missing, %v, and %d were mapped; want %+v and none", missing, err, mapped.Load(), want)
 	}
 }
@@ -412,13 +413,42 @@ func (n named) Inputs(partition uint64) []jobs.InputObject {
 	return []jobs.InputObject{{Name: name, Version: version}}
 }
 
-// TestMissingSaysWhy checks that Missing counts new and changed objects beside an earlier plan, once each and only those
-// of partitions that are not kept.
+// describedShelf is a shelf that notes the objects of the last job.
+type describedShelf struct {
+	*shelf
+	objects []jobs.InputObject
+	noted   int
+}
+
+func (d *describedShelf) Describe(objects iter.Seq[jobs.InputObject]) {
+	d.objects, d.noted = slices.Collect(objects), d.noted+1
+}
+
+// TestMissingSaysWhy checks that Missing counts and names new and changed objects beside an earlier job, once each and
+// only those of partitions that are not kept.
 func TestMissingSaysWhy(t *testing.T) {
 	var mapped atomic.Uint64
-	job, kept := wordJob("1", func(w words) jobs.Mapper[string] { return named{keyed{w}} }, &mapped), newShelf()
-	runWords(t, job, "", []string{"a:1", "b:1", "c:1", "e:1"}, kept)
-	planOf := func(list string) (jobs.Params, jobs.Plan) {
+	job, kept := wordJob("1", func(w words) jobs.Mapper[string] { return named{keyed{w}} }, &mapped), &describedShelf{shelf: newShelf()}
+	params, err := job.Params(nil, "words=a:1,b:1,c:1,e:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reuse := jobs.Reuse{Family: family(t, job, ""), Kept: kept}
+	for range 2 { // the second run computes nothing, so it has nothing to describe
+		if _, err := (jobs.Local{Slots: 1, Attempts: 1, Reuse: reuse}).Run(t.Context(), job, params); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(kept.objects) != 4 || kept.noted != 1 {
+		t.Fatalf("the objects %v were noted %d times", kept.objects, kept.noted)
+	}
+	for list, want := range map[string]jobs.Missing{
+		"a:1,b:1,c:1,e:1":         {Compared: true},
+		"a:1,b:1,c:1,e:1,f:1":     {Compared: true, Partitions: 1, New: 1, Names: []string{"f"}},
+		"a:1,b:2,c:1,e:1":         {Compared: true, Partitions: 1, Changed: 1, Names: []string{"b"}},
+		"a:1,b:2,d:1,d:1,e:1,c:1": {Compared: true, Partitions: 3, New: 1, Changed: 1, Names: []string{"b", "d"}},
+		"a:1,?":                   {Compared: true, Partitions: 1, Uncertain: 1, New: 1, Names: []string{"?"}},
+	} {
 		params, err := job.Params(nil, "words="+list)
 		if err != nil {
 			t.Fatal(err)
@@ -427,20 +457,13 @@ func TestMissingSaysWhy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return params, plan
-	}
-	_, earlier := planOf("a:1,b:1,c:1,e:1")
-	for list, want := range map[string]jobs.Missing{
-		"a:1,b:1,c:1,e:1":         {Compared: true},
-		"a:1,b:1,c:1,e:1,f:1":     {Compared: true, Partitions: 1, New: 1},
-		"a:1,b:2,c:1,e:1":         {Compared: true, Partitions: 1, Changed: 1},
-		"a:1,b:2,d:1,d:1,e:1,c:1": {Compared: true, Partitions: 3, New: 1, Changed: 1},
-		"a:1,?":                   {Compared: true, Partitions: 1, Uncertain: 1, New: 1},
-	} {
-		params, plan := planOf(list)
-		got, err := jobs.Local{Reuse: jobs.Reuse{Family: family(t, job, ""), Kept: kept}}.Missing(t.Context(), job, params, plan, &earlier)
-		if err != nil || got != want {
+		got, err := jobs.Local{Reuse: reuse}.Missing(t.Context(), job, params, plan, kept.objects, true)
+		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v, want %+v", list, got, err, want)
+		}
+		lost := jobs.Reuse{Family: reuse.Family, Kept: newShelf()}
+		if got, err = (jobs.Local{Reuse: lost}).Missing(t.Context(), job, params, plan, kept.objects, true); err != nil || got.Unexplained != plan.Partitions-want.Partitions {
+			t.Errorf("%s: %d partitions are unexplained after a drop, %v; want %d", list, got.Unexplained, err, plan.Partitions-want.Partitions)
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"io"
+	"iter"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
@@ -24,9 +26,10 @@ type openTask interface {
 	reuses(ctx context.Context, r Reuse, level uint8) ([]keptNode, error)
 	// uncertain returns how many partitions of a span must not be reused. The task must reuse partials.
 	uncertain(ctx context.Context, span engine.Span) uint64
-	// inputs calls do with the objects that each partition of a span reads. It returns false if the mapper does not
-	// name them.
-	inputs(span engine.Span, do func(InputObject)) bool
+	// inputs returns the objects that the partitions of a span read, or nil if the mapper does not name them.
+	inputs(span engine.Span) iter.Seq[InputObject]
+	// describe passes what the job reads to the collection of kept partials, if a dry run may need it.
+	describe() error
 	// lowest returns the kept nodes of r that contain no other kept node.
 	lowest(ctx context.Context, r Reuse) ([]keptNode, error)
 	// reused returns what the task has reused so far with nodes that begin below a partition.
@@ -105,8 +108,9 @@ func (t *task[T]) Find(ctx context.Context, r Reuse) (f engine.Found, err error)
 	defer recoverTo(&err) // the mapper's Key and Merge may panic
 	t.Keep(r)
 	found, root := t.reuse.find(ctx, t.tree, engine.Span{Hi: t.plan.Partitions})
+	t.found = found
 	s := &stack[T]{opened: t.opened}
-	if err := s.take(ctx, found); err != nil {
+	if err := cmp.Or(s.take(ctx, found), t.describe()); err != nil {
 		return f, err
 	}
 	f.Root = root
@@ -126,14 +130,30 @@ func (t *task[T]) uncertain(ctx context.Context, span engine.Span) (n uint64) {
 	return n
 }
 
-func (t *task[T]) inputs(span engine.Span, do func(InputObject)) bool {
+func (t *task[T]) inputs(span engine.Span) iter.Seq[InputObject] {
 	mapper, ok := t.mapper.(Inputs)
-	for partition := span.Lo; ok && partition < span.Hi; partition++ {
-		for _, o := range mapper.Inputs(partition) {
-			do(o)
+	if !ok {
+		return nil
+	}
+	return func(yield func(InputObject) bool) {
+		for partition := span.Lo; partition < span.Hi; partition++ {
+			for _, o := range mapper.Inputs(partition) {
+				if !yield(o) {
+					return
+				}
+			}
 		}
 	}
-	return ok
+}
+
+// describe does nothing if the root is kept, because an earlier job has described the same objects.
+func (t *task[T]) describe() (err error) {
+	defer recoverTo(&err) // the mapper's Inputs may panic
+	whole := len(t.found) == 1 && t.found[0].node == t.tree.Root()
+	if d, ok := t.reuse.Kept.(engine.Describer); ok && !whole {
+		d.Describe(t.inputs(engine.Span{Hi: t.plan.Partitions}))
+	}
+	return nil
 }
 
 func (t *task[T]) lowest(ctx context.Context, r Reuse) (found []keptNode, err error) {

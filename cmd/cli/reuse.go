@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -94,27 +95,72 @@ func openKept(ctx context.Context, cfg kept.Config, job jobs.Job, params jobs.Pa
 	if cfg.Blobs, err = storage(); err != nil {
 		return nil, jobs.Reuse{}, err
 	}
-	cfg.Job, cfg.Version = job.Name(), job.Version()
+	cfg.Job, cfg.Version, cfg.Build, cfg.Params = job.Name(), job.Version(), build, params
 	list, err := kept.Open(ctx, cfg)
 	return list, jobs.Reuse{Family: cfg.Family, Kept: list, Limit: cfg.Limit}, err
 }
 
-// openOf is a keptOf. The folder has no plans of earlier runs.
-func (f *reuseFlags) openOf(ctx context.Context, job jobs.Job, params jobs.Params) (*kept.Partials, jobs.Reuse, *jobs.Plan, error) {
+// openOf is a keptOf.
+func (f *reuseFlags) openOf(ctx context.Context, job jobs.Job, params jobs.Params) (*kept.Partials, jobs.Reuse, earlierJob, error) {
 	list, reuse, err := f.open(ctx, job, params)
-	return list, reuse, nil, err
+	return list, reuse, earlierOf(ctx, list), err
+}
+
+// earlierJob is what is known of an earlier job when a dry run says why partitions would be computed.
+type earlierJob struct {
+	known    bool
+	differs  []string           // what no earlier job shares: version, build and parameters; empty if a job shares all
+	objects  []jobs.InputObject // objects of the job that shares all
+	compares bool               // true if these objects are known
+}
+
+// earlierOf returns what is known of an earlier job. The list may be nil.
+func earlierOf(ctx context.Context, list *kept.Partials) earlierJob {
+	if list == nil {
+		return earlierJob{}
+	}
+	one, differs, ok := list.Earlier(ctx)
+	if !ok || len(differs) > 0 {
+		return earlierJob{known: ok, differs: differs}
+	}
+	return earlierJob{known: true, objects: one.Objects, compares: one.Known}
 }
 
 // describeMissing says how many of a job's partitions would be computed, and why.
-func describeMissing(m jobs.Missing, all uint64) string {
+func describeMissing(m jobs.Missing, all uint64, earlier earlierJob) string {
 	text := fmt.Sprintf("%s of %s", human.Count(m.Partitions), human.Count(all))
-	if m.Compared {
-		text += fmt.Sprintf("; objects: %s new, %s changed", human.Count(m.New), human.Count(m.Changed))
+	if m.Partitions == 0 {
+		return text
+	}
+	switch {
+	case !earlier.known:
+		text += "; nothing is known of an earlier job"
+	case len(earlier.differs) > 0:
+		text += "; changed since the last job that is known: " + strings.Join(earlier.differs, ", ")
+	case !m.Compared:
+		text += "; which part of the input has changed is unknown"
+	default:
+		text += fmt.Sprintf("; objects: %s new, %s changed%s", human.Count(m.New), human.Count(m.Changed), namesOf(m))
+	}
+	if m.Unexplained > 0 {
+		text += fmt.Sprintf("; %s whose input is as before, but which are not kept", human.Count(m.Unexplained))
 	}
 	if m.Uncertain > 0 {
 		text += fmt.Sprintf("; %s whose input may still change without a trace", human.Count(m.Uncertain))
 	}
 	return text
+}
+
+// namesOf lists the new and changed objects in parentheses.
+func namesOf(m jobs.Missing) string {
+	if len(m.Names) == 0 {
+		return ""
+	}
+	text := " (" + strings.Join(m.Names, ", ")
+	if rest := m.New + m.Changed - uint64(len(m.Names)); rest > 0 {
+		text += fmt.Sprintf(" and %s more", human.Count(rest))
+	}
+	return text + ")"
 }
 
 // close closes kept partials and adds to an outcome what was reused and kept.

@@ -106,8 +106,8 @@ does not have. --dry-run shows the columns, the partitions and the bytes of the 
 
 With --reuse, partitions whose input earlier jobs with --reuse have read are not computed
 again. The result has the same bytes. With --dry-run, --reuse says how many partitions would
-be computed, and how many objects are new or have changed since the job that has kept results
-last, unless that job was removed. See 'kept' for what the cluster keeps.`,
+be computed and why: new and changed objects, or what differs from the last job, such as a
+parameter, the version or the build. See 'kept' for what the cluster keeps.`,
 		Example: "  " + a.Name + " submit " + a.exampleJob() + " --wait",
 		Args:    console.WantJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -148,30 +148,22 @@ func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, 
 	return a.submitted(ctx, c, id, wait)
 }
 
-// keptOf returns the kept partials of a job, and the plan of the job that has kept some of them last, or nil if it is
-// unknown.
-type keptOf func(ctx context.Context, job jobs.Job, params jobs.Params) (*kept.Partials, jobs.Reuse, *jobs.Plan, error)
+// keptOf returns the kept partials of a job, or nil, and what they are compared with.
+type keptOf func(ctx context.Context, job jobs.Job, params jobs.Params) (*kept.Partials, jobs.Reuse, earlierJob, error)
 
 // keptInCluster returns the function that returns the partials that a job with these options would reuse.
 func (a *app) keptInCluster(o client.SubmitOptions) keptOf {
-	return func(ctx context.Context, job jobs.Job, params jobs.Params) (*kept.Partials, jobs.Reuse, *jobs.Plan, error) {
+	return func(ctx context.Context, job jobs.Job, params jobs.Params) (*kept.Partials, jobs.Reuse, earlierJob, error) {
 		if o.Keep == 0 {
-			return nil, jobs.Reuse{}, nil, nil
+			return nil, jobs.Reuse{}, earlierJob{}, nil
 		}
 		c, err := a.Connect(ctx)
 		if err != nil {
-			return nil, jobs.Reuse{}, nil, err
+			return nil, jobs.Reuse{}, earlierJob{}, err
 		}
 		defer c.Close()
 		list, reuse, err := openKept(ctx, kept.Config{Limit: o.Keep}, job, params, func() (kept.Blobs, error) { return c.Kept(ctx) })
-		if err != nil || list.Newest() == "" {
-			return list, reuse, nil, err
-		}
-		plan, err := c.Plan(ctx, list.Newest())
-		if errors.Is(err, client.ErrNotFound) {
-			return list, reuse, nil, nil
-		}
-		return list, reuse, &plan, err
+		return list, reuse, earlierOf(ctx, list), err
 	}
 }
 
@@ -189,6 +181,7 @@ type submission struct {
 
 	Computed *uint64       `json:"computed,omitempty"` // number of partitions that would be computed; only with --reuse, like the next field
 	Missing  *jobs.Missing `json:"missing,omitempty"`  // why they would be computed
+	Differs  []string      `json:"differs,omitempty"`  // what no earlier job shares: version, build and parameters
 
 	Input *jobs.Preview `json:"input,omitempty"`
 }
@@ -219,18 +212,18 @@ func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, o *c
 		return err
 	}
 	if list != nil {
-		missing, err := jobs.Local{Grant: a.OwnGrant(), Reuse: from}.Missing(ctx, job, params, plan, earlier)
+		missing, err := jobs.Local{Grant: a.OwnGrant(), Reuse: from}.Missing(ctx, job, params, plan, earlier.objects, earlier.compares)
 		if err != nil {
 			return err
 		}
-		answer.Computed, answer.Missing = &missing.Partitions, &missing
+		answer.Computed, answer.Missing, answer.Differs = &missing.Partitions, &missing, earlier.differs
 	}
 	return a.Show(answer, func(w io.Writer) {
 		console.Row(w, "job", answer.Job+" "+answer.Version)
 		console.Row(w, "params", string(params))
 		console.Row(w, "partitions", human.Count(plan.Partitions))
 		if answer.Computed != nil {
-			console.Row(w, "computed", describeMissing(*answer.Missing, plan.Partitions))
+			console.Row(w, "computed", describeMissing(*answer.Missing, plan.Partitions, earlier))
 		}
 		if o != nil {
 			console.Row(w, "priority", o.Priority)

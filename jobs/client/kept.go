@@ -22,19 +22,6 @@ func (c *Client) Kept(ctx context.Context) (store.Blobs, error) {
 	return s.Blobs(), nil
 }
 
-// Plan returns the plan of a job. Plan fails with [ErrNotFound] if the job has no plan or was removed.
-func (c *Client) Plan(ctx context.Context, id string) (jobs.Plan, error) {
-	s, err := c.open(ctx)
-	if err != nil {
-		return jobs.Plan{}, err
-	}
-	plan, err := s.Plan(ctx, id)
-	if err != nil {
-		return jobs.Plan{}, c.explain(fmt.Errorf("read the plan of job %s: %w", id, err))
-	}
-	return plan.Plan, nil
-}
-
 // Verify computes a sample of the partials that a completed job has kept again, in this process, and compares them. It
 // also computes the result that follows from what is kept. Only a program of the build that has computed the job can
 // verify it. The job must have been submitted with SubmitOptions.Keep.

@@ -120,6 +120,9 @@ func (l *Lines) Key(partition uint64) []byte {
 	return l.identities.key(nil, l.ranges.part(partition))
 }
 
+// Inputs returns the objects that a partition reads, for jobs.Inputs.
+func (l *Lines) Inputs(partition uint64) []jobs.InputObject { return l.ranges.part(partition).inputs() }
+
 // Each calls do with consecutive pieces of a partition's lines, after decompression, or of the partition's
 // object as it is stored. The bytes are those of the object. If a partition reads several objects, Each adds a newline between two objects
 // if the first one does not end in a newline, because otherwise two lines would become one. The slice

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"iter"
 	"time"
 )
 
@@ -52,6 +53,21 @@ type Kept interface {
 
 	// Keep adds a partial. The collection owns the data from then on.
 	Keep(ctx context.Context, key Key, p KeptPartial)
+}
+
+// InputObject is an object that a partition reads. Its version changes whenever its content does.
+type InputObject struct {
+	_ struct{} `cbor:",toarray"`
+
+	Name, Version string
+}
+
+// Describer is an optional interface of a [Kept] that notes what a job reads, so that later dry runs can say why they
+// would compute partitions.
+type Describer interface {
+	// Describe is called once, before any call of Close, with the objects that the job reads. An object may come
+	// several times. The sequence is nil if the job does not name its objects.
+	Describe(objects iter.Seq[InputObject])
 }
 
 // Reuse is the collection of partials that a job reuses and extends. The zero value means that the job

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,7 +12,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-var _ jobs.Keyer = mapper{}
+var (
+	_ jobs.Keyer  = mapper{}
+	_ jobs.Inputs = mapper{}
+)
 
 // noReuse returns why a job cannot reuse partials of other jobs, or an empty text.
 func (p Params) noReuse() string {
@@ -41,14 +45,29 @@ func (m mapper) Key(_ context.Context, partition uint64) []byte {
 	return append(b, lines...)
 }
 
+// Inputs implements jobs.Inputs. An installed program is like an object that each call reads.
+func (m mapper) Inputs(partition uint64) (list []jobs.InputObject) {
+	if path := m.runner.program.installed(); path != "" {
+		list = append(list, jobs.InputObject{Name: "program " + path, Version: hex.EncodeToString(m.digest())})
+	}
+	if m.input.lines != nil {
+		list = append(list, m.input.lines.Inputs(partition)...)
+	}
+	return list
+}
+
+// installed returns the path of the program if it is installed on this machine, or an empty path.
+func (p program) installed() string {
+	if p.path == "" && filepath.IsAbs(p.args[0]) {
+		return p.args[0]
+	}
+	return p.path
+}
+
 // digest returns the SHA-256 of the program if it is installed on this machine, zeros if it is a file of the
 // job, and nil if it cannot be read.
 func (p program) digest() []byte {
-	path := p.path
-	if path == "" && filepath.IsAbs(p.args[0]) {
-		path = p.args[0]
-	}
-	h := sha256.New()
+	path, h := p.installed(), sha256.New()
 	if path == "" {
 		return make([]byte, h.Size())
 	}

@@ -7,6 +7,7 @@
 //	   │
 //	store.Blobs       kept/FAMILY/ID    a pack's index: keys and sizes of partials, last use; replaced by compare-and-swap
 //	                  packs/ID          a pack: neighbouring partials, each after its key; immutable
+//	                  families/FAMILY   what the last job of the family depends on and reads, for dry runs alone
 //
 // A process writes neighbouring partials as one pack, first the pack and then its index. The ID of a pack is
 // never reused, so a pack has the same bytes for as long as it exists. [Open] reads the indexes of a family,
@@ -33,6 +34,7 @@
 //	delete the pack          a pack without index  a later sweep removes it; a job that has read
 //	                                               the index computes the partials
 //	two jobs keep the same   two packs             the partials have the same bytes
+//	write a description      the old one           a dry run says less, or something of an earlier job
 //
 // A pack has its SHA-256 in the index, which is checked when the pack is read. A pack that is missing or
 // damaged is counted, and its partials are computed again.

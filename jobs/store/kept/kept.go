@@ -40,6 +40,8 @@ type Config struct {
 	// Job, Version and Origin describe what is kept, for [List]: the name and the version of the
 	// definition, and the ID of the job.
 	Job, Version, Origin string
+	Build                string // build of the program; only for descriptions, like Params
+	Params               []byte // parameters of the job in the stored form
 
 	Limit    int64         // most bytes of all packs in Blobs, of all families; by default DefaultLimit
 	Lifetime time.Duration // time after its last use at which a pack is dropped; by default DefaultLifetime
@@ -71,9 +73,14 @@ type Partials struct {
 	broken  atomic.Bool   // a pack could not be written
 	last    string        // ID of the last pack that was written; guarded by mu
 	stats   stats
+
+	described *Description // what Close writes; nil if Describe was not called
 }
 
-var _ engine.Kept = (*Partials)(nil)
+var (
+	_ engine.Kept      = (*Partials)(nil)
+	_ engine.Describer = (*Partials)(nil)
+)
 
 // pack is a pack whose index was read.
 type pack struct {
@@ -297,8 +304,8 @@ func (p *Partials) write(ctx context.Context, data []byte, r indexRecord) {
 	p.last = max(p.last, id)
 }
 
-// Close writes what was kept since the last pack, notes which packs were used, and drops packs if the job
-// has kept something. Close must be called after the last call of another method.
+// Close writes what was kept since the last pack and what Describe has collected, notes which packs were used, and drops
+// packs if the job has kept something. Close must be called after the last call of another method.
 func (p *Partials) Close(ctx context.Context) {
 	defer p.kill()
 	defer context.AfterFunc(ctx, p.kill)()
@@ -312,6 +319,7 @@ func (p *Partials) Close(ctx context.Context) {
 			p.noteUse(ctx, one)
 		}
 	}
+	p.writeDescription(ctx)
 	if p.last != "" {
 		p.sweep(ctx)
 	}

@@ -123,18 +123,19 @@ func (p *Partials) outdated(keys []string) bool {
 	})
 }
 
-// removeOrphans removes old packs without an index. The parameter keys are the keys of the indexes.
+// removeOrphans removes old packs without an index, and descriptions of families without packs. The parameter keys are the keys of the indexes.
 func (p *Partials) removeOrphans(ctx context.Context, keys []string) {
 	all, err := p.cfg.Blobs.List(ctx, packs)
 	if err != nil {
 		p.fail(ctx, "list packs", err)
 		return
 	}
-	indexed := map[string]bool{}
+	indexed, described := map[string]bool{}, map[string]bool{}
 	for _, key := range keys {
-		_, id, _ := parseIndexKey(key)
-		indexed[id] = true
+		family, id, _ := parseIndexKey(key)
+		indexed[id], described[family] = true, true
 	}
+	p.removeDescriptions(ctx, described)
 	for _, key := range all {
 		id := strings.TrimPrefix(key, packs)
 		if store.ValidID(id) && !indexed[id] && time.Since(store.TimeOf(id)) > orphanAge {

@@ -55,7 +55,8 @@ func (c *core) keptConfig(o wire.Opening, job jobs.Job, params jobs.Params) (cfg
 		return cfg, false
 	}
 	return kept.Config{
-		Blobs: s.Blobs(), Family: family, Job: job.Name(), Version: job.Version(), Origin: o.Job, Limit: o.Keep, Logger: c.cfg.Logger.With("job", o.Job),
+		Blobs: s.Blobs(), Family: family, Job: job.Name(), Version: job.Version(), Origin: o.Job, Build: build, Params: params,
+		Limit: o.Keep, Logger: c.cfg.Logger.With("job", o.Job),
 	}, true
 }
 
