@@ -46,12 +46,18 @@ func blame(partition uint64, function string, deaths int, lastWorker string) str
 // why a worker died, and systems kill processes that use too much memory.
 func (w *worker) lastSeen() string {
 	used := w.usage.Memory >> 20
-	if used == 0 {
+	switch {
+	case used == 0:
 		return w.id
+	case used < muchMemory:
+		return fmt.Sprintf("%s, which used %d MiB of memory when it last reported", w.id, used)
 	}
 	return fmt.Sprintf("%s, which used %d MiB of memory when it last reported: if it was killed for memory, "+
 		"give workers more memory or fewer slots, or the job smaller partitions", w.id, used)
 }
+
+// muchMemory is the memory in MiB of a process above which a kill for memory is likely enough to be mentioned.
+const muchMemory = 256
 
 // resumeSuspects queues the crash suspects of a manifest. If the last leader died, the assignments
 // of that leader's own worker are crash suspects too.
