@@ -76,6 +76,7 @@ func Connect(t testing.TB, url string, options ...nats.Option) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(url, append([]nats.Option{
 		nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond), nats.ReconnectJitter(0, 0),
+		nats.Timeout(time.Minute), // a busy machine needs more than the default of 2 s
 	}, options...)...)
 	if err != nil {
 		t.Fatal(err)
