@@ -184,7 +184,7 @@ func TestAPI(t *testing.T) {
 	for path, want := range map[string]int{
 		"nothing": 404, "jobs/x": 400, "jobs/0000000000000000": 404, "jobs?limit=101": 400, "jobs?limit=0": 400, "jobs?show=some": 400, "jobs?before=x": 400,
 		"workers?after=.": 400, "terms?before=x": 400, "poisoned?limit=0": 400, "jobs/" + id + "/map?window=1": 400, "jobs/" + id + "/map?window=0:0:1": 400,
-		"jobs/" + id + "/map?window=0:1:4097": 400, "events?job=x": 400, "save?job=x": 400,
+		"jobs/" + id + "/map?window=0:1:4097": 400, "save?job=x": 400,
 	} {
 		var e errorAnswer
 		if got := c.get(api+path, &e); got != want || e.Error == "" {

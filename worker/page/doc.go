@@ -60,6 +60,7 @@
 //	                        and samples still come from storage.
 //	storage does not answer Answers from storage fail with 503. In a stream, an event such as
 //	                        jobs-error has the error.
+//	a job does not exist    A stream with a wrong ID of a job, or that of a removed job, has the event job-error.
 //	a viewer is slow        It is dropped after 5 s, and connects again. The leader never waits
 //	                        for viewers: it answers each question at most every 400 ms.
 //	too many viewers        The 33rd stream of a process gets 503.

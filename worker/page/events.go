@@ -48,13 +48,8 @@ type stream struct {
 // serveEvents serves /api/v1/events.
 func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 	windows, err := windowsOf(r)
-	job := r.FormValue("job")
-	switch {
-	case err != nil:
+	if err != nil {
 		writeError(w, statusOf(err), err.Error())
-		return
-	case job != "" && !store.ValidID(job):
-		writeError(w, http.StatusBadRequest, "job: want the whole ID of a job")
 		return
 	}
 	select {
@@ -68,7 +63,7 @@ func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	s := &stream{
-		page: p, sent: map[string][]byte{}, job: job, windows: windows,
+		page: p, sent: map[string][]byte{}, job: r.FormValue("job"), windows: windows,
 		show: r.FormValue("show"), before: r.FormValue("before"), after: r.FormValue("after"),
 		extend: func() error { return rc.SetWriteDeadline(time.Now().Add(writeTimeout)) },
 	}
@@ -183,8 +178,11 @@ func (s *stream) sendWorkers(ctx context.Context, c *client.Client, now clusterN
 // lookAtJob sends the live statistics of the job that the viewer has opened. If stored is true or
 // the job has ended, lookAtJob also sends the job's data from storage.
 func (s *stream) lookAtJob(ctx context.Context, c *client.Client, stored bool) error {
-	if s.ended {
+	switch {
+	case s.ended:
 		return nil
+	case !store.ValidID(s.job): // a status of 400 would not reach the page, because browsers hide it
+		return s.noJob()
 	}
 	m, err := s.page.mapOf(ctx, c, s.job, s.windows)
 	switch {
@@ -201,12 +199,21 @@ func (s *stream) lookAtJob(ctx context.Context, c *client.Client, stored bool) e
 		return nil
 	}
 	job, err := s.page.job(ctx, c, s.job)
+	if errors.Is(err, client.ErrNotFound) {
+		return s.noJob()
+	}
 	if err := s.sendOr("job", job, err); err != nil {
 		return err
 	}
-	s.ended = err == nil && job.State.Final() || errors.Is(err, client.ErrNotFound)
+	s.ended = err == nil && job.State.Final()
 	samples, err := s.page.samples(ctx, c, s.job)
 	return s.sendOr("samples", samples, err)
+}
+
+// noJob says that the job that the viewer has opened does not exist, and ends the queries for it.
+func (s *stream) noJob() error {
+	s.ended = true
+	return s.send("job-error", errorAnswer{fmt.Sprintf("No job has the ID %.100q: the link is wrong, or the job was removed.", s.job)})
 }
 
 // sendOr sends an answer, or an error event if err is not nil.

@@ -125,6 +125,25 @@ func TestViews(t *testing.T) {
 	}
 }
 
+// TestMissingJob opens links to jobs that do not exist. The page says so, shows no empty figures, and shows the cluster.
+func TestMissingJob(t *testing.T) {
+	c := newCluster(t)
+	b := newBrowser(t)
+	url := c.start(1, nil)
+	for _, id := range []string{"0000000000000000", "x"} {
+		b.open(url + "/?job=" + id)
+		b.until(`view.cluster && view.jobs && $("trouble").innerText === 'No job has the ID "` + id + `": the link is wrong, or the job was removed.'`)
+		if !look[bool](b, `$("jobstats").checkVisibility() === false && $("trouble").checkVisibility() && $("h-job").innerText === "Job" && view.problem === ""`) {
+			t.Errorf("job %s: the page shows %q", id, look[string](b, `document.body.innerText`))
+		}
+	}
+	id := c.submit(stepsParams{Partitions: 10}, client.SubmitOptions{})
+	c.letEnd(id)
+	look[any](b, `openJob("`+id+`"); 0`)
+	b.until(`view.job && $("jobstats").checkVisibility() && $("trouble").hidden`)
+	b.wantNoErrors()
+}
+
 // TestResults views results and errors that are long, in windows of three widths.
 func TestResults(t *testing.T) {
 	b := newBrowser(t)

@@ -324,6 +324,7 @@ on("map", () => {
 });
 on("job job-error", () => {
 	$("job").hidden = !view.opened;
+	$("job").classList.toggle("gone", !view.job && view["job-error"] !== "");
 	if (view.job) drawJob();
 	drawTrouble();
 	if (view.map || view.samples) drawMoment(); // the stream sends no samples at the job's end if they have not changed

@@ -68,6 +68,7 @@ function setUp() {
 	document.addEventListener("visibilitychange", () => { if (!document.hidden) drawAgain(); });
 	if (query.get("job")) {
 		view.opened = query.get("job");
+		setText($("h-job"), "Job");
 		$("job").hidden = false;
 	}
 	begin();
