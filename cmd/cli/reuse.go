@@ -109,7 +109,7 @@ func (f *reuseFlags) openOf(ctx context.Context, job jobs.Job, params jobs.Param
 // earlierJob is what is known of an earlier job when a dry run says why partitions would be computed.
 type earlierJob struct {
 	known    bool
-	differs  []string           // what no earlier job shares: version, build and parameters; empty if a job shares all
+	differs  []string           // what differs from the most similar job: version, build and parameters; empty if a job shares all
 	objects  []jobs.InputObject // objects of the job that shares all
 	compares bool               // true if these objects are known
 }
@@ -136,7 +136,7 @@ func describeMissing(m jobs.Missing, all uint64, earlier earlierJob) string {
 	case !earlier.known:
 		text += "; nothing is known of an earlier job"
 	case len(earlier.differs) > 0:
-		text += "; changed since the last job that is known: " + strings.Join(earlier.differs, ", ")
+		text += "; differs from the most similar job that is known: " + strings.Join(earlier.differs, ", ")
 	case !m.Compared:
 		text += "; which part of the input has changed is unknown"
 	default:

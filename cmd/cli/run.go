@@ -63,8 +63,8 @@ partial results of earlier runs with the same parameters. A run of 366 files aft
 365 of them reads only the new file, and its result has the same bytes as without --reuse.
 A file that was modified less than 10 s before the run began is read again in the next run.
 With --dry-run too, the output shows how many partitions would be computed and why: new and
-changed objects, or what differs from the last run, such as a parameter or the build. The
-command kept lists and drops what is in the folder.
+changed objects, or what differs from the most similar run, such as a parameter or the build.
+The command kept lists and drops what is in the folder.
 
 With --stop-after, a job with estimates ends when the time is up. The result is that of its
 largest prefix that is judged by then, and is not the same in every run.

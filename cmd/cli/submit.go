@@ -106,8 +106,8 @@ does not have. --dry-run shows the columns, the partitions and the bytes of the 
 
 With --reuse, partitions whose input earlier jobs with --reuse have read are not computed
 again. The result has the same bytes. With --dry-run, --reuse says how many partitions would
-be computed and why: new and changed objects, or what differs from the last job, such as a
-parameter, the version or the build. See 'kept' for what the cluster keeps.`,
+be computed and why: new and changed objects, or what differs from the most similar job, such
+as a parameter, the version or the build. See 'kept' for what the cluster keeps.`,
 		Example: "  " + a.Name + " submit " + a.exampleJob() + " --wait",
 		Args:    console.WantJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -181,7 +181,7 @@ type submission struct {
 
 	Computed *uint64       `json:"computed,omitempty"` // number of partitions that would be computed; only with --reuse, like the next field
 	Missing  *jobs.Missing `json:"missing,omitempty"`  // why they would be computed
-	Differs  []string      `json:"differs,omitempty"`  // what no earlier job shares: version, build and parameters
+	Differs  []string      `json:"differs,omitempty"`  // what differs from the most similar job: version, build and parameters
 
 	Input *jobs.Preview `json:"input,omitempty"`
 }

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -69,7 +68,7 @@ func decodeDescription(data []byte) (d Description, err error) {
 	return d, descriptionFormat.Decode(data[:end], &d)
 }
 
-// differences describes what an other job does not share: its version, its build, and the parameters by name.
+// differences describes what another job does not share: its version, its build, and the parameters by name.
 func (d Description) differences(other Description) (names []string) {
 	if d.Version != other.Version {
 		names = append(names, fmt.Sprintf("version (was %s)", other.Version))
@@ -120,33 +119,39 @@ func (p *Partials) Describe(objects iter.Seq[engine.InputObject]) {
 	p.described = &d
 }
 
-// Earlier returns the description of the family. If there is none, Earlier returns the newest description of the job's
-// other families, and what differs. It returns false if there is none either.
-func (p *Partials) Earlier(ctx context.Context) (d Description, differs []string, ok bool) {
-	if d, err := p.description(ctx, descriptionKey(p.cfg.Family)); err == nil {
-		return d, nil, true
+// Earlier returns the description of the family. If there is none, Earlier returns the most similar description of the
+// job's other families, and what differs: the newest of those with the fewest differences. It returns false if there is
+// none either.
+func (p *Partials) Earlier(ctx context.Context) (found Description, differs []string, ok bool) {
+	if own, err := p.description(ctx, descriptionKey(p.cfg.Family)); err == nil {
+		return own, nil, true
 	}
 	keys, err := p.cfg.Blobs.List(ctx, families)
 	if err != nil {
 		p.fail(ctx, "list descriptions of kept partials", err)
 	}
-	var mu sync.Mutex
-	var newest Description
+	list := make([]Description, len(keys))
 	var group errgroup.Group
 	group.SetLimit(readers)
-	for _, key := range keys {
+	for i, key := range keys {
 		group.Go(func() error {
-			d, err := p.description(ctx, key)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil && d.Job == p.cfg.Job && cmp.Compare(d.Made, newest.Made) > 0 {
-				newest = d
+			if one, err := p.description(ctx, key); err == nil {
+				list[i] = one
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // no function returns an error
-	return newest, p.cfg.described().differences(newest), newest.Job != ""
+	own := p.cfg.described()
+	for _, one := range list {
+		if one.Job != own.Job { // another job, or no description
+			continue
+		}
+		if d := own.differences(one); !ok || cmp.Or(len(differs)-len(d), cmp.Compare(one.Made, found.Made)) > 0 {
+			found, differs, ok = one, d, true
+		}
+	}
+	return found, differs, ok
 }
 
 // description reads a description. A damaged one is like a missing one.

@@ -61,6 +61,12 @@ func TestEarlier(t *testing.T) {
 	if _, differs, _ := New(other).Earlier(t.Context()); !slices.Equal(differs, []string{"version (was 1)", "build (was amd64)", "parameter by"}) {
 		t.Errorf("got the differences %q", differs)
 	}
+	newer := jobOf(b, `{"by":"a","n":2}`)
+	newer.Version, newer.Build = "0", "386"
+	describe(t, newer, nil)
+	if _, differs, _ := New(other).Earlier(t.Context()); len(differs) != 3 {
+		t.Errorf("got the differences %q from a job that is newer, but less similar", differs)
+	}
 	other.Job = "another"
 	if d, _, ok := New(other).Earlier(t.Context()); ok {
 		t.Errorf("got %+v of another job", d)
