@@ -160,7 +160,7 @@ type Definition[P, T, R any] struct {
 // Limits bound how long each call of a definition's functions may take. When a limit has passed,
 // the context of the call is cancelled and the call counts as failed. A failed call is retried up
 // to the job's number of attempts. Code that does not return after the limit blocks a slot of its
-// worker until the code returns. A negative value means no limit.
+// worker until the code returns. A negative value means no limit. A run in one process ([Local]) has no limits.
 //
 // Partitions that take less than a microsecond on average are not timed one by one if Map is an hour or
 // longer: the limit may then pass twice, and the error may name a range of partitions, which fails the
