@@ -141,29 +141,39 @@ func (b *binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (
 	if err != nil {
 		return nil, err
 	}
-	t := &task[T]{opened: opened[T]{codec: b.def.Codec, merge: b.merger(p), pool: new(spares[T]), estimates: b.estimates(p)}, aliases: b.InPlace(), plan: plan}
+	mapper, err := b.def.Open(ctx, p, plan)
+	if err != nil {
+		return nil, err
+	}
+	t, err := b.newTask(p, plan, mapper)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// newTask returns the task of a mapper that the definition has returned.
+func (b *binding[P, T, R]) newTask(p P, plan Plan, mapper Mapper[T]) (t *task[T], err error) {
+	t = &task[T]{opened: opened[T]{mapper: mapper, codec: b.def.Codec, merge: b.merger(p), pool: new(spares[T]), estimates: b.estimates(p)}, aliases: b.InPlace(), plan: plan}
 	if t.tree, err = engine.NewTree(plan.Partitions); err != nil {
 		return nil, err
 	}
-	if t.mapper, err = b.def.Open(ctx, p, plan); err != nil {
-		return nil, err
-	}
-	if t.mapper == nil {
+	if mapper == nil {
 		return nil, errors.New("Open returned neither a mapper nor an error")
 	}
-	if err := oneWay[T](t.mapper); err != nil {
+	if err := oneWay[T](mapper); err != nil {
 		return nil, err
 	}
-	if _, ok := t.mapper.(Filler[T]); ok {
+	if _, ok := mapper.(Filler[T]); ok {
 		if t.merge.outside != nil {
-			return nil, fmt.Errorf("the mapper %T has the method Fill, and the definition a Merger: want one of them", t.mapper)
+			return nil, fmt.Errorf("the mapper %T has the method Fill, and the definition a Merger: want one of them", mapper)
 		}
 		if err := fillable(reflect.TypeFor[T]()); err != nil {
 			return nil, err
 		}
 		t.pool.share = sharing[T]()
 	}
-	if sizer, ok := t.mapper.(Sizer); ok {
+	if sizer, ok := mapper.(Sizer); ok {
 		t.partialBytes = sizer.PartialBytes()
 	}
 	return t, nil
@@ -339,6 +349,11 @@ func (b *binding[P, T, R]) Finish(ctx context.Context, params []byte, root engin
 	if err != nil {
 		return nil, nil, err
 	}
+	return b.encodeResult(r)
+}
+
+// encodeResult returns the JSON of a result, and the attachment of the result or nil.
+func (b *binding[P, T, R]) encodeResult(r R) (result json.RawMessage, attached engine.Attachment, err error) {
 	attachment, err := b.attachmentOf(&r)
 	if err != nil {
 		return nil, nil, err
@@ -362,4 +377,17 @@ func (b *binding[P, T, R]) attachmentOf(r *R) (a Attachment, err error) {
 		err = a.complete()
 	}
 	return a, err
+}
+
+// Rounds implements [engine.Job].
+func (b *binding[P, T, R]) Rounds([]byte) uint64 { return 0 }
+
+// Start implements [engine.Job].
+func (b *binding[P, T, R]) Start(context.Context, []byte, uint64, []byte) ([]byte, error) {
+	return nil, fmt.Errorf("job %s has no rounds", b.def.Name)
+}
+
+// Next implements [engine.Job].
+func (b *binding[P, T, R]) Next(context.Context, []byte, engine.Round, engine.Operand) (engine.Step, error) {
+	return engine.Step{}, fmt.Errorf("job %s has no rounds", b.def.Name)
 }

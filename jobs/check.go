@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,7 @@ const (
 type checkRun struct {
 	name   string
 	slots  int
+	joins  bool     // the job is opened for each round
 	pieces []uint64 // for each span, the first partition after which the stack is drained; nil if the stack is drained after each partition
 }
 
@@ -101,7 +103,7 @@ func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, er
 		{name: "run 1 (1 slot, each partial encoded)", slots: 1},
 		{name: "run 2 (1 slot, only the root encoded)", slots: 1, pieces: []uint64{0}},
 		{name: "run 3 (2 slots, random cuts)", slots: 2, pieces: randomCuts(3, needed, 2)},
-		{name: fmt.Sprintf("run 4 (%d slots, other random cuts)", most), slots: most, pieces: randomCuts(4, needed, most)},
+		{name: fmt.Sprintf("run 4 (%d slots, other random cuts)", most), slots: most, pieces: randomCuts(4, needed, most), joins: true},
 	}
 	k := &checker{
 		job: job, params: params, plan: plan, tree: tree, attempts: c.Attempts,
@@ -116,14 +118,14 @@ func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, er
 		k.progress = func(n uint64) { c.Progress(done.Add(n), needed*uint64(len(runs))) }
 	}
 	result := CheckResult{LocalResult: LocalResult{Partitions: plan.Partitions, Stopped: judged.Stopped}}
-	var root []byte
-	for i, r := range runs {
-		k.recording = i == 0
-		if root, err = k.run(ctx, r); err != nil {
-			return CheckResult{}, err
-		}
+	for _, r := range runs {
 		result.Runs = append(result.Runs, r.name)
 	}
+	root, rounds, err := k.root(ctx, runs)
+	if err != nil {
+		return CheckResult{}, err
+	}
+	result.Rounds = rounds
 	if result.Result, result.Attachment, err = job.finish(ctx, params, engine.Operand{Data: root}); err != nil {
 		return CheckResult{}, err
 	}
@@ -207,13 +209,38 @@ type checker struct {
 	reference string // description of the first run, with which the other runs are compared
 	lowest    uint8  // lowest level of the tree whose nodes are compared
 	digests   map[engine.Node]engine.SHA256
+	open      func(ctx context.Context, r checkRun) (openTask, error)
 	recording bool // true during the reference run
 	progress  func(partitions uint64)
 }
 
+// root returns the operand of Finish, and the number of rounds of a job with rounds.
+func (k *checker) root(ctx context.Context, runs []checkRun) (root []byte, rounds uint64, err error) {
+	if k.job.MaxRounds(k.params) > 0 {
+		return k.rounds(ctx, runs)
+	}
+	k.open = func(ctx context.Context, _ checkRun) (openTask, error) {
+		return k.job.binding.open(ctx, k.params, k.plan)
+	}
+	root, err = k.compare(ctx, runs)
+	return root, 0, err
+}
+
+// compare runs the job, or one round of it, several times and returns the root's partial.
+func (k *checker) compare(ctx context.Context, runs []checkRun) (root []byte, err error) {
+	clear(k.digests)
+	for i, r := range runs {
+		k.recording = i == 0
+		if root, err = k.run(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	return root, nil
+}
+
 // run runs the job once and returns the root's partial.
 func (k *checker) run(ctx context.Context, r checkRun) (root []byte, err error) {
-	task, err := k.job.binding.open(ctx, k.params, k.plan)
+	task, err := k.open(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.name, err)
 	}
@@ -256,6 +283,9 @@ func (k *checker) run(ctx context.Context, r checkRun) (root []byte, err error) 
 		return nil, difference
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", r.name, err)
+	}
+	if changed, err := stateChanged(task); changed || err != nil {
+		return nil, cmp.Or(err, error(&DifferenceError{"state", "the state before and after " + r.name, causeState}))
 	}
 	return f.waiting[k.tree.Root()], nil
 }

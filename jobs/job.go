@@ -17,6 +17,7 @@ type Job struct {
 	limits                 Limits
 	restricted, previews   bool
 	attaches               bool
+	measure                string
 	binding                untyped
 }
 
@@ -43,6 +44,11 @@ func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 	if err != nil {
 		return Job{}, fmt.Errorf("define job %s: %w", d.Name, err)
 	}
+	return newJob(b), nil
+}
+
+func newJob[P, T, R any](b *binding[P, T, R]) Job {
+	d := b.def
 	return Job{
 		name: d.Name, version: d.Version, summary: d.Summary,
 		parameters: b.params.list,
@@ -51,7 +57,7 @@ func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 		previews:   d.Preview != nil,
 		attaches:   b.attachment.exists,
 		binding:    b,
-	}, nil
+	}
 }
 
 // MustNew is like [New] but panics if the definition is not valid.

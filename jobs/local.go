@@ -32,6 +32,9 @@ type Local struct {
 	// Estimated, if not nil, is called with each estimate of a job with estimates, in the order of the rungs.
 	Estimated func(Estimated)
 
+	// Rounded, if not nil, is called after each round of a job with rounds. Progress then begins again for the next round.
+	Rounded func(Rounded)
+
 	// StopAfter, if not 0, is the time after which a job with estimates ends with the result of its largest judged
 	// prefix, which is not the same in every run. If no prefix is judged by then, the job ends with the first one.
 	StopAfter time.Duration
@@ -47,6 +50,7 @@ type LocalResult struct {
 	Partitions uint64
 	Attachment Attachment // attachment of the result; zero if the result has no attachment
 	Reused     Reused
+	Rounds     uint64   // number of rounds that a job with rounds has run
 	Stopped    *Stopped // set if the job's Stop ended the job, so that the result contains only the first partitions
 }
 
@@ -73,8 +77,15 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	if err != nil {
 		return LocalResult{}, err
 	}
-	task.audits(l.Audit)
-	root, stopped, err := l.reduce(ctx, job, params, task, tree)
+	var root engine.Operand
+	var stopped *Stopped
+	var rounds uint64
+	if job.MaxRounds(params) > 0 {
+		root, rounds, err = l.iterate(ctx, job, params, plan, task, tree)
+	} else {
+		task.audits(l.Audit)
+		root, stopped, err = l.reduce(ctx, job, params, task, tree)
+	}
 	if closeErr := task.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("close job %s: %w", job.Name(), closeErr)
 	}
@@ -82,7 +93,7 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	if stopped != nil {
 		needed = stopped.At
 	}
-	result := LocalResult{Partitions: plan.Partitions, Reused: task.reused(needed), Stopped: stopped}
+	result := LocalResult{Partitions: plan.Partitions, Reused: task.reused(needed), Stopped: stopped, Rounds: rounds}
 	if err == nil {
 		result.Result, result.Attachment, err = job.finish(ctx, params, root)
 	}

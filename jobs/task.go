@@ -35,6 +35,8 @@ type openTask interface {
 	// reused returns what the task has reused so far with nodes that begin below a partition.
 	reused(below uint64) Reused
 	forest() forest
+	// round is like the method Round of [engine.Task].
+	round(ctx context.Context, state []byte) (openTask, error)
 }
 
 // opened is what all stacks of an open job use.
@@ -190,8 +192,17 @@ func (t *task[T]) IsCloser() bool {
 	return ok
 }
 
-func (t *task[T]) Close() (err error) {
-	closer, ok := t.mapper.(io.Closer)
+func (t *task[T]) Close() error { return closeUsers(t.mapper) }
+
+func (t *task[T]) CleanUp(ctx context.Context) error { return cleanUpUsers(ctx, t.mapper) }
+
+func (t *task[T]) Round(context.Context, []byte) (engine.Task, error) { return t, nil }
+
+func (t *task[T]) round(context.Context, []byte) (openTask, error) { return t, nil }
+
+// closeUsers closes what a definition's Open or Round has returned, if it is an [io.Closer].
+func closeUsers(opened any) (err error) {
+	closer, ok := opened.(io.Closer)
 	if !ok {
 		return nil
 	}
@@ -199,8 +210,9 @@ func (t *task[T]) Close() (err error) {
 	return closer.Close()
 }
 
-func (t *task[T]) CleanUp(ctx context.Context) (err error) {
-	cleaner, ok := t.mapper.(Cleaner)
+// cleanUpUsers cleans up after what a definition's Open has returned, if it is a [Cleaner].
+func cleanUpUsers(ctx context.Context, opened any) (err error) {
+	cleaner, ok := opened.(Cleaner)
 	if !ok {
 		return nil
 	}

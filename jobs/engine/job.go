@@ -49,6 +49,16 @@ type Job interface {
 	// returns true has the function.
 	Estimate(ctx context.Context, params []byte, prefix Operand, n uint64) (Estimate, error)
 
+	// Rounds returns the largest number of rounds of a job with these parameters, or 0 if the job has no rounds.
+	Rounds(params []byte) uint64
+
+	// Start returns the encoded state of round 0. Only a job with rounds has the function.
+	Start(ctx context.Context, params []byte, partitions uint64, planData []byte) (state []byte, err error)
+
+	// Next computes what follows from a round whose partials are merged. Only a job with rounds has the function. Its
+	// Finish gets the last state in place of the root's partial.
+	Next(ctx context.Context, params []byte, round Round, total Operand) (Step, error)
+
 	// InPlace reports whether the codec encodes and decodes partials without copying them.
 	InPlace() bool
 

@@ -45,6 +45,10 @@ type Task interface {
 	// computing. An error or a panic is returned as a *PartitionError of package jobs.
 	Recompute(ctx context.Context, partitions []uint64, progress *Progress) ([]SHA256, error)
 
+	// Round returns the task that runs the partitions of a round with an encoded state. The caller must close it, and
+	// begins one round at a time. Only the task of a job with rounds has rounds: any other task returns itself.
+	Round(ctx context.Context, state []byte) (Task, error)
+
 	// IsCloser reports whether the mapper implements io.Closer.
 	IsCloser() bool
 
