@@ -178,7 +178,7 @@ func (w *simulatedWorker) call() error {
 		for _, o := range held.Call().Operands {
 			operands = append(operands, engine.Operand{Data: o.Data})
 		}
-		item, _, err := session.MakeCall(context.Background(), countingJob, held.Opening().Params, held.Call(), operands, held.Epoch())
+		item, _, err := session.MakeCall(context.Background(), countingJob, held.Opening().Params, held.Call(), operands, held.Epoch(), nil)
 		if err != nil {
 			return err
 		}

@@ -193,12 +193,12 @@ func (w *worker) makeCall(a wire.Assignment) (wire.Item, error) {
 			}
 		}
 	}
-	item, _, err := session.MakeCall(context.Background(), w.job, w.openings[a.Job].Params, *a.Call, operands, a.ID.Epoch)
+	item, _, err := session.MakeCall(context.Background(), w.job, w.openings[a.Job].Params, *a.Call, operands, a.ID.Epoch, nil)
 	if p := item.Partial; p != nil && len(p.Data) > session.MaxInline {
 		*p = wire.Partial{Node: p.Node, Blob: w.putPartial(a.Job, p.Node, p.Data), MergedFor: p.MergedFor}
 	}
 	if o := item.Output; o != nil && len(o.Data) > session.MaxInline {
-		o.Blob, o.Data, o.Sum = w.putPartial(a.Job, session.OutputNode(o.Function), o.Data), nil, 0
+		o.Blob, o.Data, o.Sum = w.putPartial(a.Job, wire.OutputNode(o.Function), o.Data), nil, 0
 	}
 	return item, err
 }

@@ -30,7 +30,7 @@ func (k *checker) rounds(ctx context.Context, runs []checkRun) (last []byte, rou
 			err = fmt.Errorf("close job %s: %w", k.job.Name(), closeErr)
 		}
 	}()
-	for round := (engine.Round{State: state}); ; round.Number++ {
+	for round := (engine.Round{Number: 1, State: state}); ; round.Number++ {
 		k.open = func(ctx context.Context, r checkRun) (openTask, error) { return k.openRound(ctx, shared, r, round) }
 		total, err := k.compare(ctx, runs)
 		if err != nil {
@@ -41,7 +41,7 @@ func (k *checker) rounds(ctx context.Context, runs []checkRun) (last []byte, rou
 			return nil, 0, err
 		}
 		if round.State = step.State; step.Done {
-			return step.State, round.Number + 1, nil
+			return step.State, round.Number, nil
 		}
 	}
 }
@@ -83,14 +83,14 @@ func stateChanged(task openTask) (bool, error) {
 	return false, nil
 }
 
-// start computes the state of round 0 twice.
+// start computes the state of round 1 twice.
 func (k *checker) start(ctx context.Context) (state []byte, err error) {
 	if state, err = k.job.binding.Start(ctx, k.params, k.plan.Partitions, k.plan.Data); err != nil {
 		return nil, err
 	}
 	again, err := k.job.binding.Start(ctx, k.params, k.plan.Partitions, k.plan.Data)
 	if err == nil && !bytes.Equal(state, again) {
-		err = &DifferenceError{"state of round 0", "two calls of Start", causeStart}
+		err = &DifferenceError{"state of round 1", "two calls of Start", causeStart}
 	}
 	return state, err
 }

@@ -11,7 +11,7 @@ import (
 
 // Rounded describes a finished round of a job with rounds.
 type Rounded struct {
-	Round uint64        `cbor:"1,keyasint" json:"round"` // number of the round, from 0
+	Round uint64        `cbor:"1,keyasint" json:"round"` // number of the round, from 1
 	Value float64       `cbor:"2,keyasint" json:"value"` // the number that the definition's Next returned
 	Took  time.Duration `cbor:"3,keyasint" json:"-"`
 }
@@ -22,14 +22,13 @@ func (l Local) iterate(ctx context.Context, job Job, params Params, plan Plan, t
 	for err == nil {
 		began := time.Now()
 		var step engine.Step
-		if step, err = l.round(ctx, job, params, task, tree, engine.Round{Number: rounds, State: state}); err != nil {
+		if step, err = l.round(ctx, job, params, task, tree, engine.Round{Number: rounds + 1, State: state}); err != nil {
 			break
 		}
-		if l.Rounded != nil {
+		if rounds++; l.Rounded != nil {
 			l.Rounded(Rounded{Round: rounds, Value: step.Value, Took: time.Since(began)})
 		}
-		state = step.State
-		if rounds++; step.Done {
+		if state = step.State; step.Done {
 			return engine.Operand{Data: state, Own: true}, rounds, nil
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // parameters, S the type of the state, T the type of a partial result and R the type of the result. Each
 // round computes all partitions with one state, and the merged partial gives the state of the next round:
 //
-//	Plan ─▶ Start ─▶ state 0 ─▶ Map, Merge ─▶ Next ─▶ state 1 ─▶ Map, Merge ─▶ Next ─▶ … ─▶ Finish
+//	Plan ─▶ Start ─▶ state 1 ─▶ Map, Merge ─▶ Next ─▶ state 2 ─▶ Map, Merge ─▶ Next ─▶ … ─▶ Finish
 //
 // The fields that are not described here are those of [Definition]. The result has the same bytes in every run
 // under the conditions of the package documentation, which apply to Start, Round and Next too. A job with rounds
@@ -24,14 +24,14 @@ type Rounds[P, S, T, R any] struct {
 	Defaults P
 
 	Plan func(ctx context.Context, p P) (Plan, error)
-	// Start returns the state of round 0. It is called once, by the worker that has planned the job.
+	// Start returns the state of round 1. It is called once, by one of the workers.
 	Start func(ctx context.Context, p P, plan Plan) (S, error)
 	// Open prepares a worker for the job. Each worker calls Open once per job, so the returned value may keep
 	// what it reads for one round until the next one.
 	Open  func(ctx context.Context, p P, plan Plan) (Rounder[S, T], error)
 	Merge func(left, right T) (T, error)
 	// Next computes the state of the next round from the state of a round and the merged partial of all of its
-	// partitions. The number of the first round is 0. Next may change the state and the total.
+	// partitions. The number of the first round is 1. Next may change the state and the total.
 	Next func(ctx context.Context, p P, state S, total T, round uint64) (Step[S], error)
 	// MaxRounds returns the largest number of rounds, at least 1. After this number of rounds the job ends with the state
 	// that Next has returned, also if Next did not say that it is done.

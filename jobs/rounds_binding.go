@@ -97,7 +97,7 @@ func (b *roundsBinding[P, S, T, R]) Next(ctx context.Context, params []byte, rou
 	if math.IsNaN(next.Value) || math.IsInf(next.Value, 0) {
 		return step, Permanent(fmt.Errorf("the %s is %v: want a finite number", b.rounds.Measure, next.Value))
 	}
-	step.Value, step.Done = next.Value, next.Done || round.Number+1 >= b.Rounds(params)
+	step.Value, step.Done = next.Value, next.Done || round.Number >= b.Rounds(params)
 	step.State, err = b.encodeState(next.State)
 	return step, err
 }

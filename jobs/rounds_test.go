@@ -117,12 +117,12 @@ func TestCheckFindsFaultsOfRounds(t *testing.T) {
 			d.Start = func(context.Context, meansParams, jobs.Plan) (means, error) {
 				return means{[]float64{0, float64(calls.Add(1))}}, nil
 			}
-		}, "state of round 0: two calls of Start give different bytes"},
+		}, "state of round 1: two calls of Start give different bytes"},
 		"Next": {func(d *jobs.Rounds[meansParams, means, sums, means]) {
 			d.Next = func(context.Context, meansParams, means, sums, uint64) (jobs.Step[means], error) {
 				return jobs.Step[means]{State: means{[]float64{0, float64(calls.Add(1))}}}, nil
 			}
-		}, "state after round 0: two calls of Next give different bytes"},
+		}, "state after round 1: two calls of Next give different bytes"},
 		"Map changes the state": {func(d *jobs.Rounds[meansParams, means, sums, means]) {
 			open := d.Open
 			d.Open = func(ctx context.Context, p meansParams, plan jobs.Plan) (jobs.Rounder[means, sums], error) {
@@ -134,7 +134,7 @@ func TestCheckFindsFaultsOfRounds(t *testing.T) {
 			d.Open = func(context.Context, meansParams, jobs.Plan) (jobs.Rounder[means, sums], error) {
 				return &keeping{}, nil
 			}
-		}, "round 1: node 0/"},
+		}, "round 2: node 0/"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestRoundsRefuseBadInput(t *testing.T) {
 	} {
 		d := meansDefinition()
 		d.Next = next(step)
-		if _, _, err := runRounds(t, d, 1); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "after round 0 of job means") {
+		if _, _, err := runRounds(t, d, 1); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "after round 1 of job means") {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

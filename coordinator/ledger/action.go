@@ -60,6 +60,15 @@ type Checkpoint struct {
 	Snapshot
 }
 
+// EndRound asks to make the state that a round has computed for the next round durable. The caller answers EndRound with
+// [JobEnded] for the round, and [JobAdded] for the next one.
+type EndRound struct {
+	Job   string  // ID of the round
+	State Ref     // encoded state of the next round
+	Value float64 // the number for people that the definition's Next returned
+	Snapshot
+}
+
 // EndJob asks to make a job's end durable. The caller answers EndJob with [JobEnded].
 type EndJob struct {
 	Job     string
@@ -91,5 +100,6 @@ func (StorePlan) action()   {}
 func (Merge) action()       {}
 func (DropPartial) action() {}
 func (Checkpoint) action()  {}
+func (EndRound) action()    {}
 func (EndJob) action()      {}
 func (Log) action()         {}

@@ -41,6 +41,7 @@ type call struct {
 	function   wire.Function
 	node       engine.Node // node to merge; used only by a call of Merge
 	prefix     uint64      // number of partitions that are judged; used only by a call of Estimate
+	name       string      // name of the function for people, if Finish stands for another one
 	assignment *assignment // the assignment of the call; nil while the call is queued
 	givenUp    bool        // the leader has given up the merge; the merge's code may still run in the leader and kill it
 	done       bool        // the call has returned and was removed from the callList
@@ -73,6 +74,8 @@ func (c *call) String() string {
 	switch c.function {
 	case wire.Merge:
 		return fmt.Sprintf("Merge of node %v", c.node)
+	case wire.Finish:
+		return cmp.Or(c.name, "Finish")
 	case wire.Estimate:
 		return fmt.Sprintf("Estimate or Stop of the first %d partitions", c.prefix)
 	}
@@ -103,6 +106,12 @@ func (l *Ledger) addCall(j *job, function wire.Function, node engine.Node) {
 	c := &call{function: function, node: node, queuedAt: l.now}
 	if function == wire.Estimate {
 		c.prefix = engine.NextRung(j.prefixes.judged())
+	}
+	if function == wire.Finish && j.round.Rounds {
+		c.name = "Next or Finish"
+		if j.starting() {
+			c.name = "Start"
+		}
 	}
 	for i, r := range j.calls.record {
 		if r.Function == function.String() && r.Node == node {
@@ -354,18 +363,27 @@ func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	}
 	j.callDone(c)
 	j.builds.add(w.build())
-	if o.Function == wire.Plan {
+	switch {
+	case o.Function == wire.Plan:
 		l.do(StorePlan{j.spec.ID, o.Partitions, ref, o.Found})
-	} else {
-		// If a worker and the leader both died, the worker's count of executions is lost, although
-		// other workers may have merged its results. Therefore the count of executions is raised to
-		// the number of partitions in the result.
-		if j.uncounted || j.large || j.forest.root.large {
-			j.executed = max(j.executed, j.result().Len()-uint64(j.skipped.len))
-		}
+	case o.Continues:
+		l.countMissing(j)
+		l.endRound(j, o.Value, ref)
+	default:
+		l.countMissing(j)
 		l.end(j, store.Completed, "", ref)
 	}
 	l.dropPartials(ref)
+}
+
+// countMissing counts executions of finished partitions that may not have been counted.
+func (l *Ledger) countMissing(j *job) {
+	// If a worker and the leader both died, the worker's count of executions is lost, although
+	// other workers may have merged its results. Therefore the count of executions is raised to
+	// the number of partitions in the result.
+	if j.uncounted || j.large || j.forest.root.large {
+		j.executed = max(j.executed, j.round.Earlier+j.result().Len()-uint64(j.skipped.len))
+	}
 }
 
 // onPlanned queues the job's partitions when the plan is durable.

@@ -28,11 +28,24 @@ type JobAdded struct {
 	// not copy them.
 	ExpectLarge bool
 
+	Round // zero for a job without rounds
+
 	// ParamsSHA256 is set if the parameters are too large for a message: see [wire.Opening].
 	ParamsSHA256 []byte
 
 	LeaderDied   bool // the last leader died while it led the job, so the job may be the cause
 	LeaderSilent bool // the last leader gave no sign of life, so it may be dying
+}
+
+// Round is a round of a job with rounds. Each round is a job of the ledger. Its Spec.ID is the ID of the round, as
+// [engine.RoundID] returns it.
+type Round struct {
+	Rounds  bool   // the job has rounds
+	Number  uint64 // number of the round; round 0 has no partitions, and its call of Finish computes the state of round 1
+	Earlier uint64 // number of partitions that earlier rounds have finished; their executions are in Work.Executed
+
+	State     []byte // encoded state of the round; nil in round 0, and if it is too large for a message
+	StateBlob string // name of the blob with the state
 }
 
 // Plan is a job's plan, as workers get it in an [wire.Opening].

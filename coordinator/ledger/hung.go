@@ -85,7 +85,7 @@ func (l *Ledger) waits(j *job) string {
 			running++
 			shortest = min(shortest, l.now-a.progressAt)
 			functions = append(functions, a.function().String())
-			names = append(names, a.job.spec.ID)
+			names = append(names, a.job.id())
 		}
 	}
 	if running == 0 || running < slots || shortest < waitsAfter {

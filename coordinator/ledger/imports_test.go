@@ -12,12 +12,12 @@ func TestImports(t *testing.T) {
 	importtest.Check(t, importtest.Rules{Files: 10, Allowed: map[string][]string{
 		"cmp": nil, "errors": nil, "iter": nil, "math": nil, "math/bits": nil, "slices": nil,
 		"fmt":                             {"Append", "Sprint", "Sprintf", "Errorf"},
-		"maps":                            {"Keys", "Values"},
+		"maps":                            {"DeleteFunc", "Keys", "Values"},
 		"strings":                         {"Cut", "ToValidUTF8"},
 		"time":                            {"Duration", "Hour", "Minute", "Second", "Millisecond"},
 		importtest.Module + "jobs/field":  nil,
 		importtest.Module + "jobs":        {"Estimated", "Stopped"},
-		importtest.Module + "jobs/engine": {"Span", "Node", "Tree", "NewTree", "Leaf", "MaxPartitions", "NextRung", "LastRung", "RungNumber"},
+		importtest.Module + "jobs/engine": {"Span", "Node", "Tree", "NewTree", "Leaf", "MaxPartitions", "NextRung", "LastRung", "RungNumber", "SplitRound"},
 		importtest.Module + "jobs/store":  {"Spec", "State", "Work", "Cost", "Reused", "Contributor", "Attempt", "CallRecord", "CrashSuspect", "ErrorText", "Queued", "Running", "Completed", "Failed", "Cancelled", "MaxSkipped"},
 		importtest.Module + "jobs/wire":   nil,
 	}})

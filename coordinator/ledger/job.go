@@ -17,6 +17,7 @@ type job struct {
 	opening wire.Opening
 	tree    engine.Tree // aggregation tree of the job; zero until the job is planned
 	state   jobState
+	round   Round // zero for a job without rounds
 
 	forest      *forest                  // finished nodes of the job
 	assignments assignmentList           // spans of the job that workers hold
@@ -235,6 +236,11 @@ func (l *Ledger) end(j *job, outcome store.State, reason string, result Ref) {
 	j.state = jobEnding
 	l.loseUnreported(j)
 	l.do(EndJob{j.spec.ID, outcome, reason, result, l.snapshot(j)})
+	l.dropWork(j)
+}
+
+// dropWork drops the work of a job or of a round that is ending.
+func (l *Ledger) dropWork(j *job) {
 	j.queue = queue{}
 	for _, c := range slices.Clone(j.calls.list) {
 		j.callDone(c)

@@ -31,10 +31,14 @@ func (p *prefixes) judged() uint64 {
 	return 0
 }
 
-// result returns the partitions that the job's result contains: all, or those of the prefix that suffices.
+// result returns the partitions that the job's result contains: all, or those of the prefix that suffices. Round 0 has
+// none.
 func (j *job) result() engine.Span {
-	if s := j.prefixes.stopped; s != nil {
+	switch s := j.prefixes.stopped; {
+	case s != nil:
 		return engine.Span{Hi: s.At}
+	case j.starting():
+		return engine.Span{}
 	}
 	return engine.Span{Hi: j.tree.Partitions()}
 }
@@ -193,6 +197,8 @@ func (j *job) prefixNodes(rung uint64) (list []*treeNode, finished bool) {
 // that suffices. It returns false if one of them is not finished.
 func (j *job) resultNodes() (list []*treeNode, finished bool) {
 	switch root := j.forest.root; {
+	case j.starting():
+		return nil, true
 	case j.prefixes.stopped != nil:
 		return j.prefixNodes(j.prefixes.stopped.At)
 	case root.empty() || !root.finished:
@@ -217,7 +223,7 @@ func (l *Ledger) judgeNext(j *job) {
 		return
 	}
 	if list, finished := j.resultNodes(); finished {
-		if len(list) == 0 {
+		if len(list) == 0 && !j.starting() {
 			l.fail(j, "every partition was skipped")
 			return
 		}

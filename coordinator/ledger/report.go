@@ -190,7 +190,7 @@ func (l *Ledger) completeReceipt(w *worker) {
 	l.orderNodes(w)
 	w.shares = slices.DeleteFunc(w.shares, func(s *jobShare) bool {
 		if s.job.state == jobEnded {
-			w.sendEnded(s.job.spec.ID)
+			l.sendEnded(w, s.job.spec.ID)
 			return true
 		}
 		c := s.job.contributors[w.id]
@@ -241,7 +241,7 @@ func (l *Ledger) sendAssignments(w *worker) {
 		}
 		if !a.share.opened {
 			opening := a.job.opening
-			size := len(opening.Params) + len(opening.Data)
+			size := len(opening.Params) + len(opening.Data) + len(opening.State)
 			if size > room && len(w.receipt.Opens) > 0 {
 				continue
 			}
@@ -317,11 +317,4 @@ func (a *assignment) wanted() bool {
 		return !a.call.done
 	}
 	return a.job.anyMissing(a.span)
-}
-
-// sendEnded adds a job's end to the worker's receipt.
-func (w *worker) sendEnded(job string) {
-	if !slices.ContainsFunc(w.receipt.Jobs, func(r wire.JobReceipt) bool { return r.Job == job }) {
-		w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: job, Ended: true})
-	}
 }

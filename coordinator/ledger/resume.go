@@ -25,6 +25,7 @@ func (l *Ledger) addJob(e JobAdded) {
 	l.jobs = slices.Insert(l.jobs, i, j)
 	l.jobsByID[j.spec.ID] = j
 	l.unknownJobs.markKnown(j.spec.ID)
+	l.join(j)
 	l.queueGrew = true
 	l.resumeDeaths(e)
 	j.resumeCost(e.Cost, e.LeaderDied)
@@ -52,12 +53,14 @@ func (l *Ledger) newJob(e JobAdded) *job {
 		opening: wire.Opening{
 			Job: e.Spec.ID, Kind: wire.JobKind{Name: e.Spec.Job, Version: e.Spec.Version}, Params: e.Spec.Params, ParamsSHA256: e.ParamsSHA256,
 			Priority: e.Spec.Priority, PartitionTimeout: e.Spec.PartitionTimeout, Audit: e.Spec.Audit, Keep: e.Spec.Keep,
+			Rounds: e.Rounds, State: e.State, StateBlob: e.StateBlob,
 		},
+		round:        e.Round,
 		contributors: map[string]*contributor{},
 		executed:     e.Executed, uncounted: e.Uncounted, builds: builds{list: slices.Clone(e.Builds)}, reused: e.Reused,
 		checkpoint: checkpointState{requestedAt: l.now - l.cfg.CheckpointEvery},
 		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, died) || slices.ContainsFunc(e.Calls, killed),
-		merges:     mergePlace{assigned: !e.CanMerge}, trial: trial{over: len(e.Nodes) > 0},
+		merges:     mergePlace{assigned: !e.CanMerge}, trial: trial{over: len(e.Nodes) > 0 || e.Round.Number > 1},
 		prefixes:    prefixes{estimates: e.Judged, stopped: e.Stopped},
 		expectLarge: e.ExpectLarge, merging: rateDisplay{measuredAt: l.now},
 		resumed: rate{1, max(0, e.PartitionTime.Seconds())},

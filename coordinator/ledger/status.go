@@ -71,7 +71,7 @@ func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, 
 			info.Cost += running.Seconds() + a.share.slotSeconds(min(a.ran, a.span.Len()))
 			if len(info.Running) < wire.MaxRunning {
 				info.Running = append(info.Running, wire.RunningSpan{
-					Number: a.id.Number, Job: a.job.spec.ID, For: running, Slot: a.slot,
+					Number: a.id.Number, Job: a.job.id(), For: running, Slot: a.slot,
 					Again: a.deaths > 0 || a.job.queue.failed.find(a.span.Lo) != nil,
 				})
 			}
@@ -183,7 +183,7 @@ func (l *Ledger) Progress(job string) *wire.JobProgress {
 
 func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 	p := wire.JobProgress{
-		Job: j.spec.ID, State: string(store.Running), Partitions: j.tree.Partitions(), Done: j.done(), Executed: j.executed,
+		Job: j.id(), Round: j.round.Number, Earlier: j.round.Earlier, State: string(store.Running), Partitions: j.tree.Partitions(), Done: j.done(), Executed: j.executed,
 		Skipped: j.firstSkipped(wire.MaxSkipped), Rate: j.display.perSecond, Trouble: j.lastError,
 	}
 	p.SlotSeconds, p.LostSeconds = j.cost.SlotSeconds, j.cost.LostSeconds
@@ -203,7 +203,7 @@ func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 		p.Trouble = slow
 	}
 	if above := l.heldBackBy(j); above != nil {
-		p.State, p.Trouble = string(store.Queued), fmt.Sprintf("no slot is left by jobs of a higher priority, such as job %s of priority %d", above.spec.ID, above.spec.Priority)
+		p.State, p.Trouble = string(store.Queued), fmt.Sprintf("no slot is left by jobs of a higher priority, such as job %s of priority %d", above.id(), above.spec.Priority)
 	}
 	if waits := l.waits(j); waits != "" {
 		p.Trouble = waits

@@ -1,8 +1,10 @@
 package ledger
 
 import (
+	"maps"
 	"slices"
 
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -25,17 +27,30 @@ func newUnknownJobs() unknownJobs {
 	return unknownJobs{parked: map[string]bool{}, lookups: map[string]bool{}, ended: map[string]bool{}}
 }
 
-// markKnown removes a job from unknownJobs, because the ledger has the job now.
+// markKnown removes a job from unknownJobs, because the ledger has the job now, or a round of it.
 func (u *unknownJobs) markKnown(job string) {
-	delete(u.parked, job)
-	delete(u.lookups, job)
+	delete(u.parked, jobOf(job))
+	u.endLookups(job)
 }
 
 // markParked records that this leader cannot work on a job.
 func (u *unknownJobs) markParked(job string) {
-	delete(u.lookups, job)
+	u.endLookups(job)
 	u.parked[job] = true
 }
+
+// endLookups ends the lookups of a job and of its rounds.
+func (u *unknownJobs) endLookups(job string) {
+	maps.DeleteFunc(u.lookups, func(id string, _ bool) bool { return jobOf(id) == jobOf(job) })
+}
+
+func jobOf(id string) string {
+	job, _ := engine.SplitRound(id)
+	return job
+}
+
+// hasEnded reports whether a job is known to have ended, or a round.
+func (u *unknownJobs) hasEnded(id string) bool { return u.ended[id] || u.ended[jobOf(id)] }
 
 // Ended reports whether a job is known to have ended. It remembers only the 4,096 jobs that ended
 // last in this term.
@@ -60,8 +75,8 @@ func (u *unknownJobs) markEnded(job string) {
 // the worker stops resending them to this leader. Items of a job that may still be added are not
 // acknowledged, so the worker resends them.
 func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
-	if l.unknownJobs.ended[job] {
-		w.sendEnded(job)
+	if l.unknownJobs.hasEnded(job) {
+		l.sendEnded(w, job)
 		return
 	}
 	if !slices.Contains(w.unknownJobs, job) {
@@ -79,7 +94,7 @@ func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
 // storage. The leader would not find such a job in its own storage and would wrongly conclude that
 // the job had ended. The ledger therefore treats unknown jobs of such a worker as parked.
 func (l *Ledger) isParked(w *worker, job string) bool {
-	return l.unknownJobs.parked[job] || l.cfg.Storage != "" && w.hello.Storage != l.cfg.Storage
+	return l.unknownJobs.parked[jobOf(job)] || l.cfg.Storage != "" && w.hello.Storage != l.cfg.Storage
 }
 
 // checkUnknownJobs tells a worker which of the unknown jobs in its reports have ended, and looks up
@@ -89,8 +104,8 @@ func (l *Ledger) checkUnknownJobs(w *worker) {
 	w.unknownJobs = slices.DeleteFunc(w.unknownJobs, func(job string) bool {
 		j := l.jobsByID[job]
 		switch {
-		case u.ended[job]:
-			w.sendEnded(job)
+		case u.hasEnded(job):
+			l.sendEnded(w, job)
 			return true
 		case j != nil:
 			w.share(j)

@@ -33,7 +33,7 @@ func (t *Term) Cancel(job string, answer func(error)) {
 		}
 		j.cancels = append(j.cancels, answer)
 		j.cancelled.Store(true)
-		t.step(ledger.JobCancelled{Job: job})
+		t.step(ledger.JobCancelled{Job: j.id})
 		return
 	}
 	p := t.jobs.pending[job]

@@ -12,7 +12,7 @@ import (
 // and then the manifest that names them. If the job's end is decided before the write of the manifest
 // begins, the checkpoint is abandoned.
 func (t *Term) checkpoint(c ledger.Checkpoint) {
-	j := t.jobs.active[c.Job]
+	j := t.active(c.Job)
 	list := make([]nodePartial, len(c.Nodes))
 	for i, n := range c.Nodes {
 		list[i] = nodePartial{node: n.Node, partial: t.partials.use(n.Ref)}
@@ -33,7 +33,7 @@ func (t *Term) checkpoint(c ledger.Checkpoint) {
 					t.movedToBlob(j, c.Nodes[i].Ref, p.partial)
 				}
 			}
-			t.env.Go(func() { t.dropPartials(j.spec.ID, superseded) })
+			t.env.Go(func() { t.dropPartials(j.id, superseded) })
 			t.cfg.Observe(CheckpointDone{t.since(j.manifest.checkpointSince)})
 			j.manifest.checkpointSince = time.Time{}
 			t.step(ledger.Checkpointed{Job: c.Job})

@@ -14,7 +14,7 @@ import (
 // end makes a job's end durable: first the result, then the final manifest. After the final manifest, end
 // removes the partials, the index entry and the submission.
 func (t *Term) end(e ledger.EndJob) {
-	j := t.jobs.active[e.Job]
+	j := t.active(e.Job)
 	j.ending.Store(true)
 	final := func(outcome store.State, reason, digest string) {
 		t.writeManifest(j, e.Work, func(next *store.Manifest) error {
@@ -55,7 +55,7 @@ func (f *jobFault) Error() string { return f.err.Error() }
 
 // storeResult writes the result that a worker's call of Finish returned, and returns the result's digest.
 func (t *Term) storeResult(j *activeJob, result partial) (digest string, err error) {
-	data, err := t.readPartial(j.spec.ID, result)
+	data, err := t.readPartial(j.id, result)
 	if err != nil {
 		return "", err
 	}
@@ -87,6 +87,9 @@ func (t *Term) ended(j *activeJob) {
 	delete(t.jobs.active, id)
 	j.ended = true
 	t.jobs.cleaning[id] = nil
+	if j.id != id {
+		t.step(ledger.JobEnded{Job: j.id})
+	}
 	t.jobEnded(id)
 	t.transport.Ended(id)
 	t.cleanUpEnded(j)
@@ -99,10 +102,14 @@ func (t *Term) ended(j *activeJob) {
 	}
 }
 
-// cleanUpEnded starts the clean-up of a job of this leader, if the job's end is durable and no task
+// cleanUpEnded starts the clean-up of a job or round of this leader, if its end is durable and no task
 // may still write blobs of the job.
 func (t *Term) cleanUpEnded(j *activeJob) {
 	if !j.ended || j.blobs.writers > 0 {
+		return
+	}
+	if j.continued {
+		t.dropRound(j.id)
 		return
 	}
 	// Workers may have written blobs that they have never reported, unless the job completed.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -32,9 +33,11 @@ func newJobTable() jobTable {
 
 // activeJob is a job that this leader works on.
 type activeJob struct {
+	id   string // ID by which the ledger and workers know the job, and the names of its partials: see engine.RoundID
 	spec store.Spec
 	job  jobs.Job    // definition of the job; zero if the leader's program does not have it
 	tree engine.Tree // tree of the job; zero until the job is planned
+	plan ledger.Plan
 
 	submission *store.Submission // submission of the job; nil if this leader has not received it
 	cancels    []func(error)     // functions that answer cancellations at the job's end
@@ -46,7 +49,11 @@ type activeJob struct {
 	largest  uint64 // size in bytes of the job's largest known partial
 
 	ending atomic.Bool // true if the job's end is decided, so that no more blobs are written
-	ended  bool        // the job's end is durable
+	ended  bool        // the job's end is durable, or the end of the round
+
+	began      bool      // this leader has begun the current round, and has not resumed it
+	continued  bool      // the round has ended, and the next one has begun
+	roundBegan time.Time // time at which this leader has begun or resumed the round
 
 	throttle logThrottle
 }
@@ -78,7 +85,7 @@ type mergeState struct {
 }
 
 func (t *Term) newActiveJob(spec store.Spec) *activeJob {
-	j := &activeJob{spec: spec, job: t.kinds[kindOf(spec)]}
+	j := &activeJob{id: spec.ID, spec: spec, job: t.kinds[kindOf(spec)]}
 	j.manifest.writes.limit = 1
 	return j
 }

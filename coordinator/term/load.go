@@ -175,6 +175,9 @@ func (t *Term) begin(spec store.StoredSpec, previous store.Manifest, cond store.
 	first.Epoch, first.Sequence, first.State = t.leadership.Epoch, previous.Sequence+1, store.Running
 	first.Epochs, first.Started, first.SpecSHA256 = []uint64{t.leadership.Epoch}, t.env.Now().UTC(), spec.SHA256
 	first.SpecVersion = spec.Written
+	if spec.Spec.Rounds > 0 {
+		first.Rounds = &store.Rounds{}
+	}
 	var plan store.Plan
 	var err error
 	if spec.Retries != "" {
@@ -275,7 +278,7 @@ func (t *Term) admitted(loaded loadedJob) {
 		j.submission, j.cancels = p.submission, p.cancels
 		t.activate(j, loaded.plan, loaded.found)
 		if len(j.cancels) > 0 {
-			t.step(ledger.JobCancelled{Job: id})
+			t.step(ledger.JobCancelled{Job: j.id})
 		}
 		return
 	}
@@ -343,26 +346,36 @@ func (t *Term) activate(j *activeJob, plan store.Plan, found store.Found) {
 	delete(t.jobs.parked, j.spec.ID)
 	m := withFound(j.manifest.last, found)
 	resumed := len(m.Epochs) > 1
-	j.blobs.exist = resumed || j.spec.Keep > 0 // there may be blobs that no manifest names: of an earlier leader, or of a worker that has planned
-	known := j.job.Name() != ""
-	e := ledger.JobAdded{
-		Spec: j.spec, Plan: j.setPlan(plan), Snapshot: ledger.Snapshot{Work: m.Work},
-		CanMerge: known, ExpectLarge: known && j.job.Engine().InPlace(),
-		LeaderDied:   t.leadership.Cause.Crashed() && resumed,
-		LeaderSilent: t.leadership.Cause == election.Silent && resumed,
-	}
+	j.blobs.exist = resumed || j.spec.Keep > 0 || j.spec.Rounds > 0 // there may be blobs that no manifest names: of an earlier leader, or of a worker that has planned
+	round := j.setRound(nil)
+	j.setPlan(plan)
+	e := ledger.Snapshot{Nodes: t.finishedNodes(j, m.Nodes), Work: m.Work}
 	e.Elapsed = m.TimeSpent()
-	if len(e.Spec.Params) > maxParams {
-		sum := sha256.Sum256(e.Spec.Params)
-		e.Spec.Params, e.ParamsSHA256 = wire.ParamsInStore, sum[:]
-	}
-	e.Nodes = t.finishedNodes(j, m.Nodes)
 	if resumed {
-		t.log.Info("Job resumed", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions, "nodes", len(e.Nodes))
+		t.log.Info("Job resumed", "job", j.spec.ID, "kind", j.spec.Job, "partitions", plan.Partitions, "nodes", len(e.Nodes))
 		t.recordResumed(j, m.Epochs)
 	} else {
 		t.log.Info("Job started", "job", j.spec.ID, "kind", j.spec.Job)
 	}
+	t.add(j, round, e)
+}
+
+// add adds a job to the ledger, or the next round of a job with rounds.
+func (t *Term) add(j *activeJob, round ledger.Round, snapshot ledger.Snapshot) {
+	known := j.job.Name() != ""
+	resumed := len(j.manifest.last.Epochs) > 1 && !j.began
+	e := ledger.JobAdded{
+		Spec: j.spec, Plan: j.plan, Snapshot: snapshot, Round: round,
+		CanMerge: known, ExpectLarge: known && j.job.Engine().InPlace(),
+		LeaderDied:   t.leadership.Cause.Crashed() && resumed,
+		LeaderSilent: t.leadership.Cause == election.Silent && resumed,
+	}
+	e.Spec.ID = j.id
+	if len(e.Spec.Params) > maxParams {
+		sum := sha256.Sum256(e.Spec.Params)
+		e.Spec.Params, e.ParamsSHA256 = wire.ParamsInStore, sum[:]
+	}
+	j.roundBegan = t.env.Now()
 	t.step(e)
 }
 
@@ -371,7 +384,7 @@ func (t *Term) finishedNodes(j *activeJob, list []store.StoredNode) (nodes []led
 	for _, n := range list {
 		ref := ledger.NoRef
 		if !n.Empty {
-			p := partial{data: n.Data, blob: n.Blob, size: n.Size, job: j.spec.ID}
+			p := partial{data: n.Data, blob: n.Blob, size: n.Size, job: j.id}
 			j.noteSize(p.bytes())
 			ref = t.partials.add(p)
 		}

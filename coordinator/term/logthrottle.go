@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 const (
@@ -39,6 +40,7 @@ func (l *logThrottle) allow(now time.Time) (dropped int, ok bool) {
 
 // logDecision logs a decision of the ledger, and records it as an event of its job.
 func (t *Term) logDecision(l ledger.Log) {
+	l.Job, _ = engine.SplitRound(l.Job)
 	if l.Job != "" {
 		t.record(l.Job, l.Worker, l.Text, l.Event)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -13,7 +15,12 @@ import (
 // jobs. If an earlier leader began the job, this leader loads the job, now or when the job's
 // submission is delivered again. Until this leader loads the job, only the earlier leader may work
 // on it.
-func (t *Term) lookUp(id string) {
+func (t *Term) lookUp(reported string) {
+	id, _ := engine.SplitRound(reported)
+	if t.jobs.active[id] != nil { // the worker reports another round than the current one
+		t.env.Post(func() { t.step(ledger.JobEnded{Job: reported}) })
+		return
+	}
 	if p := t.jobs.pending[id]; p != nil {
 		if p.waiting { // an earlier leader has begun the job
 			t.stopWaiting(id)

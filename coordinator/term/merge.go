@@ -35,7 +35,7 @@ var errMerger = errors.New("job has a merger")
 
 // merge queues a merge that the ledger requested.
 func (t *Term) merge(m ledger.Merge) {
-	j := t.jobs.active[m.Job]
+	j := t.active(m.Job)
 	p := pair{m.Node, t.partials.use(m.Left), t.partials.use(m.Right)}
 	j.blobs.gc.acquire(p.left.blob)
 	j.blobs.gc.acquire(p.right.blob)
@@ -94,7 +94,7 @@ func (t *Term) mergesDone(j *activeJob) {
 // mergePairs merges the first pair, and then further pairs as long as they take little time and
 // memory.
 func (t *Term) mergePairs(j *activeJob, pairs []pair) ([]nodePartial, []time.Duration, error) {
-	operands, err := t.readPairs(j.spec.ID, pairs)
+	operands, err := t.readPairs(j.id, pairs)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +116,7 @@ func (t *Term) mergePairs(j *activeJob, pairs []pair) ([]nodePartial, []time.Dur
 				failed = &jobFault{err}
 				return
 			}
-			merged[i], took[i] = nodePartial{node: pairs[i].parent, partial: partial{data: data, job: j.spec.ID}}, t.since(began)
+			merged[i], took[i] = nodePartial{node: pairs[i].parent, partial: partial{data: data, job: j.id}}, t.since(began)
 			done.Add(1)
 			if len(data) > maxInMemory || t.since(first) >= maxMergeTime || j.ending.Load() {
 				return
@@ -159,7 +159,7 @@ func (t *Term) giveUpMerges(j *activeJob, pairs []pair) {
 	for _, p := range pairs {
 		j.blobs.gc.release(p.left.blob)
 		j.blobs.gc.release(p.right.blob)
-		t.step(ledger.MergeSlow{Job: j.spec.ID, Node: p.parent})
+		t.step(ledger.MergeSlow{Job: j.id, Node: p.parent})
 	}
 }
 
@@ -173,7 +173,7 @@ func (t *Term) merged(j *activeJob, pairs []pair, merged []nodePartial, took []t
 		j.blobs.gc.release(pairs[i].left.blob)
 		j.blobs.gc.release(pairs[i].right.blob)
 		if failed == nil {
-			t.step(ledger.Merged{Job: j.spec.ID, FinishedNode: ledger.FinishedNode{Node: m.node, Ref: t.partials.add(m.partial), Size: len(m.data), Large: m.blob != ""}})
+			t.step(ledger.Merged{Job: j.id, FinishedNode: ledger.FinishedNode{Node: m.node, Ref: t.partials.add(m.partial), Size: len(m.data), Large: m.blob != ""}})
 		}
 	}
 	if failed != nil {

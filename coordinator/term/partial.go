@@ -11,7 +11,7 @@ type partial struct {
 	blob string
 	size uint64 // size in bytes of a partial that is in a blob; 0 if an earlier version wrote the manifest or the report
 
-	job      string // ID of the node's job
+	job      string // ID of the node's job, or of its round
 	inForest bool   // true if the node is, or was, in the ledger's forest
 }
 
@@ -59,7 +59,7 @@ func (p *partialTable) use(ref ledger.Ref) partial {
 func (t *Term) dropPartial(ref ledger.Ref) {
 	p := t.partials.get(ref)
 	delete(t.partials.byRef, ref)
-	if j := t.jobs.active[p.job]; j != nil && p.inForest && p.blob != "" {
+	if j := t.active(p.job); j != nil && p.inForest && p.blob != "" {
 		j.blobs.gc.dropped = append(j.blobs.gc.dropped, p.blob)
 	}
 }
@@ -73,7 +73,7 @@ func (j *activeJob) noteSize(size uint64) { j.largest = max(j.largest, size) }
 // operandSize returns the size of an operand in a blob. If the size is not known, operandSize
 // returns the size of the job's largest partial, so that the worker reserves enough memory.
 func (t *Term) operandSize(p partial) uint64 {
-	if j := t.jobs.active[p.job]; j != nil && p.size == 0 {
+	if j := t.active(p.job); j != nil && p.size == 0 {
 		return j.largest
 	}
 	return p.size

@@ -20,17 +20,18 @@ func (j *activeJob) setPlan(plan store.Plan) ledger.Plan {
 	if tree, err := engine.NewTree(plan.Partitions); err == nil {
 		j.tree = tree
 	}
+	j.plan = ledger.Plan{Partitions: plan.Partitions, Data: plan.Data}
 	if len(plan.Data) > maxPlanData {
-		return ledger.Plan{Partitions: plan.Partitions, InStore: true}
+		j.plan.Data, j.plan.InStore = nil, true
 	}
-	return ledger.Plan{Partitions: plan.Partitions, Data: plan.Data}
+	return j.plan
 }
 
 // storePlan writes a plan that a worker has computed to storage. If an earlier leader has already
 // stored a plan, storePlan uses that plan. The plan is written in the same sequence as the job's
 // manifests, so that no plan is written after a final manifest.
 func (t *Term) storePlan(a ledger.StorePlan) {
-	j := t.jobs.active[a.Job]
+	j := t.active(a.Job)
 	data := t.partials.get(a.Data)
 	j.manifest.writes.acquire(func() {
 		if j.ending.Load() {
@@ -38,7 +39,7 @@ func (t *Term) storePlan(a ledger.StorePlan) {
 			return
 		}
 		t.spawn(func() func() {
-			plan, err := t.putPlan(j.spec.ID, a, data)
+			plan, err := t.putPlan(j, a, data)
 			var found store.Found
 			if err == nil {
 				found, err = t.readFound(j.spec.ID, plan)
@@ -56,11 +57,11 @@ func (t *Term) planStored(j *activeJob, plan store.Plan, found store.Found, err 
 	switch {
 	case j.ended:
 	case errors.As(err, &fault) || errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrCorrupt):
-		t.step(ledger.JobFailed{Job: j.spec.ID, Error: err.Error()})
+		t.step(ledger.JobFailed{Job: j.id, Error: err.Error()})
 	case err != nil:
 		t.fail(err)
 	default:
-		e := ledger.JobPlanned{Job: j.spec.ID, Plan: j.setPlan(plan)}
+		e := ledger.JobPlanned{Job: j.id, Plan: j.setPlan(plan)}
 		text := fmt.Sprintf("Job planned, %d partitions", e.Partitions)
 		if plan.Found != "" {
 			e.Reused, e.Nodes = &found.Reused, t.finishedNodes(j, found.Nodes)
@@ -73,14 +74,14 @@ func (t *Term) planStored(j *activeJob, plan store.Plan, found store.Found, err 
 }
 
 // putPlan writes a plan. If storage already has a plan, putPlan returns that plan.
-func (t *Term) putPlan(job string, a ledger.StorePlan, data partial) (plan store.Plan, err error) {
+func (t *Term) putPlan(j *activeJob, a ledger.StorePlan, data partial) (plan store.Plan, err error) {
 	plan.Partitions, plan.Found = a.Partitions, a.Found
-	if plan.Data, err = t.readPartial(job, data); err != nil {
+	if plan.Data, err = t.readPartial(j.id, data); err != nil {
 		return plan, err
 	}
-	err = t.retry("write plan", func(ctx context.Context) error { return t.cfg.Store.PutPlan(ctx, job, plan) })
+	err = t.retry("write plan", func(ctx context.Context) error { return t.cfg.Store.PutPlan(ctx, j.spec.ID, plan) })
 	if errors.Is(err, store.ErrConflict) {
-		return t.readPlan(job)
+		return t.readPlan(j.spec.ID)
 	}
 	return plan, err
 }

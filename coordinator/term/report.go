@@ -31,7 +31,7 @@ func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 	}
 	hasResult := t.partials.last > last
 	for _, n := range report.Nodes {
-		if j := t.jobs.active[n.Job]; j != nil {
+		if j := t.active(n.Job); j != nil {
 			j.blobs.exist = true // the worker may write the held partial to storage at any time
 			j.noteSize(n.Size)
 		}
@@ -51,7 +51,7 @@ func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 // later reports the omitted items again.
 func (t *Term) storeItems(report wire.JobReport, worker string) ledger.JobReport {
 	stored := ledger.JobReport{Job: report.Job, First: report.First, Items: make([]ledger.Item, 0, len(report.Items))}
-	j := t.jobs.active[report.Job]
+	j := t.active(report.Job)
 	for _, item := range report.Items {
 		switch {
 		case j == nil:
@@ -68,7 +68,7 @@ func (t *Term) storeItems(report wire.JobReport, worker string) ledger.JobReport
 // storeItem puts the partial or the output of an item into the table. A damaged item is replaced
 // with a failure, so that the item's partitions run again.
 func (t *Term) storeItem(j *activeJob, item wire.Item, worker string) ledger.Item {
-	stored := partial{job: j.spec.ID}
+	stored := partial{job: j.id}
 	var failure *wire.Failure
 	switch {
 	case item.Held != nil:

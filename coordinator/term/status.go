@@ -59,14 +59,14 @@ type views struct {
 // view returns a view of a job for answering a query, or nil if the job is not active.
 func (t *Term) view(query wire.JobQuery) *ledger.View {
 	if !query.Recent {
-		return t.ledger.View(query.Job)
+		return t.ledger.View(t.ledgerID(query.Job))
 	}
 	if t.views.byJob == nil || t.since(t.views.begun) > recentFor {
 		t.views = views{byJob: map[string]*ledger.View{}, begun: t.env.Now()}
 	}
 	v, known := t.views.byJob[query.Job]
 	if !known || t.jobs.active[query.Job] == nil {
-		v = t.ledger.View(query.Job)
+		v = t.ledger.View(t.ledgerID(query.Job))
 		t.views.byJob[query.Job] = v
 	}
 	return v
@@ -117,7 +117,7 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 		switch {
 		case t.ledger == nil:
 		case len(query.Windows) == 0:
-			if p := t.ledger.Progress(query.Job); p != nil {
+			if p := t.ledger.Progress(t.ledgerID(query.Job)); p != nil {
 				answer.Jobs = append(answer.Jobs, *p)
 			}
 		default:

@@ -176,7 +176,7 @@ func (t *Term) putPartial(j *activeJob, p *nodePartial) error {
 		if j.ending.Load() {
 			return nil
 		}
-		blob, err := t.cfg.Store.PutPartial(ctx, j.spec.ID, p.node, p.data)
+		blob, err := t.cfg.Store.PutPartial(ctx, j.id, p.node, p.data)
 		switch {
 		case err == nil:
 			p.blob, p.size, p.written = blob, uint64(len(p.data)), true

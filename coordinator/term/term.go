@@ -186,6 +186,8 @@ func (t *Term) perform(a ledger.Action) {
 		t.dropPartial(a.Ref)
 	case ledger.Checkpoint:
 		t.checkpoint(a)
+	case ledger.EndRound:
+		t.endRound(a)
 	case ledger.EndJob:
 		t.end(a)
 	case ledger.Log:
@@ -200,7 +202,7 @@ func (t *Term) failJob(j *activeJob, err error) {
 	switch {
 	case errors.Is(err, errEnding):
 	case errors.As(err, &fault):
-		t.step(ledger.JobFailed{Job: j.spec.ID, Error: fault.Error()})
+		t.step(ledger.JobFailed{Job: j.id, Error: fault.Error()})
 	default:
 		t.fail(err)
 	}

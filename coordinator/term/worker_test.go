@@ -278,7 +278,7 @@ func (w *worker) makeCall(h wire.HeldSpan, call wire.Call) (wire.Item, error) {
 			}
 		}
 	}
-	item, _, err := session.MakeCall(ctx, w.job, w.openings[h.Job].Params, call, operands, h.ID.Epoch)
+	item, _, err := session.MakeCall(ctx, w.job, w.openings[h.Job].Params, call, operands, h.ID.Epoch, nil)
 	if o := item.Output; o != nil && call.Function == wire.Plan && w.openings[h.Job].Keep > 0 {
 		if o.Found = w.find(h.Job, *o); w.damagesFound != nil {
 			o.Found = w.damagesFound(h.Job, o.Found)
@@ -288,7 +288,7 @@ func (w *worker) makeCall(h wire.HeldSpan, call wire.Call) (wire.Item, error) {
 		w.keeps = append(w.keeps, string(call.Key))
 	}
 	if o := item.Output; o != nil && len(o.Data) > session.MaxInline {
-		o.Blob = w.putPartial(h.Job, session.OutputNode(o.Function), o.Data)
+		o.Blob = w.putPartial(h.Job, wire.OutputNode(o.Function), o.Data)
 		o.Data, o.Sum = nil, 0
 	}
 	if p := item.Partial; p != nil && len(p.Data) > session.MaxInline {

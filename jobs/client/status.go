@@ -80,6 +80,12 @@ type Status struct {
 	Estimates []Estimated `json:"estimates"`
 	Stopped   *Stopped    `json:"stopped"`
 
+	// Round is the number of the round that runs or was the last one, from 1; 0 for a job without rounds, and until the state of
+	// round 1 is computed. Done and Partitions belong to this round, Executed to all rounds. FinishedRounds contains the last
+	// finished rounds, at most a few hundred; none if the status is from a list of jobs.
+	Round          uint64         `json:"round,omitempty"`
+	FinishedRounds []jobs.Rounded `json:"finished_rounds,omitempty"`
+
 	// Epoch is the epoch of the leader that answered, or 0 if no leader answered.
 	Epoch uint64 `json:"epoch"`
 	// Live contains the figures that only the leader knows. If Live is nil, all figures come from the last
@@ -227,6 +233,9 @@ func newStatus(r record, live *wire.Jobs) Status {
 		Errors: m.Errors, OtherErrors: m.OtherErrors, SkipReasons: m.SkipReasons, Estimates: m.Judged, Stopped: m.Stopped,
 	}
 	s.SlotSeconds, s.LostSeconds = m.SlotSeconds, m.LostSeconds
+	if m.Rounds != nil {
+		s.Round, s.FinishedRounds = m.Rounds.Round, m.Rounds.Finished
+	}
 	s.Reuse = newReuse(m.Reused)
 	s.Executed = s.Reuse.computed(m.Executed)
 	if s.State == Running && s.Done == s.Partitions {
@@ -255,7 +264,7 @@ func StatusOf(p Progress) Status {
 // setLive replaces the stored figures with those of a leader's answer.
 func (s *Status) setLive(p Progress) {
 	s.State, s.Partitions, s.Done, s.Executed, s.Skipped = State(p.State), p.Partitions, p.Done, s.Reuse.computed(p.Executed), p.Skipped
-	s.MergesLeft, s.Estimates, s.Stopped = p.MergesLeft, p.Estimates, p.Stopped
+	s.MergesLeft, s.Estimates, s.Stopped, s.Round = p.MergesLeft, p.Estimates, p.Stopped, p.Round
 	s.SlotSeconds, s.LostSeconds = p.SlotSeconds, p.LostSeconds
 	s.Live = &Live{
 		Workers: p.Workers, Rate: p.Rate, Trouble: p.Trouble,
@@ -265,7 +274,7 @@ func (s *Status) setLive(p Progress) {
 		s.Live.Merges = append(s.Live.Merges, Merge{Node: m.Node.String(), Worker: m.Worker, Bytes: m.Bytes, For: m.For})
 	}
 	if p.HeldBytes > 0 { // the checkpoint does not contain held partials, so use the leader's figures
-		s.Repeated = p.Executed - min(p.Executed, p.Done-min(p.Done, uint64(len(p.Skipped))))
+		s.Repeated = p.Executed - min(p.Executed, p.Earlier+p.Done-min(p.Done, uint64(len(p.Skipped))))
 	}
 }
 
@@ -275,7 +284,7 @@ func (r record) done() uint64 {
 		return m.Needed()
 	}
 	if n := len(m.Samples); m.State.Final() && n > 0 {
-		return m.Samples[n-1].Done // the final manifest may contain fewer nodes
+		return m.Samples[n-1].Done - min(m.Samples[n-1].Done, m.Earlier()) // the final manifest may contain fewer nodes
 	}
 	tree, err := engine.NewTree(r.manifest.Partitions)
 	if err != nil {
@@ -306,7 +315,7 @@ func (r record) repeated() uint64 {
 	if m.State.Final() && m.State != Completed {
 		once = m.Partitions
 	}
-	return m.Executed - min(m.Executed, once)
+	return m.Executed - min(m.Executed, m.Earlier()+once)
 }
 
 // Status returns the status of a job. Status works without a leader. If the job has not ended and the leader
@@ -404,6 +413,7 @@ func (c *Client) Each(ctx context.Context, visit func(Status) error) ([]DamagedJ
 		if len(status.Skipped) > wire.MaxSkipped {
 			status.Skipped = slices.Clone(status.Skipped[:wire.MaxSkipped]) // the full list may take megabytes
 		}
+		status.FinishedRounds = nil
 		status.Estimates = status.Estimates[max(0, len(status.Estimates)-1):]
 		return status
 	}, visit)

@@ -211,7 +211,10 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 	id = store.NewID(now)
 	spec := o.spec()
 	spec.ID, spec.Job, spec.Version, spec.Params, spec.Submitted = id, job.Name(), job.Version(), params, now
-	spec.Estimates = job.Estimates(params)
+	spec.Estimates, spec.Rounds = job.Estimates(params), job.MaxRounds(params)
+	if spec.Rounds > 0 {
+		spec.Measure = job.Measure()
+	}
 	if err := s.Submit(ctx, spec, o.Files...); err != nil {
 		return "", c.explain(fmt.Errorf("submit job %s: %w", job.Name(), err))
 	}

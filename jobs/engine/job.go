@@ -52,7 +52,7 @@ type Job interface {
 	// Rounds returns the largest number of rounds of a job with these parameters, or 0 if the job has no rounds.
 	Rounds(params []byte) uint64
 
-	// Start returns the encoded state of round 0. Only a job with rounds has the function.
+	// Start returns the encoded state of round 1. Only a job with rounds has the function.
 	Start(ctx context.Context, params []byte, partitions uint64, planData []byte) (state []byte, err error)
 
 	// Next computes what follows from a round whose partials are merged. Only a job with rounds has the function. Its

@@ -1,8 +1,13 @@
 package engine
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Round is one pass over all partitions of a job with rounds.
 type Round struct {
-	Number uint64 // number of the round, from 0
+	Number uint64 // number of the round, from 1
 	State  []byte // encoded state with which the round's partitions are computed
 }
 
@@ -11,4 +16,24 @@ type Step struct {
 	State []byte  // encoded state of the next round, or the last state
 	Done  bool    // there is no further round, so Finish computes the result from the state
 	Value float64 // the number that the definition's Next returned for people, which is finite
+}
+
+// A round has an ID of its own in messages and in the names of partials: the job's ID, a slash and the number of the
+// round. Workers and leaders treat each round as a job, so that what comes late from an earlier round belongs to a job
+// that has ended.
+
+// RoundID returns the ID of a round of a job.
+func RoundID(job string, round uint64) string { return job + "/" + strconv.FormatUint(round, 10) }
+
+// SplitRound returns the job and the number of a round. The ID of a job without rounds is not changed, and has number 0.
+func SplitRound(id string) (job string, round uint64) {
+	job, number, found := strings.Cut(id, "/")
+	if !found {
+		return id, 0
+	}
+	round, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return id, 0
+	}
+	return job, round
 }

@@ -21,6 +21,8 @@
 //	                    what the job reuses; immutable
 //	manifest/JOB        the checkpoint; replaced by compare-and-swap
 //	partial/JOB/SHA256  a node and its large partial, an output of a call, or what the job reuses; immutable
+//	partial/JOB/ROUND/SHA256
+//	                    the same of a round, and the large state of the round
 //	result/JOB          the result, as the definition encoded it; immutable
 //	attachment/JOB/SHA256/OFFSET
 //	                    a piece of the attachment of a result; immutable

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -52,6 +53,9 @@ type Spec struct {
 	// Keep is the number of bytes that the kept partials of the cluster may take when the job keeps its own. If Keep
 	// is 0, the job neither reuses nor keeps partials.
 	Keep int64 `cbor:"40,keyasint,omitempty" json:"keep,omitempty"`
+
+	Rounds  uint64 `cbor:"50,keyasint,omitempty" json:"rounds,omitempty"`  // largest number of rounds; 0 for a job without rounds
+	Measure string `cbor:"51,keyasint,omitempty" json:"measure,omitempty"` // name of the number that each round has for people, or empty
 
 	Estimates bool          `cbor:"20,keyasint,omitempty" json:"-"` // true if the job's prefixes are judged: see [jobs.Definition]
 	StopAfter time.Duration `cbor:"21,keyasint,omitempty" json:"-"` // time after which the job ends with its largest finished prefix; 0 means never
@@ -105,6 +109,8 @@ type Manifest struct {
 	// as executed.
 	Inherited uint64 `cbor:"40,keyasint,omitempty"`
 
+	Rounds *Rounds `cbor:"60,keyasint,omitempty"` // nil for a job without rounds
+
 	newer *newerFields // fields of a later version that this version does not know; nil if the manifest has no such fields
 }
 
@@ -126,6 +132,37 @@ func (m Manifest) Needed() uint64 {
 		return m.Stopped.At
 	}
 	return m.Partitions
+}
+
+// Rounds is the state of a job with rounds. The nodes of the manifest and its Work, except what is measured or counted
+// for people, belong to the current round.
+type Rounds struct {
+	Round    uint64         `cbor:"1,keyasint"`           // number of the current round; round 0 only computes the state of round 1
+	State    []byte         `cbor:"2,keyasint,omitempty"` // encoded state of the round, unless it is in Blob
+	Blob     string         `cbor:"3,keyasint,omitempty"` // name of the blob with the encoded state, which is a blob of the round
+	Earlier  uint64         `cbor:"4,keyasint,omitempty"` // number of partitions that earlier rounds have finished
+	Finished []jobs.Rounded `cbor:"5,keyasint,omitempty"` // the last finished rounds, at most MaxRounded
+}
+
+// MaxRounded is the largest number of finished rounds that a manifest lists.
+const MaxRounded = 500
+
+// Next returns what follows when a round has ended with a state for the next one.
+func (r Rounds) Next(state []byte, blob string, finished jobs.Rounded, partitions uint64) *Rounds {
+	next := Rounds{Round: r.Round + 1, State: state, Blob: blob}
+	if r.Round > 0 {
+		next.Earlier = r.Earlier + partitions
+		next.Finished = append(slices.Clone(r.Finished[max(0, len(r.Finished)-MaxRounded+1):]), finished)
+	}
+	return &next
+}
+
+// Earlier returns the number of partitions that earlier rounds have finished.
+func (m Manifest) Earlier() uint64 {
+	if m.Rounds == nil {
+		return 0
+	}
+	return m.Rounds.Earlier
 }
 
 // Work describes the work on a job so far, except the finished nodes. The ledger of a new leader begins

@@ -10,7 +10,7 @@ import (
 type Sample struct {
 	At       time.Duration `cbor:"1,keyasint"` // time since the job began
 	Epoch    uint64        `cbor:"2,keyasint"` // epoch of the leader
-	Done     uint64        `cbor:"3,keyasint"` // number of finished partitions
+	Done     uint64        `cbor:"3,keyasint"` // number of finished partitions, in all rounds
 	Executed uint64        `cbor:"4,keyasint,omitempty"`
 	Failing  uint64        `cbor:"5,keyasint,omitempty"` // number of partitions that have failed and are not done, including skipped partitions
 	Workers  int           `cbor:"6,keyasint,omitempty"` // number of workers that have reported
@@ -41,6 +41,7 @@ func SampleCells(partitions uint64) (cells int, size uint64) {
 func (m *Manifest) AddSample(at time.Duration) {
 	s := Sample{At: at, Epoch: m.Epoch, Executed: m.Executed, Failing: uint64(len(m.Attempts) + len(m.Skipped)), Workers: len(m.Workers)}
 	s.Done, s.Cells = m.finishedCells()
+	s.Done += m.Earlier()
 	// The job's time is divided into intervals, and the first sample of each interval is kept. If
 	// an interval is too short, its length is doubled. Borders of long intervals are also borders
 	// of shorter intervals.

@@ -109,7 +109,7 @@ func (s *Store) Manifest(ctx context.Context, id string) (Manifest, Version, err
 
 // PutPartial writes the encoded partial of a node and returns its name, which is the SHA-256 of
 // node and data in hexadecimal. Writing the same partial again is not an error. Blobs are not
-// shared by nodes, so a blob can be deleted together with its node. A failed write may have taken
+// shared by nodes, so a blob can be deleted together with its node. The ID may be that of a round. A failed write may have taken
 // effect, so PutPartial returns the name even if it returns an error.
 func (s *Store) PutPartial(ctx context.Context, id string, node engine.Node, data []byte) (blob string, err error) {
 	value := encodePartial(node, data)
@@ -166,7 +166,7 @@ func (s *Store) Active(ctx context.Context) ([]string, error) { return s.listIDs
 // Jobs returns the IDs of all jobs that have a spec, oldest first.
 func (s *Store) Jobs(ctx context.Context) ([]string, error) { return s.listIDs(ctx, specs) }
 
-// DropPartials removes the partials of a job that has ended.
+// DropPartials removes the partials of a job that has ended and of all of its rounds, or of one round.
 func (s *Store) DropPartials(ctx context.Context, id string) error {
 	return s.dropAll(ctx, partials, id)
 }
@@ -384,7 +384,8 @@ func (s *Store) listIDs(ctx context.Context, kind string) ([]string, error) {
 }
 
 func jobKey(kind, id string, more ...string) (string, error) {
-	if !ValidID(id) {
+	job, round := engine.SplitRound(id)
+	if !ValidID(job) || id != job && (kind != partials || id != engine.RoundID(job, round)) {
 		return "", fmt.Errorf("job %q: %w: want an ID of %d letters and digits", id, ErrNotFound, idLength)
 	}
 	key := kind + id

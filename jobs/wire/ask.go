@@ -281,6 +281,9 @@ type JobProgress struct {
 
 	SlotSeconds float64 `cbor:"30,keyasint,omitempty"` // see store.Work
 	LostSeconds float64 `cbor:"31,keyasint,omitempty"`
+
+	Round   uint64 `cbor:"40,keyasint,omitempty"` // number of the round that runs, from 1; 0 for a job without rounds, and before round 1
+	Earlier uint64 `cbor:"41,keyasint,omitempty"` // number of partitions that earlier rounds have finished, which Done does not contain
 }
 
 // Usage describes a worker's use of its machine's resources, for display.

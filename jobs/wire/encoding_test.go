@@ -68,7 +68,7 @@ var (
 			{Partial: &Partial{Node: engine.Leaf(9), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 30, Stored: true, Lacking: 6}},
 			{Partial: &Partial{Node: engine.Node{Level: 1, Index: 4}, MergedFor: 7, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
 			{Output: &Output{Function: Plan, Partitions: 9, Data: []byte("data"), Sum: Checksum([]byte("data")), Found: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}},
-			{Output: &Output{Function: Finish, Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Epoch: 7, Lacking: 6}},
+			{Output: &Output{Function: Finish, Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Epoch: 7, Lacking: 6, Continues: true, Value: 0.5}},
 			{Output: &Output{Function: Estimate, Partitions: 20, Data: []byte("null"), Sum: Checksum([]byte("null")), Epoch: 7, Stop: true}},
 			{Failure: &Failure{Error: "bad", Function: Estimate}},
 		}}},
@@ -78,6 +78,7 @@ var (
 		Opens: []Opening{{
 			Job: "j", Kind: JobKind{"primes", "1"}, Params: jobs.Params(`{"limit":9}`),
 			Priority: -2, Partitions: 100, Data: []byte{1}, InStore: true, ParamsSHA256: []byte{2}, PartitionTimeout: time.Minute, Audit: 1000, Keep: 1 << 30,
+			State: []byte{3}, StateBlob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Rounds: true,
 		}},
 		Assigned: []Assignment{
 			{ID: SpanID{7, 2}, Job: "j", Span: engine.Span{Lo: 9, Hi: 20}, Alone: true, Attempt: 3},
@@ -90,7 +91,7 @@ var (
 		},
 		Cuts:    []Cut{{ID: SpanID{7, 1}, Hi: 8}},
 		Benched: "for 10s",
-		Jobs:    []JobReceipt{{Job: "j", Received: 5, Durable: 4, Ended: true, Release: []engine.Node{{Level: 1}}, Store: []engine.Node{{Level: 2}}, Auditors: []string{"w-2", "w-3"}}},
+		Jobs:    []JobReceipt{{Job: "j", Received: 5, Durable: 4, Ended: true, Release: []engine.Node{{Level: 1}}, Store: []engine.Node{{Level: 2}}, Auditors: []string{"w-2", "w-3"}, Continues: true}},
 		Every:   time.Second,
 		Storage: "s",
 		Holds:   true,
@@ -120,7 +121,7 @@ var (
 		kindOf(Jobs{Epoch: 7, Workers: 2, Jobs: []JobProgress{{
 			Job: "j", State: "running", Partitions: 9, Done: 4, Executed: 5, Skipped: []uint64{3}, Rate: 0.5, Workers: 2, Trouble: "t",
 			MergesLeft: 3, Unreported: 4, HeldBytes: 5, MergedBytes: 6, MergeRate: 0.5, MergeLeft: 7, Merging: []Merging{{Node: engine.Node{Level: 1}, Worker: "w", Bytes: 8, For: time.Second}},
-			SlotSeconds: 1.5, LostSeconds: 0.5,
+			SlotSeconds: 1.5, LostSeconds: 0.5, Round: 3, Earlier: 18,
 			Estimates: []jobs.Estimated{{Partitions: 4, Value: []byte("0.5"), At: time.Second}}, Stopped: &jobs.Stopped{At: 5, Rung: 5, Timed: true},
 		}}, More: 9, Storage: "s", Map: &JobMap{
 			Elapsed: time.Hour, CheckpointAge: time.Second,

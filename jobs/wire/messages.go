@@ -158,7 +158,9 @@ func (f Function) operands() (least, most int) {
 	switch f {
 	case Merge:
 		return 2, 2
-	case Finish, Estimate:
+	case Finish: // in round 0 it has none
+		return 0, engine.MaxPrefixNodes
+	case Estimate:
 		return 1, engine.MaxPrefixNodes
 	}
 	return 0, 0
@@ -186,6 +188,17 @@ type Output struct {
 	Stop bool `cbor:"8,keyasint,omitempty"` // true if the judged prefix suffices
 
 	Found string `cbor:"20,keyasint,omitempty"` // name of the blob with what the planned job reuses: see store.Found; empty if it reuses nothing
+
+	// Continues is true if Finish has returned the state of a further round in Data, or in Blob, which is then a blob of that
+	// round. Value is the number for people that the definition's Next returned for the round.
+	Continues bool    `cbor:"30,keyasint,omitempty"`
+	Value     float64 `cbor:"31,keyasint,omitempty"`
+}
+
+// OutputNode returns the node under which the output of a function is stored if it is too large for a message. The node
+// of an output is outside every tree.
+func OutputNode(function Function) engine.Node {
+	return engine.Node{Level: 255, Index: uint64(function)}
 }
 
 // Partial is a finished node with its encoded value. If the value is too large for a message, Blob is the name
@@ -271,6 +284,13 @@ type Opening struct {
 	Audit            uint32        `cbor:"10,keyasint,omitempty"` // share of the partitions that are computed twice, in millionths
 
 	Keep int64 `cbor:"20,keyasint,omitempty"` // number of bytes that kept partials may take; 0 if the job reuses and keeps none
+
+	// State is the encoded state of a round. If it is too large for a message, the worker reads it from the blob StateBlob
+	// of the round. A job without rounds has no state, and neither has round 0, which has no partitions: its call of Finish
+	// computes the state of round 1.
+	State     []byte `cbor:"30,keyasint,omitempty"`
+	StateBlob string `cbor:"31,keyasint,omitempty"`
+	Rounds    bool   `cbor:"32,keyasint,omitempty"` // true if Job is the ID of a round: see [engine.RoundID]
 }
 
 // Assignment is an order to a worker to run a span or to make a call.
@@ -345,6 +365,10 @@ type JobReceipt struct {
 	// Auditors are the IDs of other workers that can run the job now, at most MaxAuditors. They are
 	// set only for a job that is audited. Each receipt that concerns such a job has the whole list.
 	Auditors []string `cbor:"7,keyasint,omitempty"`
+
+	// Continues is true if a round has ended, and the job has a further round or is about to end. The worker then keeps
+	// what the job has loaded.
+	Continues bool `cbor:"30,keyasint,omitempty"`
 }
 
 // AuditRequest asks a worker to compute partitions a second time. The worker answers with several

@@ -355,6 +355,8 @@ func (o Output) validate() error {
 	switch {
 	case o.Function != Plan && o.Function != Finish && o.Function != Estimate:
 		return malformed("output of %v: want one of Plan, Finish or Estimate", o.Function)
+	case o.Function != Finish && (o.Continues || o.Value != 0) || o.Value-o.Value != 0:
+		return malformed("output of %v that continues the job, with the number %v: want a finite number, only for Finish", o.Function, o.Value)
 	case o.Function == Estimate && (o.Blob != "" || len(o.Data) > engine.MaxEstimate):
 		return malformed("estimate of %d bytes, or in a blob: want at most %d bytes", len(o.Data), engine.MaxEstimate)
 	}

@@ -47,6 +47,8 @@ type EndJob struct {
 	// The worker must remove the Blobs, because they may have been written after the leader removed
 	// the job's partials.
 	Blobs []string
+	// Continues is true if only a round of the job has ended: see [wire.JobReceipt].
+	Continues bool
 }
 
 // DropNode drops the partial of a held node, which is not needed any more.

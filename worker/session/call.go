@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -131,8 +132,8 @@ func (s *Session) dropQueuedCalls(j *job) {
 // merge's node, or the output of Plan, Finish or Estimate, and the attachment of the result of Finish or nil. The parameter epoch is the epoch of the leader
 // that assigned the call, and operands contains the encoded operands. MakeCall runs the job's code,
 // so it must not be called while the session's lock is held. If the item's data is larger than
-// [MaxInline], the caller must move the data into storage.
-func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.Call, operands []engine.Operand, epoch uint64) (wire.Item, engine.Attachment, error) {
+// [MaxInline], the caller must move the data into storage. The parameter in is the round of the call, for Finish of a job with rounds.
+func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.Call, operands []engine.Operand, epoch uint64, in *InRound) (wire.Item, engine.Attachment, error) {
 	switch call.Function {
 	case wire.Plan:
 		plan, err := job.Plan(ctx, params)
@@ -146,15 +147,10 @@ func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.C
 		item, err := estimate(ctx, job, params, call, operands, epoch)
 		return item, nil, err
 	case wire.Finish:
-		root, err := mergePrefix(ctx, job, params, operands)
+		output, attachment, err := finish(ctx, job, params, operands, in)
 		if err != nil {
 			return wire.Item{}, nil, err
 		}
-		result, attachment, err := job.Engine().Finish(ctx, params, root)
-		if err != nil {
-			return wire.Item{}, nil, err
-		}
-		output := wire.NewOutput(wire.Finish, 0, result)
 		output.Epoch, output.Lacking = epoch, call.Lacking
 		return wire.Item{Output: &output}, attachment, nil
 	}
@@ -165,6 +161,44 @@ func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.C
 	partial := wire.NewPartial(call.Node, merged)
 	partial.MergedFor, partial.Lacking = epoch, call.Lacking
 	return wire.Item{Partial: &partial}, nil, nil
+}
+
+// InRound describes the round of a call of Finish.
+type InRound struct {
+	engine.Round
+	Partitions uint64 // number of partitions in the job's plan, only in round 0
+	PlanData   []byte // data of the plan, only in round 0
+}
+
+// finish computes the result of a job, or the state of its next round.
+func finish(ctx context.Context, job jobs.Job, params jobs.Params, operands []engine.Operand, in *InRound) (output wire.Output, attachment engine.Attachment, err error) {
+	if in != nil && in.Number == 0 {
+		state, err := job.Engine().Start(ctx, params, in.Partitions, in.PlanData)
+		output = wire.NewOutput(wire.Finish, 0, state)
+		output.Continues = true
+		return output, nil, err
+	}
+	root, err := mergePrefix(ctx, job, params, operands)
+	if err != nil {
+		return output, nil, err
+	}
+	var value float64
+	if in != nil {
+		step, err := job.Engine().Next(ctx, params, in.Round, root)
+		if err != nil {
+			return output, nil, err
+		}
+		if value = step.Value; !step.Done {
+			output = wire.NewOutput(wire.Finish, 0, step.State)
+			output.Continues, output.Value = true, value
+			return output, nil, nil
+		}
+		root = engine.Operand{Data: step.State, Own: true}
+	}
+	result, attachment, err := job.Engine().Finish(ctx, params, root)
+	output = wire.NewOutput(wire.Finish, 0, result)
+	output.Value = value
+	return output, attachment, err
 }
 
 // estimate judges a prefix.
@@ -184,13 +218,10 @@ func estimate(ctx context.Context, job jobs.Job, params jobs.Params, call wire.C
 
 // mergePrefix merges the operands of a call: the root, or the nodes of a prefix.
 func mergePrefix(ctx context.Context, job jobs.Job, params jobs.Params, operands []engine.Operand) (engine.Operand, error) {
+	if len(operands) == 0 {
+		return engine.Operand{}, errors.New("the leader has sent no operand")
+	}
 	return engine.MergePrefix(operands, func(left, right engine.Operand) ([]byte, error) {
 		return job.Engine().Merge(ctx, params, left, right)
 	})
-}
-
-// OutputNode returns the node under which the output of a function is stored if it is too large for
-// a report. The node of an output is outside every tree.
-func OutputNode(function wire.Function) engine.Node {
-	return engine.Node{Level: 255, Index: uint64(function)}
 }

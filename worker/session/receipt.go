@@ -56,7 +56,7 @@ func (s *Session) receive(r wire.Receipt) {
 // receiveJob records which of a job's items the leader has received and which are durable.
 func (s *Session) receiveJob(r wire.JobReceipt) {
 	if r.Ended {
-		s.endJob(r.Job)
+		s.endJob(r.Job, r.Continues)
 		return
 	}
 	j, _ := s.find(r.Job)
@@ -73,14 +73,14 @@ func (s *Session) receiveJob(r wire.JobReceipt) {
 	j.received = received
 }
 
-// endJob drops all spans and items of a job that has ended.
-func (s *Session) endJob(id string) {
+// endJob drops all spans and items of a job that has ended, or of a round of a job that continues.
+func (s *Session) endJob(id string, continues bool) {
 	j, at := s.find(id)
 	if j == nil {
-		s.do(EndJob{Job: id})
+		s.do(EndJob{Job: id, Continues: continues})
 		return
 	}
-	s.do(EndJob{Job: id, Blobs: j.blobs()})
+	s.do(EndJob{Job: id, Blobs: j.blobs(), Continues: continues})
 	s.rememberEnded(j.id, j.last())
 	s.dropItems(j, len(j.items))
 	s.dropQueued(j)

@@ -57,7 +57,7 @@ func (c *call) make() (item wire.Item, err error) {
 		return item, c.ctx.Err()
 	}
 	deed := s.merges(func() {
-		item, _, err = session.MakeCall(c.ctx, s.versions[c.job.version], c.call.Opening().Params, made, operands, c.call.Epoch())
+		item, _, err = session.MakeCall(c.ctx, s.versions[c.job.version], c.call.Opening().Params, made, operands, c.call.Epoch(), nil)
 	})
 	if made.Function != wire.Merge {
 		deed = c.job.misbehaves(made.Function)
@@ -162,7 +162,7 @@ func (c *call) store(item wire.Item) (wire.Item, error) {
 		return wire.Item{Partial: &partial}, err
 	case item.Output != nil && len(item.Output.Data) > session.MaxInline:
 		output := *item.Output
-		err := c.write(session.OutputNode(output.Function), output.Data)
+		err := c.write(wire.OutputNode(output.Function), output.Data)
 		output.Data, output.Sum, output.Blob = nil, 0, c.blob
 		return wire.Item{Output: &output}, err
 	}

@@ -139,6 +139,12 @@ func (c *call) make() (wire.Item, error) {
 	if err != nil {
 		return wire.Item{}, err
 	}
+	var in *session.InRound
+	if made.Function == wire.Finish {
+		if in, err = c.round(); err != nil {
+			return wire.Item{}, err
+		}
+	}
 	defer c.unreserve()
 	if err := c.reserve(job.Engine().InPlace()); err != nil {
 		return wire.Item{}, err
@@ -157,7 +163,7 @@ func (c *call) make() (wire.Item, error) {
 	root := c.copyRoot(made, operands)
 	var item wire.Item
 	gone, err := guard{core: c.core, limit: limit(job.Limits(), made)}.run(c.ctx, func(ctx context.Context) (err error) {
-		item, c.attachment, err = session.MakeCall(ctx, job, params, made, operands, c.held.Epoch())
+		item, c.attachment, err = session.MakeCall(ctx, job, params, made, operands, c.held.Epoch(), in)
 		return err
 	})
 	if gone != nil {
@@ -181,6 +187,17 @@ func (c *call) make() (wire.Item, error) {
 	}
 	c.unreserve() // a write to storage may take long, and other calls wait for memory
 	return c.moveLarge(item)
+}
+
+// round returns the round in which Finish is called, or nil if the job has no rounds.
+func (c *call) round() (*session.InRound, error) {
+	in, err := c.storage.round(c.opening)
+	if err != nil || in == nil || in.Number > 0 {
+		return in, err
+	}
+	plan, err := c.storage.plan(c.opening)
+	in.Partitions, in.PlanData = plan.Partitions, plan.Data
+	return in, err
 }
 
 // limit returns the time limit of a call; 0 means no limit.
@@ -234,9 +251,13 @@ func (c *call) moveLarge(item wire.Item) (_ wire.Item, err error) {
 		return wire.Item{Partial: &wire.Partial{Node: p.Node, Blob: blob, Size: uint64(len(p.Data)), MergedFor: p.MergedFor, Lacking: p.Lacking}}, err
 	case item.Output != nil && len(item.Output.Data) > session.MaxInline:
 		o := *item.Output
+		if o.Continues { // the state belongs to the next round, because the blobs of this one are removed when it has ended
+			c.storage.job = nextRound(c.opening.Job)
+		}
 		blob, err := c.storage.writeOutput(o.Function, o.Data)
 		c.blobs = append(c.blobs, blob)
-		return wire.Item{Output: &wire.Output{Function: o.Function, Partitions: o.Partitions, Blob: blob, Epoch: o.Epoch, Lacking: o.Lacking, Found: o.Found}}, err
+		o.Data, o.Sum, o.Blob = nil, 0, blob
+		return wire.Item{Output: &o}, err
 	}
 	return item, nil
 }

@@ -60,6 +60,7 @@ type timing struct {
 	auditAlive  time.Duration // time between two messages of an auditor that is still working; after ten times as long it counts as dead
 	stuckFor    time.Duration // how long memory may be full of partials that cannot be moved before their jobs fail
 	closeDelay  time.Duration // how much later than other workers the worker of the leader's process closes an ended job
+	roundsIdle  time.Duration // how long a job with rounds stays open while no round of it runs
 	logEvery    time.Duration // shortest time between two log lines about the same kind of problem
 }
 
@@ -72,6 +73,7 @@ var defaultTiming = timing{
 	auditAlive:  time.Second,
 	stuckFor:    30 * time.Second, // longer than holdings wait before they write to the spill folder again
 	closeDelay:  time.Second,
+	roundsIdle:  10 * time.Minute, // longer than Next usually takes
 	logEvery:    10 * time.Second,
 }
 

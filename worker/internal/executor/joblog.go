@@ -16,8 +16,9 @@ type place struct {
 	attempt  int              // number of the attempt at the partition; 0 if unknown
 }
 
-// withLog returns a context with which the code of a job logs to the journal.
+// withLog returns a context with which the code of a job logs to the journal. All rounds of a job have one journal.
 func (c *core) withLog(ctx context.Context, job string, at place) context.Context {
+	job = jobOf(job)
 	return jobs.WithLog(ctx, func(l jobs.LogLine) {
 		line := store.JournalLine{At: l.At.UTC(), Source: store.FromCode, Worker: c.cfg.ID, Text: l.Text}
 		if l.Stderr {
@@ -36,4 +37,5 @@ func (c *core) withLog(ctx context.Context, job string, at place) context.Contex
 	})
 }
 
+// endLog says that the code of a job logs no more.
 func (c *core) endLog(job string) { c.cfg.Journal.End(store.WorkerJournal(c.cfg.ID), job) }

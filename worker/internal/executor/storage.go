@@ -14,7 +14,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
-	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 // jobStorage reads and writes data of one job in storage, with retries.
@@ -37,13 +36,35 @@ func (s jobStorage) params(o wire.Opening) (jobs.Params, error) {
 	}
 	var spec store.StoredSpec
 	err := s.retry("read parameters", func() (err error) {
-		spec, err = s.store.Spec(s.ctx, s.job)
+		spec, err = s.store.Spec(s.ctx, jobOf(s.job))
 		return err
 	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
 	if sum := sha256.Sum256(spec.Params); err == nil && !bytes.Equal(sum[:], o.ParamsSHA256) {
 		err = errors.New("read parameters: the stored parameters are not those that the leader read")
 	}
 	return spec.Params, err
+}
+
+// plan returns the plan in a job's opening. It reads a large plan from storage.
+func (s jobStorage) plan(o wire.Opening) (jobs.Plan, error) {
+	if !o.InStore {
+		return jobs.Plan{Partitions: o.Partitions, Data: o.Data}, nil
+	}
+	var plan store.Plan
+	err := s.retry("read plan", func() (err error) {
+		plan, err = s.store.Plan(s.ctx, jobOf(s.job))
+		return err
+	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
+	if err == nil && plan.Partitions != o.Partitions {
+		err = fmt.Errorf("read plan: the stored plan has %d partitions, the leader says %d", plan.Partitions, o.Partitions)
+	}
+	return plan.Plan, err
+}
+
+// jobOf returns the ID of the job of a round, or the ID of a job without rounds.
+func jobOf(id string) string {
+	job, _ := engine.SplitRound(id)
+	return job
 }
 
 // writePartial writes a partial to storage and returns the blob's name, see [jobStorage.write].
@@ -54,7 +75,7 @@ func (s jobStorage) writePartial(node engine.Node, data []byte) (blob string, er
 // writeOutput writes the output of a function to storage and returns the blob's name, see
 // [jobStorage.write].
 func (s jobStorage) writeOutput(function wire.Function, data []byte) (blob string, err error) {
-	return s.write("write output", slog.String("function", function.String()), session.OutputNode(function), data)
+	return s.write("write output", slog.String("function", function.String()), wire.OutputNode(function), data)
 }
 
 // write writes data to storage under a node. It retries until the context is done. If the context

@@ -12,7 +12,6 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
-	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/kept"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
@@ -22,7 +21,8 @@ import (
 type tasks struct {
 	*core
 	partials *partials
-	byJob    map[string]*task // by job ID; guarded by core.mu
+	byJob    map[string]*task      // by job ID; guarded by core.mu
+	rounds   map[string]*roundsJob // open jobs with rounds by job ID; guarded by core.mu
 }
 
 // task is a job that this worker is opening or has opened.
@@ -37,6 +37,7 @@ type task struct {
 	ctx         context.Context // context that is done when the job has ended or the worker stops
 	cancel      context.CancelFunc
 	users       sync.WaitGroup // number of slots that run the job; increases only while tasks.byJob contains the task
+	shared      *roundsJob     // what the rounds of the job share; nil for a job without rounds; set before opened
 	reuses      bool           // memory of the job's dropped partials may be reused; set before opened
 	opened      engine.Task    // the opened job; set before the session is told that the job is open
 	stacks      []engine.Stack // merge stack of each slot, created for the slot's first span; each stack is used only by its slot
@@ -88,7 +89,7 @@ func (t *task) reusesMemory() bool { return t != nil && t.opened != nil && t.reu
 // run opens the job. After the job's end, run waits until no slot runs the job, and then closes the
 // job.
 func (t *task) run() {
-	defer t.endLog(t.opening.Job)
+	defer t.endTaskLog()
 	defer t.cancel()
 	opened, err := t.open()
 	if err != nil && t.ctx.Err() == nil {
@@ -108,38 +109,53 @@ func (t *task) run() {
 	t.delayClose(opened)
 	t.close(opened)
 	if t.ended() {
-		t.cleanUp(opened)
+		t.cleanUp(t.opening.Job, t.limits, opened)
+	}
+}
+
+// endTaskLog says that no more lines follow. A job with rounds logs until it ends.
+func (t *task) endTaskLog() {
+	if !t.opening.Rounds {
+		t.endLog(t.opening.Job)
+	}
+}
+
+// close closes the job, or one round of it.
+func (t *task) close(opened engine.Task) {
+	t.closeJob(t.ctx, t.opening.Job, t.limits, opened)
+	if t.shared != nil {
+		t.shared.leave()
 	}
 }
 
 // cleanUp removes the objects that partitions of a failed or cancelled job have written to storage
 // themselves.
-func (t *task) cleanUp(opened engine.Task) {
-	_, err := guard{core: t.core, limit: t.limits.Open}.run(t.life, opened.CleanUp)
-	if err != nil && t.life.Err() == nil {
-		t.cfg.Logger.Warn("Could not clean up after a job", "job", t.opening.Job, "error", err)
+func (c *core) cleanUp(job string, limits jobs.Limits, opened engine.Task) {
+	_, err := guard{core: c, limit: limits.Open}.run(c.life, opened.CleanUp)
+	if err != nil && c.life.Err() == nil {
+		c.cfg.Logger.Warn("Could not clean up after a job", "job", job, "error", err)
 	}
 }
 
 // delayClose waits before the job is closed if this process leads, because Close may end the
 // process (see [Config.Leads]).
-func (t *task) delayClose(opened engine.Task) {
-	if !opened.IsCloser() || !t.cfg.Leads() {
+func (c *core) delayClose(opened engine.Task) {
+	if !opened.IsCloser() || !c.cfg.Leads() {
 		return
 	}
-	timer := time.NewTimer(t.timing.closeDelay)
+	timer := time.NewTimer(c.timing.closeDelay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-t.life.Done():
+	case <-c.life.Done():
 	}
 }
 
-// close closes the job. If the job's Close does not return, close does not wait for it.
-func (t *task) close(opened engine.Task) {
-	_, err := guard{core: t.core, limit: t.limits.Open}.run(context.WithoutCancel(t.ctx), func(context.Context) error { return opened.Close() })
+// closeJob closes a job. If the job's Close does not return, closeJob does not wait for it.
+func (c *core) closeJob(ctx context.Context, job string, limits jobs.Limits, opened engine.Task) {
+	_, err := guard{core: c, limit: limits.Open}.run(context.WithoutCancel(ctx), func(context.Context) error { return opened.Close() })
 	if err != nil {
-		t.cfg.Logger.Warn("Could not close a job", "job", t.opening.Job, "error", err)
+		c.cfg.Logger.Warn("Could not close a job", "job", job, "error", err)
 	}
 }
 
@@ -175,13 +191,15 @@ func (t *task) open() (engine.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan := jobs.Plan{Partitions: o.Partitions, Data: o.Data}
-	if o.InStore {
-		if plan, err = t.readPlan(); err != nil {
-			return nil, err
-		}
+	plan, err := t.storage.plan(o)
+	if err != nil {
+		return nil, err
 	}
 	params, err := t.storage.params(o)
+	if err != nil {
+		return nil, err
+	}
+	in, err := t.storage.round(o)
 	if err != nil {
 		return nil, err
 	}
@@ -189,20 +207,33 @@ func (t *task) open() (engine.Task, error) {
 		return nil, err
 	}
 	t.before(t.alone(), "Open")
+	open := func(ctx context.Context) (engine.Task, error) {
+		return job.Engine().Open(ctx, params, plan.Partitions, plan.Data)
+	}
+	if in != nil {
+		t.shared = t.tasks.useRounds(o, t.limits)
+		openJob := open
+		open = func(ctx context.Context) (engine.Task, error) { return t.shared.begin(ctx, openJob, in.State) }
+	}
 	var opened engine.Task
 	gone, err := guard{core: t.core, limit: t.limits.Open}.run(t.ctx, func(ctx context.Context) (err error) {
-		opened, err = job.Engine().Open(ctx, params, plan.Partitions, plan.Data)
+		opened, err = open(ctx)
 		return err
 	})
 	if gone != nil {
 		t.goroutines.Go(func() {
 			if <-gone; opened != nil {
 				t.close(opened)
+			} else if t.shared != nil {
+				t.shared.leave()
 			}
 		})
 		return nil, err
 	}
 	if err != nil {
+		if t.shared != nil {
+			t.shared.leave()
+		}
 		return nil, err
 	}
 	opened.Audit(o.Audit, o.Job)
@@ -215,7 +246,10 @@ func (t *task) open() (engine.Task, error) {
 			t.expected = bytes
 		}
 	}
-	return opened, t.fork(opened)
+	if err := t.fork(opened); err != nil {
+		return nil, err
+	}
+	return opened, nil
 }
 
 // buffer returns memory for the value of a partition. The parameter size is the probable size in
@@ -295,19 +329,6 @@ func (t *task) before(span *session.HeldSpan, function string) {
 	for t.ctx.Err() == nil && !t.session.Announced(span) {
 		t.work.Wait()
 	}
-}
-
-// readPlan reads the job's plan. It retries while storage is unavailable.
-func (t *task) readPlan() (jobs.Plan, error) {
-	var plan store.Plan
-	err := t.storage.retry("read plan", func() (err error) {
-		plan, err = t.store.Plan(t.ctx, t.opening.Job)
-		return err
-	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
-	if err == nil && plan.Partitions != t.opening.Partitions {
-		err = fmt.Errorf("read plan: the stored plan has %d partitions, the leader says %d", plan.Partitions, t.opening.Partitions)
-	}
-	return plan.Plan, err
 }
 
 // writePartial writes a partial to storage. If the job has ended, writePartial removes the blob

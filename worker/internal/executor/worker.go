@@ -89,7 +89,7 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 	if err != nil {
 		return nil, fmt.Errorf("configure worker: %w", err)
 	}
-	tasks := &tasks{core: c, partials: partials, byJob: make(map[string]*task)}
+	tasks := &tasks{core: c, partials: partials, byJob: make(map[string]*task), rounds: make(map[string]*roundsJob)}
 	return &Worker{
 		core: c, partials: partials, tasks: tasks,
 		calls:   &calls{core: c, partials: partials, tasks: tasks, running: make(map[*session.HeldCall]*call)},
@@ -197,7 +197,10 @@ func (w *Worker) direct(action session.Action) {
 		w.partials.endJob(a.Job)
 		w.calls.endJob(a.Job)
 		w.dropBlobs(a.Job, a.Blobs)
-		w.endLog(a.Job)
+		if !a.Continues {
+			w.endLog(jobOf(a.Job))
+			w.tasks.endRounds(jobOf(a.Job))
+		}
 		if t := w.tasks.end(a.Job); t != nil {
 			w.slots.interrupt(t)
 		}

@@ -1,0 +1,49 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// starting reports whether the job is in round 0, in which only the state of round 1 is computed.
+func (j *job) starting() bool { return j.round.Rounds && j.round.Number == 0 }
+
+// id returns the ID of the job. The ledger's jobs are rounds if the job has rounds, and have IDs of their own.
+func (j *job) id() string { return jobOf(j.spec.ID) }
+
+// endRound requests the end of a round that has computed the state of the next one.
+func (l *Ledger) endRound(j *job, value float64, state Ref) {
+	if j.ending() {
+		return
+	}
+	j.state = jobEnding
+	l.do(EndRound{j.spec.ID, state, value, l.snapshot(j)})
+	l.dropWork(j)
+}
+
+// join makes a round known to the workers that had the round before, so that they are told when the job ends.
+func (l *Ledger) join(j *job) {
+	if !j.round.Rounds {
+		return
+	}
+	for _, w := range l.workers {
+		had := func(s *jobShare) bool { return s.job != j && s.job.id() == j.id() }
+		if slices.ContainsFunc(w.shares, had) {
+			w.share(j)
+		}
+	}
+}
+
+// goesOn reports whether a job with rounds goes on after one of its rounds has ended.
+func (l *Ledger) goesOn(round string) bool {
+	id := jobOf(round)
+	return id != round && slices.ContainsFunc(l.jobs, func(j *job) bool { return j.id() == id })
+}
+
+// sendEnded adds a job's end to the worker's receipt, or the end of a round.
+func (l *Ledger) sendEnded(w *worker, job string) {
+	if !slices.ContainsFunc(w.receipt.Jobs, func(r wire.JobReceipt) bool { return r.Job == job }) {
+		w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: job, Ended: true, Continues: l.goesOn(job)})
+	}
+}

@@ -1,0 +1,133 @@
+package term
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// maxState is the maximum size in bytes of the state of a round in a receipt. Workers read larger states from storage.
+const maxState = 64 << 10
+
+// active returns the active job that the ledger knows by an ID: the ID of a job, or of the current round of a job
+// with rounds. It returns nil if there is none.
+func (t *Term) active(id string) *activeJob {
+	job, _ := engine.SplitRound(id)
+	if j := t.jobs.active[job]; j != nil && j.id == id {
+		return j
+	}
+	return nil
+}
+
+// ledgerID returns the ID by which the ledger knows a job.
+func (t *Term) ledgerID(job string) string {
+	if j := t.jobs.active[job]; j != nil {
+		return j.id
+	}
+	return job
+}
+
+// setRound sets the current round of a job with rounds according to its manifest. The bytes of the round's state may be
+// known although the manifest has only the blob. It returns the round for the ledger.
+func (j *activeJob) setRound(state []byte) ledger.Round {
+	r := j.manifest.last.Rounds
+	if r == nil {
+		return ledger.Round{}
+	}
+	j.id = engine.RoundID(j.spec.ID, r.Round)
+	round := ledger.Round{Rounds: true, Number: r.Round, Earlier: r.Earlier, State: r.State, StateBlob: r.Blob}
+	if r.Blob != "" && state != nil && len(state) <= maxState {
+		round.State, round.StateBlob = state, ""
+	}
+	return round
+}
+
+// endRound makes the state of the next round durable, and begins that round. The state of a round is written before the
+// manifest that names it, as a blob of that round. The manifest is the only record of the round, so of two leaders only
+// one begins it.
+//
+//	the leader dies before the manifest is written    the next leader has Finish called again, for the same state
+//	… after it                                        the next leader resumes the next round
+//	the blobs of the old round are not removed        they are removed with the job
+func (t *Term) endRound(e ledger.EndRound) {
+	j := t.active(e.Job)
+	j.ending.Store(true)
+	state := t.partials.get(e.State)
+	began := j.roundBegan
+	t.writeManifest(j, nextWork(e.Work), func(next *store.Manifest) error {
+		if err := t.putState(j, &state); err != nil {
+			return err
+		}
+		data := state.data
+		if state.blob != "" {
+			data = nil
+		}
+		finished := jobs.Rounded{Round: j.round(), Value: e.Value, Took: t.since(began)}
+		next.Rounds = next.Rounds.Next(data, state.blob, finished, next.Partitions)
+		next.Nodes = nil
+		next.AddSample(next.Elapsed)
+		return nil
+	}, func() { t.roundEnded(j, state.data) })
+}
+
+// round returns the number of the current round of a job with rounds.
+func (j *activeJob) round() uint64 {
+	_, round := engine.SplitRound(j.id)
+	return round
+}
+
+// nextWork returns the work on the next round, which begins with what is measured and counted for the whole job.
+func nextWork(w store.Work) store.Work {
+	return store.Work{
+		Executed: w.Executed, Uncounted: w.Uncounted, Builds: w.Builds, Errors: w.Errors, OtherErrors: w.OtherErrors,
+		PartitionTime: w.PartitionTime, Elapsed: w.Elapsed, Deaths: w.Deaths, WorkerTime: w.WorkerTime, Cost: w.Cost,
+	}
+}
+
+// putState writes a state into a blob of the next round if it is too large for manifests.
+func (t *Term) putState(j *activeJob, state *partial) error {
+	if !state.needsBlob(maxInManifest) {
+		return nil
+	}
+	err := t.retry("write state", func(ctx context.Context) (err error) {
+		state.blob, err = t.cfg.Store.PutPartial(ctx, engine.RoundID(j.spec.ID, j.round()+1), wire.OutputNode(wire.Finish), state.data)
+		return err
+	})
+	if errors.Is(err, store.ErrTooLarge) {
+		err = &jobFault{fmt.Errorf("write the state after round %d: %w", j.round(), err)}
+	}
+	return err
+}
+
+// roundEnded begins the next round. The merges of the old round that still run are dropped when they return.
+func (t *Term) roundEnded(j *activeJob, state []byte) {
+	next := t.newActiveJob(j.spec)
+	next.plan, next.tree, next.submission, next.cancels, next.throttle = j.plan, j.tree, j.submission, j.cancels, j.throttle
+	next.manifest, next.began = j.manifest, true
+	next.cancelled.Store(j.cancelled.Load())
+	j.ended, j.continued = true, true
+	t.jobs.active[j.spec.ID] = next
+	t.cleanUpEnded(j)
+	t.step(ledger.JobEnded{Job: j.id})
+	next.blobs.exist = true
+	t.add(next, next.setRound(state), ledger.Snapshot{Work: next.manifest.last.Work})
+	if len(next.cancels) > 0 {
+		t.step(ledger.JobCancelled{Job: next.id})
+	}
+}
+
+// dropRound removes the blobs of a round that has ended.
+func (t *Term) dropRound(id string) {
+	t.env.Go(func() {
+		err := t.retry("delete the partials of a round", func(ctx context.Context) error { return t.cfg.Store.DropPartials(ctx, id) })
+		if err != nil && t.ctx.Err() == nil {
+			t.log.Warn("Could not delete the partials of a round, they are deleted at the job's end", "round", id, "error", err)
+		}
+	})
+}

@@ -1,0 +1,138 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
+)
+
+// roundsJob is a job with rounds that is open. The tasks of its rounds share what it has loaded:
+//
+//	opening of a round ─▶ task of the round ─▶ the round ends ─▶ … ─▶ the job ends ─▶ closed
+//
+// A leader that dies may leave a worker without the news of the job's end. The job is therefore also closed if
+// no round of it has run for timing.roundsIdle.
+type roundsJob struct {
+	*core
+	id      string
+	limits  jobs.Limits
+	ctx     context.Context // context that is done when the job has ended or the worker stops
+	end     context.CancelFunc
+	ended   bool           // the job has ended; guarded by core.mu
+	users   sync.WaitGroup // tasks of rounds; increases only while tasks.rounds contains the job
+	running int            // number of tasks of rounds; guarded by core.mu
+	idle    *time.Timer    // closes the job; runs while running is 0
+
+	mu     sync.Mutex // held while the job is being opened and while a round begins
+	opened engine.Task
+}
+
+// useRounds returns the open job of a round. The caller must call leave.
+func (l *tasks) useRounds(o wire.Opening, limits jobs.Limits) *roundsJob {
+	id, _ := engine.SplitRound(o.Job)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.rounds[id]
+	if r == nil {
+		r = &roundsJob{core: l.core, id: id, limits: limits}
+		r.ctx, r.end = context.WithCancel(l.life)
+		r.idle = time.AfterFunc(l.timing.roundsIdle, func() { l.closeIdle(r) })
+		l.rounds[id] = r
+		l.goroutines.Go(r.close)
+	}
+	r.users.Add(1)
+	r.running++
+	r.idle.Stop()
+	return r
+}
+
+// leave ends the use by a round.
+func (r *roundsJob) leave() {
+	r.core.mu.Lock()
+	if r.running--; r.running == 0 && r.ctx.Err() == nil {
+		r.idle.Reset(r.timing.roundsIdle)
+	}
+	r.core.mu.Unlock()
+	r.users.Done()
+}
+
+// endRounds closes a job with rounds that has ended. The caller must hold core.mu.
+func (l *tasks) endRounds(id string) {
+	if r := l.rounds[id]; r != nil {
+		r.ended = true
+		delete(l.rounds, id)
+		r.end()
+	}
+}
+
+// closeIdle closes a job of which no round has run for some time.
+func (l *tasks) closeIdle(r *roundsJob) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.running == 0 && l.rounds[r.id] == r {
+		delete(l.rounds, r.id)
+		r.end()
+	}
+}
+
+// begin returns the task of a round. It opens the job if it is not open.
+func (r *roundsJob) begin(ctx context.Context, open func(context.Context) (engine.Task, error), state []byte) (engine.Task, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.opened == nil {
+		opened, err := open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.opened = opened
+	}
+	return r.opened.Round(ctx, state)
+}
+
+// close waits until the job has ended and no round of it runs, and then closes the job.
+func (r *roundsJob) close() {
+	<-r.ctx.Done()
+	r.idle.Stop()
+	r.users.Wait()
+	if r.opened == nil {
+		return
+	}
+	r.delayClose(r.opened)
+	r.closeJob(r.ctx, r.id, r.limits, r.opened)
+	r.core.mu.Lock()
+	ended := r.ended
+	r.core.mu.Unlock()
+	if ended {
+		r.cleanUp(r.id, r.limits, r.opened)
+	}
+}
+
+// round returns the round of a job's opening, or nil if the job has no rounds. It reads a large state from storage.
+func (s jobStorage) round(o wire.Opening) (*session.InRound, error) {
+	if !o.Rounds {
+		return nil, nil
+	}
+	_, number := engine.SplitRound(o.Job)
+	in := &session.InRound{Round: engine.Round{Number: number, State: o.State}}
+	if o.StateBlob == "" {
+		return in, nil
+	}
+	err := s.retry("read state", func() (err error) {
+		in.State, err = s.store.Partial(s.ctx, o.Job, o.StateBlob)
+		return err
+	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
+	return in, err
+}
+
+// nextRound returns the ID of the round after a round.
+func nextRound(id string) string {
+	job, number := engine.SplitRound(id)
+	return engine.RoundID(job, number+1)
+}
