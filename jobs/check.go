@@ -31,7 +31,7 @@ type Check struct {
 	Grant    Grant
 
 	// Progress, if not nil, is called with the number of finished partitions and the number of all partitions.
-	// The two numbers are sums over the four runs whose partials are compared. Progress is called from several goroutines.
+	// The two numbers are sums over the four runs whose partials are compared, and over the rounds so far. Progress is called from several goroutines.
 	Progress func(done, all uint64)
 }
 
@@ -115,7 +115,11 @@ func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, er
 	}
 	if c.Progress != nil {
 		var done atomic.Uint64
-		k.progress = func(n uint64) { c.Progress(done.Add(n), needed*uint64(len(runs))) }
+		pass := needed * uint64(len(runs)) // in each round of a job with rounds
+		k.progress = func(n uint64) {
+			finished := done.Add(n)
+			c.Progress(finished, pass*((finished-1)/pass+1))
+		}
 	}
 	result := CheckResult{LocalResult: LocalResult{Partitions: plan.Partitions, Stopped: judged.Stopped}}
 	for _, r := range runs {

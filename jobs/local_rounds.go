@@ -3,6 +3,7 @@ package jobs
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -14,6 +15,15 @@ type Rounded struct {
 	Round uint64        `cbor:"1,keyasint" json:"round"` // number of the round, from 1
 	Value float64       `cbor:"2,keyasint" json:"value"` // the number that the definition's Next returned
 	Took  time.Duration `cbor:"3,keyasint" json:"-"`
+}
+
+// MarshalJSON adds the seconds that the round took.
+func (r Rounded) MarshalJSON() ([]byte, error) {
+	type fields Rounded
+	return json.Marshal(struct {
+		fields
+		Seconds float64 `json:"seconds"`
+	}{fields(r), r.Took.Seconds()})
 }
 
 // iterate runs the rounds of a job and returns the last state, which is the operand of Finish, and the number of rounds.

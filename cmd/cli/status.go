@@ -120,6 +120,9 @@ func statusTable(w io.Writer, s client.Status, price priceFlag) {
 	if estimate := answer.Estimate(s.Estimates); estimate != "" {
 		console.Row(w, "estimate", estimate)
 	}
+	if round := answer.Round(s); round != "" {
+		console.Row(w, "round", round)
+	}
 	answer.StoppedRow(w, s.Stopped)
 	if s.Live != nil {
 		console.Row(w, "workers", s.Live.Workers)

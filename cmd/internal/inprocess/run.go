@@ -35,6 +35,14 @@ func Run(ctx context.Context, a *console.App, job jobs.Job, params jobs.Params, 
 		text := answer.Estimate([]jobs.Estimated{e})
 		estimate.Store(&text)
 	}
+	status := client.Status{Spec: client.Spec{Rounds: job.MaxRounds(params), Measure: job.Measure()}, Round: 1}
+	var round atomic.Pointer[string]
+	local.Rounded = func(r jobs.Rounded) {
+		status.Round, status.FinishedRounds = r.Round+1, append(status.FinishedRounds, r)
+		text := answer.Round(status)
+		round.Store(&text)
+		done.Store(0)
+	}
 	started := time.Now()
 	o := answer.Outcome{
 		ID: localID, Job: job.Name(), Version: job.Version(), Epochs: []uint64{}, Skipped: []uint64{}, Builds: []string{wire.ThisBuild()},
@@ -47,6 +55,9 @@ func Run(ctx context.Context, a *console.App, job jobs.Job, params jobs.Params, 
 		s.Rate = speed.Observe(time.Now(), s.Done)
 		if text := estimate.Load(); text != nil {
 			s.Estimate = *text
+		}
+		if text := round.Load(); text != nil {
+			s.Round = *text
 		}
 		return s
 	})
@@ -63,6 +74,12 @@ func Run(ctx context.Context, a *console.App, job jobs.Job, params jobs.Params, 
 		}
 		if o.Stopped != nil && !check {
 			o.Executed = needed // partitions above the prefix do not count
+		}
+		if o.Rounds = result.Rounds; o.Rounds > 0 {
+			needed *= o.Rounds
+		}
+		if o.Rounds > 0 && !check {
+			o.Executed = needed
 		}
 		o.Repeated = o.Executed - needed
 		if local.Reuse.Kept != nil {

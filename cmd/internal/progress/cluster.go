@@ -28,7 +28,7 @@ func WatchUntil(ctx context.Context, c *client.Client, id string, p *Progress, e
 
 // clusterSnapshot returns the progress of a job on a cluster.
 func clusterSnapshot(s client.Status) Snapshot {
-	shown := Snapshot{State: s.State, Done: s.Done + unreported(s), All: s.Needed(), Stage: StageWords(s), Cluster: true, Epoch: s.Epoch, Estimate: answer.Estimate(s.Estimates)}
+	shown := Snapshot{State: s.State, Done: s.Done + unreported(s), All: s.Needed(), Stage: StageWords(s), Cluster: true, Epoch: s.Epoch, Estimate: answer.Estimate(s.Estimates), Round: answer.Round(s)}
 	if s.Live != nil {
 		shown.Workers, shown.Trouble = s.Live.Workers, s.Live.Trouble
 		if s.Stage() == client.Mapping {

@@ -29,6 +29,7 @@ type Snapshot struct {
 	Cluster bool          // the job runs on a cluster, so Workers and Epoch are shown
 	Trouble string        // reason why the job does not advance
 
+	Round    string // description of the round; empty for a job without rounds
 	Estimate string // description of the last estimate; empty before the first estimate
 }
 
@@ -56,6 +57,9 @@ func (s Snapshot) line() string {
 	}
 	if s.Rate > 0 {
 		parts = append(parts, human.Rate(s.Rate)+"/s")
+	}
+	if s.Round != "" {
+		parts = append(parts, "round "+s.Round)
 	}
 	if s.Estimate != "" {
 		parts = append(parts, s.Estimate)
