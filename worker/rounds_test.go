@@ -1,0 +1,228 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// walkParams are the parameters of a job with rounds. Each round sums numbers that depend on its state.
+type walkParams struct {
+	Partitions uint64        `json:"partitions" min:"1"`
+	Rounds     uint64        `json:"rounds" min:"1"`
+	Sleep      time.Duration `json:"sleep"` // duration of each partition
+	Pad        int           `json:"pad"`   // size in bytes of each state and partial
+	Hold       bool          `json:"hold"`  // not used
+}
+
+type walkState struct {
+	At  float64
+	Pad []byte
+}
+
+// walks counts what the processes of a test do with the job.
+type walks struct {
+	opened, closed, cleaned atomic.Int64
+}
+
+func (c *testCluster) walking(edit func(*jobs.Rounds[walkParams, walkState, walkState, float64])) *walks {
+	w := &walks{}
+	d := jobs.Rounds[walkParams, walkState, walkState, float64]{
+		Name: "walk", Version: "1", Defaults: walkParams{Partitions: 50, Rounds: 6}, Measure: "place",
+		Limits: jobs.Limits{Finish: time.Second},
+		Plan: func(_ context.Context, p walkParams) (jobs.Plan, error) {
+			return jobs.Plan{Partitions: p.Partitions}, nil
+		},
+		Start: func(_ context.Context, p walkParams, plan jobs.Plan) (walkState, error) {
+			return walkState{float64(plan.Partitions), make([]byte, p.Pad)}, nil
+		},
+		Open: func(_ context.Context, p walkParams, _ jobs.Plan) (jobs.Rounder[walkState, walkState], error) {
+			w.opened.Add(1)
+			return walker{p, c, w}, nil
+		},
+		Merge: func(left, right walkState) (walkState, error) {
+			left.At = left.At*1.0000001 + right.At
+			return left, nil
+		},
+		Next: func(_ context.Context, p walkParams, state, total walkState, round uint64) (jobs.Step[walkState], error) {
+			next := walkState{total.At/float64(p.Partitions) + 0.1*state.At, state.Pad}
+			return jobs.Step[walkState]{State: next, Value: next.At}, nil
+		},
+		MaxRounds: func(p walkParams) uint64 { return p.Rounds },
+		Finish:    func(_ context.Context, _ walkParams, state walkState) (float64, error) { return state.At, nil },
+	}
+	if edit != nil {
+		edit(&d)
+	}
+	c.job = jobs.MustNewRounds(d)
+	return w
+}
+
+// walker counts its uses.
+type walker struct {
+	walkParams
+	cluster *testCluster
+	uses    *walks
+}
+
+func (w walker) Round(_ context.Context, state walkState) (jobs.Mapper[walkState], error) {
+	return walkMapper{w.walkParams, w.cluster, state}, nil
+}
+
+func (w walker) Close() error { w.uses.closed.Add(1); return nil }
+
+func (w walker) CleanUp(context.Context) error { w.uses.cleaned.Add(1); return nil }
+
+type walkMapper struct {
+	walkParams
+	cluster *testCluster
+	state   walkState
+}
+
+func (m walkMapper) Map(ctx context.Context, partition uint64) (walkState, error) {
+	m.cluster.runs.Add(1)
+	select {
+	case <-time.After(m.Sleep):
+	case <-ctx.Done():
+		return walkState{}, ctx.Err()
+	}
+	return walkState{m.state.At / float64(partition+1), make([]byte, m.Pad)}, nil
+}
+
+// rounds adds to a spec what the client adds for a job with rounds.
+func rounds(most uint64) func(*store.Spec) { return func(s *store.Spec) { s.Rounds = most } }
+
+// TestRounds runs jobs with rounds on any number of workers, with states and partials of any size, while the leader changes.
+func TestRounds(t *testing.T) {
+	for _, test := range []struct {
+		workers, pad int
+		leaves       bool
+	}{{1, 0, false}, {3, 0, true}, {2, 10 << 10, true}, {3, 300 << 10, true}} {
+		t.Run(fmt.Sprintf("%d workers, %d bytes", test.workers, test.pad), func(t *testing.T) {
+			c := newCluster(t)
+			uses := c.walking(nil)
+			var list []*testWorker
+			for range test.workers {
+				list = append(list, c.start(nil))
+			}
+			params := []string{"rounds=6", "partitions=40", fmt.Sprintf("pad=%d", test.pad)}
+			id := c.submitEdited(rounds(6), append(params, "sleep=5ms")...)
+			if test.leaves {
+				c.checkpoint(id, "round 3 runs", func(m store.Manifest) bool { return m.Rounds != nil && m.Rounds.Round >= 3 || m.State.Final() })
+				list[0].end()
+			}
+			m := c.await(id, params...)
+			if m.State != store.Completed || m.Rounds.Round != 6 || len(m.Rounds.Finished) != 5 || m.Executed < 240 {
+				t.Fatalf("the job is %s: %s; rounds %+v, executed %d", m.State, m.Error, m.Rounds, m.Executed)
+			}
+			if first := m.Rounds.Finished[0]; first.Round != 1 || first.Value == 0 {
+				t.Errorf("first round %+v", first)
+			}
+			// Each worker has opened the job once. The run in one process, with which await compares, has opened it too.
+			until(t, "all workers have closed the job", func() bool { return uses.closed.Load() == uses.opened.Load() })
+			if opened := uses.opened.Load(); opened > int64(test.workers)+1 {
+				t.Errorf("%d workers and a run in one process opened the job %d times", test.workers, opened)
+			}
+			until(t, "no partial is left in storage", func() bool {
+				left, err := c.store.Blobs().List(t.Context(), "partial/"+id+"/")
+				return err == nil && len(left) == 0
+			})
+		})
+	}
+}
+
+// TestRoundsThatDoHarm checks that a job with rounds ends by a rule whatever its code does, and that the error names the
+// function.
+func TestRoundsThatDoHarm(t *testing.T) {
+	release := make(chan struct{})
+	type definition = jobs.Rounds[walkParams, walkState, walkState, float64]
+	for _, test := range []struct {
+		name, want string
+		edit       func(*definition)
+	}{
+		{"Start fails", "Start failed once, |start job walk: no start", func(d *definition) {
+			d.Start = func(context.Context, walkParams, jobs.Plan) (walkState, error) {
+				return walkState{}, errors.New("no start")
+			}
+		}},
+		{"Next panics", "Next or Finish failed once, |compute the state after round 2 of job walk: panic: oops", func(d *definition) {
+			next := d.Next
+			d.Next = func(ctx context.Context, p walkParams, s, total walkState, round uint64) (jobs.Step[walkState], error) {
+				if round == 2 {
+					panic("oops")
+				}
+				return next(ctx, p, s, total, round)
+			}
+		}},
+		{"Next hangs", "Next or Finish failed once", func(d *definition) {
+			d.Next = func(context.Context, walkParams, walkState, walkState, uint64) (jobs.Step[walkState], error) {
+				<-release
+				return jobs.Step[walkState]{}, nil
+			}
+		}},
+		{"a state is NaN", "state.At is NaN", func(d *definition) {
+			d.Next = func(_ context.Context, _ walkParams, s, _ walkState, _ uint64) (jobs.Step[walkState], error) {
+				zero := 0 * s.At
+				return jobs.Step[walkState]{State: walkState{At: zero / zero}}, nil
+			}
+		}},
+		{"Round fails", "Open failed on", func(d *definition) {
+			d.Open = func(context.Context, walkParams, jobs.Plan) (jobs.Rounder[walkState, walkState], error) {
+				return noRound{}, nil
+			}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCluster(t)
+			c.walking(test.edit)
+			c.start(nil)
+			c.start(nil)
+			id := c.submitEdited(rounds(6), "partitions=10")
+			m := c.checkpoint(id, "the job has ended", func(m store.Manifest) bool { return m.State.Final() })
+			for _, want := range strings.Split(test.want, "|") {
+				if m.State != store.Failed || !strings.Contains(m.Error, want) {
+					t.Errorf("the job is %s: %s; want %q", m.State, m.Error, want)
+				}
+			}
+			if test.name == "Next hangs" {
+				close(release)
+			}
+		})
+	}
+}
+
+type noRound struct{}
+
+func (noRound) Round(context.Context, walkState) (jobs.Mapper[walkState], error) {
+	return nil, errors.New("no round")
+}
+
+// TestCancelRounds cancels a job with rounds in the middle of a round.
+func TestCancelRounds(t *testing.T) {
+	c := newCluster(t)
+	uses := c.walking(nil)
+	c.start(nil)
+	id := c.submitEdited(rounds(1000), "rounds=1000", "sleep=1ms")
+	c.checkpoint(id, "round 3 runs", func(m store.Manifest) bool { return m.Rounds != nil && m.Rounds.Round >= 3 })
+	user, err := client.Connect(t.Context(), client.Config{Cluster: c.cfg, Timeout: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer user.Close()
+	if err := user.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	m := c.checkpoint(id, "the job has ended", func(m store.Manifest) bool { return m.State.Final() })
+	if m.State != store.Cancelled {
+		t.Errorf("the job is %s: %s", m.State, m.Error)
+	}
+	until(t, "the job is closed and cleaned up", func() bool { return uses.closed.Load() == 1 && uses.cleaned.Load() == 1 })
+}
