@@ -116,11 +116,11 @@ func (st *storage) leftover() string {
 	for _, key := range st.keys("partial/") {
 		id, blob, _ := strings.Cut(strings.TrimPrefix(key, "partial/"), "/")
 		named := func(n store.StoredNode) bool { return n.Blob == blob }
-		if slices.ContainsFunc(st.sim.checks.manifests[id].Nodes, named) { // a job that retries this one may inherit it
+		if slices.ContainsFunc(st.sim.checks.manifest(id).Nodes, named) { // a job that retries this one may inherit it
 			continue
 		}
 		o := st.origins[key]
-		if !o.late && o.writer.alive && !(st.sim.jobs[id].removed && o.orphaned(key)) {
+		if !o.late && o.writer.alive && !(st.sim.job(id).removed && o.orphaned(key)) {
 			return key
 		}
 	}

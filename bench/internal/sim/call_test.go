@@ -21,6 +21,7 @@ type call struct {
 	cancel context.CancelFunc
 	ended  bool // true if the job has ended
 	blob   string
+	in     string   // ID of the job or of the round that has the blob
 	found  []string // further blobs that the call may have written
 	held   []byte   // result of the call if the worker holds it because of its size
 }
@@ -31,7 +32,7 @@ func (w *worker) beginCalls() {
 		if held == nil {
 			return
 		}
-		c := &call{worker: w, call: held, job: w.process.sim.jobs[held.Opening().Job]}
+		c := &call{worker: w, call: held, job: w.process.sim.job(held.Opening().Job)}
 		c.ctx, c.cancel = context.WithCancel(context.Background())
 		w.calls = append(w.calls, c)
 		var item wire.Item
@@ -56,8 +57,12 @@ func (c *call) make() (item wire.Item, err error) {
 	if c.ctx.Err() != nil {
 		return item, c.ctx.Err()
 	}
+	in, err := c.round()
+	if err != nil {
+		return item, err
+	}
 	deed := s.merges(func() {
-		item, _, err = session.MakeCall(c.ctx, s.versions[c.job.version], c.call.Opening().Params, made, operands, c.call.Epoch(), nil)
+		item, _, err = session.MakeCall(c.ctx, c.job.definition(), c.call.Opening().Params, made, operands, c.call.Epoch(), in)
 	})
 	if made.Function != wire.Merge {
 		deed = c.job.misbehaves(made.Function)
@@ -157,22 +162,28 @@ func (c *call) store(item wire.Item) (wire.Item, error) {
 		return wire.Item{}, nil
 	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline:
 		partial := wire.Partial{Node: item.Partial.Node, Size: uint64(len(item.Partial.Data)), MergedFor: item.Partial.MergedFor, Lacking: item.Partial.Lacking}
-		err := c.write(partial.Node, item.Partial.Data)
+		err := c.write(c.job.spec.ID, partial.Node, item.Partial.Data)
 		partial.Blob = c.blob
 		return wire.Item{Partial: &partial}, err
 	case item.Output != nil && len(item.Output.Data) > session.MaxInline:
 		output := *item.Output
-		err := c.write(wire.OutputNode(output.Function), output.Data)
+		id := c.job.spec.ID
+		if output.Continues {
+			id = engine.RoundID(c.job.origin().spec.ID, c.job.round.number+1)
+		}
+		err := c.write(id, wire.OutputNode(output.Function), output.Data)
 		output.Data, output.Sum, output.Blob = nil, 0, c.blob
 		return wire.Item{Output: &output}, err
 	}
 	return item, nil
 }
 
-func (c *call) write(node engine.Node, data []byte) (err error) {
+// write writes data to storage under the ID of a job or of a round.
+func (c *call) write(id string, node engine.Node, data []byte) (err error) {
 	p := c.worker.process
 	for {
-		c.blob, err = p.store.PutPartial(c.ctx, c.job.spec.ID, node, data)
+		c.blob, err = p.store.PutPartial(c.ctx, id, node, data)
+		c.in = id
 		if err == nil || c.ctx.Err() != nil {
 			return err
 		}
@@ -190,7 +201,7 @@ func (c *call) end(item wire.Item, err error) {
 	}
 	if c.ended {
 		if c.blob != "" {
-			c.found = append(c.found, c.blob)
+			w.dropPartials(c.in, []string{c.blob})
 		}
 		w.dropPartials(c.job.spec.ID, c.found)
 	}

@@ -29,7 +29,7 @@ type aloneDeaths struct {
 func (c *checks) runsAlone(worker *process, a wire.Assignment) {
 	delete(c.alone.running, worker)
 	if a.Alone {
-		c.alone.running[worker] = aloneRun{partitionOf{a.Job, a.Span.Lo}, c.sim.now}
+		c.alone.running[worker] = aloneRun{partitionOf{originOf(a.Job), a.Span.Lo}, c.sim.now}
 	}
 }
 

@@ -105,7 +105,7 @@ func (c *checks) assignsHeld(epoch uint64, to *process, a wire.Assignment) {
 		}
 		for _, n := range h.nodes {
 			_, holds := other.worker.holdings[n.job][n.node]
-			if covers := c.sim.jobs[n.job].tree.Span(n.node); holds && n.job == a.Job && covers.Lo < a.Span.Hi && a.Span.Lo < covers.Hi {
+			if covers := c.sim.job(n.job).tree.Span(n.node); holds && n.job == a.Job && covers.Lo < a.Span.Hi && a.Span.Lo < covers.Hi {
 				c.sim.fail("epoch %d assigns %v of job %s to %s, although %s has reported that it holds node %v", epoch, a.Span, a.Job, to.name, other.name, n.node)
 			}
 		}
@@ -123,8 +123,8 @@ const (
 // allows for partitions that take less time than the average partition. worthStoring does not check leaders
 // in recovery, resumed jobs that no leader has measured, and jobs whose end the leader may have decided.
 func (c *checks) worthStoring(leader *leadership, holder *process, n nodeOf, receipt wire.Receipt) {
-	j, t := c.sim.jobs[n.job], c.terms[leader.epoch]
-	if !c.sim.scenario.calm || ordersStore(receipt, n) || !t.assigns || t.since > j.submitAt && !c.measured[n.job] || j.mayEndEarly(c) {
+	j, t := c.sim.job(n.job), c.terms[leader.epoch]
+	if !c.sim.scenario.calm || ordersStore(receipt, n) || !t.assigns || t.since > j.submitAt && !c.measured[originOf(n.job)] || j.mayEndEarly(c) {
 		return
 	}
 	write := writeLatency.Seconds() + float64(len(holder.worker.holdings[n.job][n.node].data))/writeBytesPerSecond
@@ -136,12 +136,12 @@ func (c *checks) worthStoring(leader *leadership, holder *process, n nodeOf, rec
 
 // mayEndEarly reports whether a leader may end a job before its root is finished.
 func (j *job) mayEndEarly(c *checks) bool {
-	return j.cancelAt >= 0 || j.rogue.function != wire.Map || c.mayFail(j) || c.manifests[j.spec.ID].State.Final()
+	return j.cancelAt >= 0 || j.rogue.function != wire.Map || c.mayFail(j) || c.manifest(j.spec.ID).State.Final()
 }
 
 // exposed returns how many partitions of a held node only its holder has had, without those in storage.
 func (c *checks) exposed(holder *process, n nodeOf) (partitions uint64) {
-	tree := c.sim.jobs[n.job].tree
+	tree := c.sim.job(n.job).tree
 	for span := tree.Span(n.node); !span.Empty(); span.Lo++ {
 		elsewhere := func(o copied) bool {
 			covers := tree.Span(o.node)

@@ -25,7 +25,7 @@ func (c *checks) written(by, key string) {
 		return
 	}
 	old := c.manifests[id]
-	if c.sim.jobs[id].removing {
+	if c.sim.job(id).removing {
 		return // at the end, [storage.remainder] checks that this manifest was removed again
 	}
 	c.manifests[id] = m
@@ -37,21 +37,25 @@ func (c *checks) written(by, key string) {
 	case old.State.Final():
 		c.sim.fail("%s wrote a manifest of job %s after its end", by, id)
 	case m.State.Final():
-		if ended := c.sim.jobs[id].onEnd; ended != nil {
+		if ended := c.sim.job(id).onEnd; ended != nil {
 			ended()
 		}
 		return
 	}
-	c.keepsPartitionTime(by, c.sim.jobs[id], old, m)
-	c.sound(by, c.sim.jobs[id], m)
-	c.judgedWell(by, c.sim.jobs[id], old, m)
+	c.keepsPartitionTime(by, c.sim.job(id), old, m)
+	c.sound(by, c.sim.job(id).current(m), m)
+	another := c.roundsWell(by, c.sim.job(id), old, m)
+	c.judgedWell(by, c.sim.job(id), old, m)
 	for _, call := range m.Calls {
-		if call.Function == wire.Merge.String() && call.Failed > 0 && c.sim.jobs[id].rogue.function != wire.Merge {
+		if call.Function == wire.Merge.String() && call.Failed > 0 && c.sim.job(id).rogue.function != wire.Merge {
 			c.sim.fail("%s counts %d failures of Merge of node %v of job %s, which does not fail", by, call.Failed, call.Node, id)
 		}
 	}
+	if another {
+		return
+	}
 	for _, n := range old.Nodes {
-		if j, span := c.sim.jobs[id], c.sim.jobs[id].tree.Span(n.Node); !covered(j.tree, m, span) && !dropped(m, span) {
+		if j, span := c.sim.job(id), c.sim.job(id).tree.Span(n.Node); !covered(j.tree, m, span) && !dropped(m, span) {
 			c.sim.fail("%s wrote a manifest of job %s without %v, which was durable", by, id, span)
 		}
 	}

@@ -40,7 +40,7 @@ func (c *checks) callMayFail(j *job, reason string) bool {
 
 // announced is called when a leader announces that a job has ended. Storage must contain the end.
 func (c *checks) announced(by *process, id string) {
-	if by.storage == c.sim.storage && !c.sim.jobs[id].removing && !c.manifests[id].State.Final() {
+	if by.storage == c.sim.storage && !c.sim.job(id).removing && !c.manifest(id).State.Final() {
 		c.sim.fail("%s announced the end of job %s, which is not in storage", by.name, id)
 	}
 }
@@ -62,7 +62,7 @@ func (c *checks) ended() {
 }
 
 func (c *checks) endedWell(j *job) {
-	m := c.manifests[j.spec.ID]
+	m := c.manifest(j.spec.ID)
 	if err := c.endsAtStop(j, m); err != nil {
 		c.sim.fail("job %s: %v", j.spec.ID, err)
 	}
@@ -124,10 +124,11 @@ func (c *checks) completedWell(j *job, m store.Manifest) {
 	if orderly {
 		c.sim.cover("seen: job of an orderly cluster")
 	}
-	if orderly && m.Executed+uint64(len(m.Skipped)) != j.partitions {
-		c.sim.fail("job %s of %d partitions says that it executed %d, though no process was killed", j.spec.ID, j.partitions, m.Executed)
+	all := j.partitions * max(1, j.rounds)
+	if orderly && m.Executed+uint64(len(m.Skipped)) != all {
+		c.sim.fail("job %s of %d partitions says that it executed %d, though no process was killed", j.spec.ID, all, m.Executed)
 	}
-	if m.Executed+uint64(len(m.Skipped)) < j.partitions {
-		c.sim.fail("job %s of %d partitions says that it executed %d", j.spec.ID, j.partitions, m.Executed)
+	if m.Executed+uint64(len(m.Skipped)) < all {
+		c.sim.fail("job %s of %d partitions says that it executed %d", j.spec.ID, all, m.Executed)
 	}
 }

@@ -92,13 +92,13 @@ func (c *checks) leaves(p *process, leave session.Leave) {
 	if p.clock()-seen.drainedAt >= c.sim.scenario.drainTimeout {
 		return
 	}
-	for _, j := range c.sim.list {
+	for _, j := range c.sim.all() {
 		k := c.keptBy(p, j.spec.ID)
-		if !c.manifests[j.spec.ID].State.Final() && k.durable < uint64(len(k.items)) {
+		if !c.manifest(j.spec.ID).State.Final() && k.durable < uint64(len(k.items)) {
 			c.sim.fail("%s leaves (%s) with %d items of job %s, of which it knows %d to be durable", p.name, leave.Reason, len(k.items), j.spec.ID, k.durable)
 		}
 		for _, n := range p.worker.nodes(j.spec.ID) {
-			if !c.manifests[j.spec.ID].State.Final() && !p.worker.session.NodeDurable(j.spec.ID, n) {
+			if !c.manifest(j.spec.ID).State.Final() && !p.worker.session.NodeDurable(j.spec.ID, n) {
 				c.sim.fail("%s leaves (%s) with node %v of job %s, which it does not know to be durable", p.name, leave.Reason, n, j.spec.ID)
 			}
 		}

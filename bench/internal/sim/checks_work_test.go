@@ -14,13 +14,16 @@ func (c *checks) received(p *process, r wire.Receipt) {
 		c.sim.cover("seen: span cut short")
 	}
 	for _, a := range r.Assigned {
-		c.first[a.Job] = max(c.first[a.Job], r.Epoch)
+		c.first[originOf(a.Job)] = max(c.first[originOf(a.Job)], r.Epoch)
 	}
 	for _, jr := range r.Jobs {
-		m, k := c.manifests[jr.Job], c.keptBy(p, jr.Job)
+		m, k := c.manifest(jr.Job), c.keptBy(p, jr.Job)
 		if jr.Ended {
 			if !m.State.Final() {
 				c.sim.fail("epoch %d told %s that job %s has ended, which is %q", r.Epoch, p.name, jr.Job, m.State)
+			}
+			if jr.Continues && originOf(jr.Job) == jr.Job || !jr.Continues && !c.manifest(originOf(jr.Job)).State.Final() {
+				c.sim.fail("epoch %d told %s that job %s has ended, and that it continues: %v", r.Epoch, p.name, jr.Job, jr.Continues)
 			}
 			k.ended = true
 			continue
@@ -29,7 +32,7 @@ func (c *checks) received(p *process, r wire.Receipt) {
 			continue
 		}
 		for _, item := range k.items[k.durable:max(k.durable, min(jr.Durable, uint64(len(k.items))))] {
-			if j := c.sim.jobs[jr.Job]; !covered(j.tree, m, item.span) && !dropped(m, item.span) {
+			if j := c.sim.job(jr.Job); !covered(j.tree, m, item.span) && !dropped(m, item.span) {
 				c.sim.fail("epoch %d told %s that %v of job %s is durable, which is in no checkpoint", r.Epoch, p.name, item.span, jr.Job)
 			}
 		}
@@ -104,9 +107,9 @@ func (c *checks) assigns(worker *process, r wire.Receipt) {
 		for _, id := range j.Auditors {
 			c.sim.cover("seen: auditor named")
 			knows := func(p *process) bool {
-				return p.name == id && slices.ContainsFunc(p.knows, func(d jobs.Job) bool { return d.Version() == c.sim.jobs[j.Job].spec.Version })
+				return p.name == id && slices.ContainsFunc(p.knows, func(d jobs.Job) bool { return d.Version() == c.sim.job(j.Job).spec.Version })
 			}
-			if id == worker.name || c.sim.jobs[j.Job].spec.Audit == 0 || !slices.ContainsFunc(c.sim.processes, knows) {
+			if id == worker.name || c.sim.job(j.Job).spec.Audit == 0 || !slices.ContainsFunc(c.sim.processes, knows) {
 				c.sim.fail("%s is an auditor for %s, job %s", id, worker.name, j.Job)
 			}
 		}
@@ -128,10 +131,10 @@ func (c *checks) died(p *process) {
 	c.diedAlone(p)
 	for _, a := range c.assigned[p] {
 		if a.function != wire.Map {
-			c.callsDied[callOf{a.job, a.function}]++
+			c.callsDied[callOf{originOf(a.job), a.function}]++
 		}
 		for partition := a.span.Lo; partition < a.span.Hi; partition++ {
-			c.deaths[partitionOf{a.job, partition}]++
+			c.deaths[partitionOf{originOf(a.job), partition}]++
 		}
 	}
 }
@@ -145,7 +148,7 @@ func (c *checks) starved(by *job) {
 	}
 	for _, j := range c.sim.list {
 		well := j.rogue.how == behaves && j.hangs == noPartition && !c.suspected(j)
-		if state := c.manifests[j.spec.ID].State; well && !state.Final() {
+		if state := c.manifest(j.spec.ID).State; well && !state.Final() {
 			c.sim.fail("job %s is %q, while %v of job %s does not return", j.spec.ID, state, by.rogue.function, by.spec.ID)
 		}
 	}

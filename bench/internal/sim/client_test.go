@@ -64,7 +64,7 @@ func (s *Sim) storeAgain(client *process, key string, value []byte) {
 // cancel requests a job's cancellation until a leader confirms it or the job has ended.
 func (s *Sim) cancel(client *process, j *job) {
 	j.cancelAsked = true
-	if j.cancelled || s.checks.manifests[j.spec.ID].State.Final() {
+	if j.cancelled || s.checks.manifest(j.spec.ID).State.Final() {
 		return
 	}
 	s.network.request(client, func(to *process) bool { return to.leads() > 0 }, func(to *process, reply func(func())) {

@@ -68,7 +68,7 @@ func (w *worker) writeNode(held wire.HeldNode, then func()) {
 		case err != nil:
 			w.session.NodeNotStored(held)
 		case w.session.NodeStored(held, blob):
-			p.sim.checks.delivered(p, p.sim.jobs[job], []wire.Item{{Partial: &wire.Partial{Node: n, Blob: blob, Stored: true}}})
+			p.sim.checks.delivered(p, p.sim.job(job), []wire.Item{{Partial: &wire.Partial{Node: n, Blob: blob, Stored: true}}})
 		}
 		w.called()
 	})
@@ -96,7 +96,7 @@ func (w *worker) freeMemory() {
 	if !w.stuck || w.left {
 		return
 	}
-	for _, j := range w.process.sim.list {
+	for _, j := range w.process.sim.all() {
 		id := j.spec.ID
 		for _, n := range w.nodes(id) {
 			switch {
@@ -119,7 +119,7 @@ func (w *worker) freeMemory() {
 // loses makes the worker lose a partial: a durable one, as if its memory were needed, or any one, as if its file
 // could not be read.
 func (w *worker) loses(onlyDurable bool) {
-	for _, j := range w.process.sim.list {
+	for _, j := range w.process.sim.all() {
 		id := j.spec.ID
 		for _, n := range w.nodes(id) {
 			switch {
@@ -257,7 +257,7 @@ func (c *checks) has(p *process, job string, n engine.Node, merged, stored bool)
 // worker has written to storage may also be dropped, because the worker reports the write until the
 // write is durable. A leader that has skipped a partition needs no partial that contains this partition.
 func (c *checks) drops(p *process, job string, n engine.Node) {
-	j, m := c.sim.jobs[job], c.manifests[job]
+	j, m := c.sim.job(job), c.manifest(job)
 	held, found := p.worker.holdings[job][n]
 	span := j.tree.Span(n)
 	if !found || held.lacks || m.State.Final() || j.removing || span.Lo <= j.sours && j.sours < span.Hi || covered(j.tree, m, span) || dropped(m, span) {

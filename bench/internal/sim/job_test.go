@@ -25,6 +25,7 @@ type job struct {
 	spec  store.Spec
 	tree  engine.Tree
 	jobBehaviour
+	round round
 
 	tried map[uint64]int // number of attempts at each flaky partition
 	kills int            // number of processes that the killer partition has killed
@@ -64,6 +65,7 @@ type jobBehaviour struct {
 	rogue      rogue
 	prefixes
 	finds
+	iterates
 }
 
 const noPartition = math.MaxUint64
@@ -139,7 +141,7 @@ func (s *Sim) define(version string) jobs.Job {
 	return jobs.MustNew(jobs.Definition[params, leaf, result]{
 		Name: kind, Version: version, Summary: "counts its partitions",
 		Plan: func(_ context.Context, p params) (jobs.Plan, error) {
-			j := s.jobs[p.Job]
+			j := s.job(p.Job)
 			if j.planFails > 0 {
 				j.planFails--
 				s.cover("fault: plan failed")
@@ -148,7 +150,7 @@ func (s *Sim) define(version string) jobs.Job {
 			return jobs.Plan{Partitions: j.partitions, Data: make([]byte, j.data)}, nil
 		},
 		Open: func(_ context.Context, p params, plan jobs.Plan) (jobs.Mapper[leaf], error) {
-			j := s.jobs[p.Job]
+			j := s.job(p.Job)
 			if plan.Partitions != j.partitions || len(plan.Data) != j.data {
 				return nil, jobs.Permanent(fmt.Errorf("opened with %d partitions and %d bytes", plan.Partitions, len(plan.Data)))
 			}
@@ -162,13 +164,13 @@ func (s *Sim) define(version string) jobs.Job {
 			return result{[][2]uint64{{prefix.Runs[0][0], prefix.Runs[len(prefix.Runs)-1][1]}}, prefix.Sum}, nil
 		},
 		Stop: func(_ context.Context, p params, _ leaf, n uint64) (bool, error) {
-			j := s.jobs[p.Job]
+			j := s.job(p.Job)
 			if s.merging && j.onJudge != nil {
 				j.onJudge(n)
 			}
 			return n >= j.suffices, nil
 		},
-		NoEstimates: func(p params) bool { return !s.jobs[p.Job].judged },
+		NoEstimates: func(p params) bool { return !s.job(p.Job).judged },
 		Codec:       leafCodec{},
 	})
 }
@@ -218,6 +220,9 @@ func (m mapper) Map(_ context.Context, partition uint64) (leaf, error) {
 
 func (j *job) leaf(partition uint64) leaf {
 	l := leaf{Job: j.index, Runs: [][2]uint64{{partition, partition + 1}}, Sum: 1 / float64(partition+3)}
+	if j.round.of != nil {
+		l.Sum *= j.round.state
+	}
 	if j.pad > 0 {
 		l.Pad = make([]byte, j.pad)
 		for i := range min(j.pad, 8) {
@@ -246,13 +251,21 @@ func (j *job) cost(span engine.Span) (takes time.Duration, kills bool) {
 
 // reference returns the result that a single process computes without the skipped partitions.
 func (j *job) reference(skipped []uint64) (data []byte, digest string, err error) {
-	root, err := j.referenceNode(j.tree.Root(), skipped)
+	operand, err := j.referenceOperand(skipped)
 	if err != nil {
 		return nil, "", err
 	}
-	data, _, err = j.sim.versions[0].Engine().Finish(context.Background(), j.spec.Params, engine.Operand{Data: root})
+	data, _, err = j.definition().Engine().Finish(context.Background(), j.spec.Params, engine.Operand{Data: operand})
 	sum := sha256.Sum256(data)
 	return data, hex.EncodeToString(sum[:]), err
+}
+
+// referenceOperand returns the operand of Finish: the root, or the last state.
+func (j *job) referenceOperand(skipped []uint64) ([]byte, error) {
+	if j.rounds > 0 {
+		return jobs.CBOR[stepState]().Encode(j.stepState(j.stateAfter(j.rounds)))
+	}
+	return j.referenceNode(j.tree.Root(), skipped)
 }
 
 // referenceNode returns the partial of a node without the skipped partitions, or nil if none is left.
@@ -291,7 +304,7 @@ func (j *job) makeReference(n engine.Node, span engine.Span, skipped []uint64) (
 	case r == nil:
 		return l, nil
 	}
-	return j.sim.versions[0].Engine().Merge(context.Background(), nil, engine.Operand{Data: l}, engine.Operand{Data: r})
+	return j.definition().Engine().Merge(context.Background(), nil, engine.Operand{Data: l}, engine.Operand{Data: r})
 }
 
 // countsEachOnce checks that a result has every partition once, and none of the skipped ones.

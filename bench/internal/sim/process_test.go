@@ -158,3 +158,6 @@ func (p *process) exit() {
 	p.sim.trace.printf(p, "has ended")
 	p.end()
 }
+
+// definitions returns the job definitions that the process knows.
+func (p *process) definitions() []jobs.Job { return append(slices.Clone(p.knows), p.sim.iterated) }

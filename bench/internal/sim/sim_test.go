@@ -26,7 +26,9 @@ type Sim struct {
 	coverage Coverage
 
 	versions []jobs.Job      // versions of the job definition, the older version first
-	jobs     map[string]*job // jobs by ID
+	iterated jobs.Job        // definition of jobs with rounds
+	jobs     map[string]*job // jobs by ID, also those of rounds
+	rounds   []*job          // jobs of rounds, in the order in which they were first seen
 	list     []*job          // jobs in the order of their numbers
 
 	processes []*process
@@ -53,6 +55,7 @@ func Run(seed uint64, out io.Writer) (Coverage, error) {
 	s := newSim(seed, out)
 	s.drawPrefixes(seed)
 	s.drawFound(seed)
+	s.drawRounds(seed)
 	s.run()
 	return s.coverage, s.failure
 }
@@ -64,7 +67,7 @@ func newSim(seed uint64, out io.Writer) *Sim {
 	s.network = &network{s, true, map[[2]*process]linkFault{}, map[[2]*process]time.Duration{}}
 	s.storage, s.other = newStorage(s, "0a"), newStorage(s, "0b")
 	s.checks = newChecks(s)
-	s.versions = []jobs.Job{s.define("1"), s.define("2")}
+	s.versions, s.iterated = []jobs.Job{s.define("1"), s.define("2")}, s.defineRounds()
 	s.scenario, s.rates = s.draw()
 	return s
 }
@@ -80,7 +83,7 @@ func (s *Sim) populate() {
 	client := s.newProcess("cli", s.storage)
 	for i, b := range s.scenario.jobs {
 		id := jobID(i)
-		definition := s.versions[b.version]
+		definition := (&job{sim: s, jobBehaviour: b}).definition()
 		data, err := definition.Params(nil, "job="+id)
 		if err != nil {
 			panic(err) // cannot happen: opening fails only for invalid parameters
@@ -91,10 +94,13 @@ func (s *Sim) populate() {
 		}
 		j := &job{sim: s, index: uint64(i), jobBehaviour: b, tree: tree, tried: map[uint64]int{}, nodes: map[engine.Node][]byte{}}
 		j.spec = store.Spec{
-			ID: id, Job: kind, Version: definition.Version(), Params: data,
+			ID: id, Job: definition.Name(), Version: definition.Version(), Params: data,
 			Priority: s.rng.IntN(3), MaxAttempts: s.rng.intBetween(3, 5), MaxSkipped: uint64(s.rng.IntN(2)),
 		}
-		j.spec.Estimates, j.spec.StopAfter = b.judged, b.stopAfter
+		j.spec.Estimates, j.spec.StopAfter, j.spec.Rounds = b.judged, b.stopAfter, b.rounds
+		if b.rounds > 0 {
+			j.spec.MaxSkipped = 0
+		}
 		if b.found != nil {
 			j.spec.Keep = 1
 		}
@@ -176,7 +182,7 @@ func (s *Sim) over() bool {
 // unended describes the first job that has not ended, or what is yet to be removed, or returns "".
 func (s *Sim) unended() string {
 	for _, j := range s.list {
-		if state := s.checks.manifests[j.spec.ID].State; !state.Final() {
+		if state := s.checks.manifest(j.spec.ID).State; !state.Final() {
 			return fmt.Sprintf("job %s is %q", j.spec.ID, state)
 		}
 		if j.cancelAt >= 0 && !j.cancelAsked {
@@ -186,7 +192,7 @@ func (s *Sim) unended() string {
 			return fmt.Sprintf("job %s is to be removed", j.spec.ID)
 		}
 		for _, p := range s.processes {
-			if w := p.worker; p.alive && w != nil && !w.left && w.tasks[j.spec.ID] != nil {
+			if w := p.worker; p.alive && w != nil && !w.left && w.hasOpen(j) {
 				return fmt.Sprintf("%s has not closed job %s", p.name, j.spec.ID)
 			}
 		}

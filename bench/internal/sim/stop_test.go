@@ -40,7 +40,7 @@ func TestStopIsTheSameInEachCluster(t *testing.T) {
 				t.Fatalf("%d workers, seed %d: %v", workers, seed, s.failure)
 			}
 			j := s.list[0]
-			m := s.checks.manifests[j.spec.ID]
+			m := s.checks.manifest(j.spec.ID)
 			alone, err := jobs.Local{Slots: 1, Attempts: 1}.Run(t.Context(), s.versions[0], j.spec.Params)
 			if err != nil {
 				t.Fatal(err)

@@ -39,7 +39,7 @@ func newTerm(e *elector, lead machine.Lead) *leadership {
 	var inner context.Context
 	inner, t.finish = context.WithCancel(t.lease)
 	made, err := term.New(inner, term.Config{
-		Worker: p.name, Host: "sim", PID: 1, Jobs: p.knows, Store: p.store, Storage: p.storage.identity, Logger: p.log,
+		Worker: p.name, Host: "sim", PID: 1, Jobs: p.definitions(), Store: p.store, Storage: p.storage.identity, Logger: p.log,
 		Ledger: p.sim.scenario.ledger, MaxActive: p.sim.scenario.maxActive, ExtendEvery: p.sim.scenario.hideFor / 3,
 	}, election.NewTerm(election.Term{
 		Record: lead.Record, Cause: lead.Cause, Predecessor: lead.Predecessor,

@@ -38,7 +38,7 @@ const never = time.Duration(math.MaxInt64)
 
 func newWorker(p *process, slots int) *worker {
 	hello := wire.Hello{Host: "sim", PID: 1, Slots: slots, Since: p.wallClock(), Storage: p.storage.identity, Holds: len(p.knows) == len(p.sim.versions)}
-	for _, d := range p.knows {
+	for _, d := range p.definitions() {
 		hello.Knows = append(hello.Knows, wire.JobKind{Name: d.Name(), Version: d.Version()})
 	}
 	s, err := session.New(session.Config{Worker: p.name, Hello: hello, Timing: session.Timing{DrainTimeout: p.sim.scenario.drainTimeout}})
@@ -264,7 +264,7 @@ type task struct {
 func (w *worker) open(o wire.Opening) {
 	p := w.process
 	s := p.sim
-	t := &task{job: s.jobs[o.Job]}
+	t := &task{job: s.job(o.Job)}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	w.tasks[o.Job] = t
 	var err error
@@ -273,7 +273,7 @@ func (w *worker) open(o wire.Opening) {
 		if o.InStore {
 			s.cover("seen: plan read from storage")
 			for {
-				if plan, err = p.store.Plan(t.ctx, o.Job); err == nil || t.ctx.Err() != nil {
+				if plan, err = p.store.Plan(t.ctx, originOf(o.Job)); err == nil || t.ctx.Err() != nil {
 					break
 				}
 				p.pause(t.ctx, 100*time.Millisecond)
@@ -281,7 +281,13 @@ func (w *worker) open(o wire.Opening) {
 		}
 		p.pause(t.ctx, s.rng.between(0, 20*time.Millisecond))
 		if err == nil {
-			t.opened, err = s.versions[t.job.version].Engine().Open(t.ctx, o.Params, plan.Partitions, plan.Data)
+			t.opened, err = t.job.definition().Engine().Open(t.ctx, o.Params, plan.Partitions, plan.Data)
+		}
+		if err == nil {
+			var state []byte
+			if state, err = p.readState(t.ctx, o); err == nil {
+				t.opened, err = t.opened.Round(t.ctx, state)
+			}
 		}
 		if err == nil && s.rng.chance(s.rates.openFails) {
 			err = errOpen
@@ -300,7 +306,7 @@ func (w *worker) announce(t *task, id string, err error) {
 	}
 	s := w.process.sim
 	s.cover("fault: job not opened")
-	t.job.openFailures++
+	t.job.origin().openFailures++
 	delete(w.tasks, id)
 	failure := wire.Failure{Error: err.Error(), Function: wire.Open, Permanent: jobs.IsPermanent(err)}
 	w.session.OpenFailed(id, failure)
