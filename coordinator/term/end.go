@@ -148,6 +148,9 @@ func (t *Term) dropUnnamed(ctx context.Context, id string) error {
 			keep[n.Blob] = true
 		}
 	}
+	if r := m.Rounds; r != nil && r.Blob != "" && m.State == store.Failed {
+		keep[r.Blob] = true
+	}
 	if len(keep) == 0 {
 		return t.cfg.Store.DropPartials(ctx, id)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // inheritable returns the nodes of the final manifest of a job, for a job that retries it. A job is often cancelled to
@@ -23,7 +24,8 @@ func inheritable(nodes []store.StoredNode, outcome store.State) []store.StoredNo
 }
 
 // inherit adds to the first manifest of a job the finished nodes of the job that it retries, and returns that job's
-// plan. A node with a skipped partition is left out, because the partition is to be tried again. If the earlier job
+// plan. A node with a skipped partition is left out, because the partition is to be tried again. A job with rounds goes on
+// in the round in which the earlier job ended. If the earlier job
 // was removed, inherit changes nothing: then the job computes everything.
 //
 // inherit may run again after the death of a leader, and then writes the same plan and the same blobs.
@@ -50,12 +52,19 @@ func (t *Term) inherit(spec store.StoredSpec, first *store.Manifest) (plan store
 		return store.Plan{}, err
 	}
 	first.Partitions, first.Builds, first.Uncounted = plan.Partitions, m.Builds, m.Uncounted
+	to := spec.ID
+	if first.Rounds != nil {
+		if from, to, err = t.inheritRound(from, to, m, first); err != nil || first.Rounds.Round == 0 {
+			return plan, err
+		}
+		first.Inherited = first.Rounds.Earlier
+	}
 	for _, node := range m.Nodes {
 		span := tree.Span(node.Node)
 		if node.Empty || slices.ContainsFunc(m.Skipped, func(p uint64) bool { return span.Lo <= p && p < span.Hi }) {
 			continue
 		}
-		copied, err := t.copyPartial(from, spec.ID, node)
+		copied, err := t.copyPartial(from, to, node)
 		if err != nil {
 			return store.Plan{}, err
 		}
@@ -67,6 +76,20 @@ func (t *Term) inherit(spec store.StoredSpec, first *store.Manifest) (plan store
 	first.Executed = first.Inherited
 	first.Judged, first.Stopped = inheritedJudgements(m)
 	return plan, nil
+}
+
+// inheritRound adds to the first manifest of a job the round of the job that it retries, with its state. It returns the IDs
+// of the two rounds. If the state is lost, the job begins with round 0.
+func (t *Term) inheritRound(from, to string, m store.Manifest, first *store.Manifest) (fromRound, toRound string, err error) {
+	if m.Rounds == nil {
+		return from, to, nil
+	}
+	fromRound, toRound = engine.RoundID(from, m.Rounds.Round), engine.RoundID(to, m.Rounds.Round)
+	copied, err := t.copyPartial(fromRound, toRound, store.StoredNode{Node: wire.OutputNode(wire.Finish), Blob: m.Rounds.Blob})
+	if err == nil && copied {
+		first.Rounds = m.Rounds
+	}
+	return fromRound, toRound, err
 }
 
 // inheritedJudgements returns the judgements of the final manifest of a job that remain right when its skipped

@@ -112,6 +112,7 @@ func (t *Term) roundEnded(j *activeJob, state []byte) {
 	next.manifest, next.began = j.manifest, true
 	next.cancelled.Store(j.cancelled.Load())
 	j.ended, j.continued = true, true
+	t.recordRound(next)
 	t.jobs.active[j.spec.ID] = next
 	t.cleanUpEnded(j)
 	t.step(ledger.JobEnded{Job: j.id})
@@ -120,6 +121,20 @@ func (t *Term) roundEnded(j *activeJob, state []byte) {
 	if len(next.cancels) > 0 {
 		t.step(ledger.JobCancelled{Job: next.id})
 	}
+}
+
+// recordRound records the end of a round as an event of its job.
+func (t *Term) recordRound(j *activeJob) {
+	finished := j.manifest.last.Rounds.Finished
+	if len(finished) == 0 {
+		return // round 0 is no event for people
+	}
+	last := finished[len(finished)-1]
+	text := fmt.Sprintf("Round %d ended", last.Round)
+	if j.spec.Measure != "" {
+		text += fmt.Sprintf(", %s %g", j.spec.Measure, last.Value)
+	}
+	t.record(j.spec.ID, "", text, true)
 }
 
 // dropRound removes the blobs of a round that has ended.

@@ -48,24 +48,28 @@ type (
 	}
 )
 
-// specFormat returns the format of the spec of a job whose prefixes are judged, or of another job.
-func specFormat(judged bool) record.Format {
-	if judged {
-		return judgedFormat
+// specFormat returns the format of a spec. Earlier versions cannot read a guarded spec.
+func specFormat(guarded bool) record.Format {
+	if guarded {
+		return guardedFormat
 	}
 	return recordFormat
 }
 
+// guarded reports whether a leader of an earlier version would run the job in another way: it knows neither estimates nor
+// rounds.
+func (s Spec) guarded() bool { return s.Estimates || s.Rounds > 0 }
+
 func encodeSpec(s Spec) []byte {
-	return specFormat(s.Estimates).Encode(specRecord{s, micros(s.Submitted)})
+	return specFormat(s.guarded()).Encode(specRecord{s, micros(s.Submitted)})
 }
 
 func decodeSpec(data []byte) (Spec, error) {
-	judged := len(data) > 0 && data[0] == judgedVersion
-	r, err := decodeAs[specRecord](specFormat(judged), data)
+	guarded := len(data) > 0 && data[0] == guardedVersion
+	r, err := decodeAs[specRecord](specFormat(guarded), data)
 	r.Spec.Submitted = fromMicros(r.Submitted)
-	if err == nil && judged && !r.Estimates {
-		err = fmt.Errorf("%w: spec of a job without estimates in format %d", ErrCorrupt, judgedVersion)
+	if err == nil && guarded && !r.guarded() {
+		err = fmt.Errorf("%w: spec of a job without estimates and rounds in format %d", ErrCorrupt, guardedVersion)
 	}
 	if err == nil {
 		if err = r.Spec.check(); err != nil {
@@ -174,19 +178,19 @@ func decodeIdentity(data []byte) (id string, err error) {
 // earlier program would misread needs a new version; a new optional field does not.
 const formatVersion = 1
 
-// judgedVersion is the first byte of the spec of a job with estimates. A leader of a version without estimates would
-// complete all partitions of the job, and the result would depend on which version led. It cannot read this format,
+// guardedVersion is the first byte of the spec of a job with estimates or rounds. A leader of a version without them would
+// complete all partitions of the job once, and the result would depend on which version led. It cannot read this format,
 // so it parks the job, and the next leader loads the job again. Specs of jobs with estimates that were written before
 // this format have formatVersion.
-const judgedVersion = 2
+const guardedVersion = 2
 
 var (
 	recordOptions = record.Strict(
 		1<<27, // bounds the skipped partitions that a manifest can list
 		256,
 	)
-	recordFormat = record.New(formatVersion, cbor.CoreDetEncOptions(), recordOptions)
-	judgedFormat = record.New(judgedVersion, cbor.CoreDetEncOptions(), recordOptions)
+	recordFormat  = record.New(formatVersion, cbor.CoreDetEncOptions(), recordOptions)
+	guardedFormat = record.New(guardedVersion, cbor.CoreDetEncOptions(), recordOptions)
 )
 
 func encode(value any) []byte { return recordFormat.Encode(value) }

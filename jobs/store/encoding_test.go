@@ -208,12 +208,21 @@ func TestSpecOfJudgedJob(t *testing.T) {
 			t.Errorf("%s: read %+v, %v, want %+v", what, got, err, want)
 		}
 	}
-	later := append([]byte{judgedVersion + 1}, golden[1:]...)
+	later := append([]byte{guardedVersion + 1}, golden[1:]...)
 	if _, err := decodeSpec(later); !errors.Is(err, ErrNewer) {
 		t.Errorf("a spec of a later version: %v", err)
 	}
-	if _, err := decodeSpec(append([]byte{judgedVersion}, encodeSpec(someSpec())[1:]...)); !errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewer) {
+	if _, err := decodeSpec(append([]byte{guardedVersion}, encodeSpec(someSpec())[1:]...)); !errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewer) {
 		t.Errorf("a job without estimates in the format of a job with estimates: %v", err)
+	}
+	rounds := someSpec()
+	rounds.Rounds, rounds.Measure = 9, "loss"
+	data := encodeSpec(rounds)
+	if got, err := decodeSpec(data); err != nil || !reflect.DeepEqual(any(got), cutTimes(rounds)) {
+		t.Errorf("a job with rounds: read %+v, %v", got, err)
+	}
+	if _, err := decode[specRecord](data); !errors.Is(err, ErrNewer) {
+		t.Errorf("a program without rounds reads the spec: %v", err)
 	}
 }
 

@@ -178,10 +178,12 @@ func (s *Store) DropOtherPartials(ctx context.Context, id string, keep map[strin
 		return err
 	}
 	for _, key := range keys {
-		if blob := path.Base(key); !keep[blob] {
-			if err := s.DropPartial(ctx, id, blob); err != nil {
-				return err
-			}
+		if keep[path.Base(key)] {
+			continue
+		}
+		below := strings.TrimPrefix(key, path.Join(partials, id)+"/") // in a folder, if the blob belongs to a round
+		if err := s.remove(ctx, partials, id, strings.Split(below, "/")...); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -115,8 +116,10 @@ func (st *storage) leftover() string {
 	}
 	for _, key := range st.keys("partial/") {
 		id, blob, _ := strings.Cut(strings.TrimPrefix(key, "partial/"), "/")
+		blob = path.Base(blob)
 		named := func(n store.StoredNode) bool { return n.Blob == blob }
-		if slices.ContainsFunc(st.sim.checks.manifest(id).Nodes, named) { // a job that retries this one may inherit it
+		m := st.sim.checks.manifest(id)
+		if slices.ContainsFunc(m.Nodes, named) || m.State == store.Failed && m.Rounds != nil && m.Rounds.Blob == blob { // a job that retries this one may inherit it
 			continue
 		}
 		o := st.origins[key]

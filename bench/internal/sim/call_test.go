@@ -19,11 +19,13 @@ type call struct {
 	job    *job
 	ctx    context.Context // context of the call, which is done when the job has ended or the worker stops
 	cancel context.CancelFunc
-	ended  bool // true if the job has ended
-	blob   string
-	in     string   // ID of the job or of the round that has the blob
-	found  []string // further blobs that the call may have written
-	held   []byte   // result of the call if the worker holds it because of its size
+	ended  bool // true if the job or the round has ended
+
+	jobEnded bool // true if the job has ended
+	blob     string
+	in       string   // ID of the job or of the round that has the blob
+	found    []string // further blobs that the call may have written
+	held     []byte   // result of the call if the worker holds it because of its size
 }
 
 func (w *worker) beginCalls() {
@@ -200,7 +202,7 @@ func (c *call) end(item wire.Item, err error) {
 		}
 	}
 	if c.ended {
-		if c.blob != "" {
+		if c.blob != "" && (c.in == c.job.spec.ID || c.jobEnded) {
 			w.dropPartials(c.in, []string{c.blob})
 		}
 		w.dropPartials(c.job.spec.ID, c.found)

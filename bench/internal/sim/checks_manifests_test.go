@@ -42,9 +42,11 @@ func (c *checks) written(by, key string) {
 		}
 		return
 	}
-	c.keepsPartitionTime(by, c.sim.job(id), old, m)
-	c.sound(by, c.sim.job(id).current(m), m)
 	another := c.roundsWell(by, c.sim.job(id), old, m)
+	if !another || old.PartitionTime > 0 { // a round may be over before its leader has seen a partition begin
+		c.keepsPartitionTime(by, c.sim.job(id), old, m)
+	}
+	c.sound(by, c.sim.job(id).current(m), m)
 	c.judgedWell(by, c.sim.job(id), old, m)
 	for _, call := range m.Calls {
 		if call.Function == wire.Merge.String() && call.Failed > 0 && c.sim.job(id).rogue.function != wire.Merge {
@@ -70,7 +72,7 @@ func (c *checks) written(by, key string) {
 // contained it. In calm scenarios keepsPartitionTime also checks the first leader of a job, which sees each
 // partition begin.
 func (c *checks) keepsPartitionTime(by string, j *job, old, m store.Manifest) {
-	if t := c.terms[m.Epoch]; t != nil && c.sim.scenario.calm && m.Executed > reused(m) && t.since <= j.submitAt {
+	if t := c.terms[m.Epoch]; t != nil && c.sim.scenario.calm && m.Executed > reused(m)+m.Earlier() && t.since <= j.submitAt {
 		c.measured[j.spec.ID] = true
 	}
 	if m.PartitionTime == 0 && (old.PartitionTime > 0 || c.measured[j.spec.ID]) {

@@ -144,8 +144,14 @@ func (w *worker) perform(action session.Action) {
 				c.ended = true
 				c.cancel()
 			}
+			if !a.Continues && c.job.origin().spec.ID == originOf(a.Job) {
+				c.jobEnded = true
+			}
 		}
 		w.dropPartials(a.Job, a.Blobs)
+		if of, number := engine.SplitRound(a.Job); of != a.Job && !a.Continues {
+			w.dropPartials(engine.RoundID(of, number+1), a.Blobs)
+		}
 		if t := w.tasks[a.Job]; t != nil {
 			delete(w.tasks, a.Job)
 			t.cancel()

@@ -31,7 +31,8 @@ type call struct {
 	opening  wire.Opening
 	ctx      context.Context // context that is done when the job has ended or the worker stops
 	cancel   context.CancelFunc
-	ended    bool // the call's job has ended; guarded by core.mu
+	ended    bool // the call's job or round has ended; guarded by core.mu
+	jobEnded bool // the call's job has ended; guarded by core.mu
 
 	storage  jobStorage
 	blobs    []string     // names of the blobs that the call may have written
@@ -59,12 +60,15 @@ func (l *calls) begin() {
 	}
 }
 
-// endJob cancels the calls of a job that has ended. The caller must hold core.mu.
-func (l *calls) endJob(job string) {
+// endJob cancels the calls of a job that has ended, or of a round of a job that continues. The caller must hold core.mu.
+func (l *calls) endJob(id string, continues bool) {
 	for _, c := range l.running {
-		if c.opening.Job == job {
+		if c.opening.Job == id {
 			c.ended = true
 			c.cancel()
+		}
+		if !continues && jobOf(c.opening.Job) == jobOf(id) {
+			c.jobEnded = true
 		}
 	}
 }
@@ -77,19 +81,22 @@ func (c *call) run() {
 	if err == nil && c.held.Call().Function == wire.Merge {
 		c.cfg.MergeDone(time.Since(began))
 	}
-	if ended := c.end(item, err); !ended {
+	ended, jobEnded := c.end(item, err)
+	if !ended {
 		return
 	}
 	for _, blob := range c.blobs {
-		c.storage.dropPartial(blob) // the leader may have removed the job's blobs before this blob was written
+		if c.storage.job == c.opening.Job || jobEnded { // otherwise the blob is the state of the next round, which runs
+			c.storage.dropPartial(blob) // the leader may have removed the job's blobs before this blob was written
+		}
 	}
 	if c.attachment != nil {
 		c.storage.dropAttachment(c.attachment)
 	}
 }
 
-// end tells the session that the call has ended. It reports whether the job has ended.
-func (c *call) end(item wire.Item, err error) (jobEnded bool) {
+// end tells the session that the call has ended. It reports whether the job or the round has ended, and whether the job has.
+func (c *call) end(item wire.Item, err error) (ended, jobEnded bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.calls.running, c.held)
@@ -112,7 +119,7 @@ func (c *call) end(item wire.Item, err error) (jobEnded bool) {
 	c.returnTaken()
 	c.calls.begin()
 	c.wakeLink()
-	return c.ended
+	return c.ended, c.jobEnded
 }
 
 func (c *call) failure(err error) wire.Failure {

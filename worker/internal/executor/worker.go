@@ -195,9 +195,12 @@ func (w *Worker) direct(action session.Action) {
 		w.partials.startStoring(a.Held)
 	case session.EndJob:
 		w.partials.endJob(a.Job)
-		w.calls.endJob(a.Job)
+		w.calls.endJob(a.Job, a.Continues)
 		w.dropBlobs(a.Job, a.Blobs)
 		if !a.Continues {
+			if next := nextRound(a.Job); jobOf(a.Job) != a.Job {
+				w.dropBlobs(next, a.Blobs) // one of them may be a state that Next has returned in the last round
+			}
 			w.endLog(jobOf(a.Job))
 			w.tasks.endRounds(jobOf(a.Job))
 		}
