@@ -24,8 +24,9 @@ type walkParams struct {
 }
 
 type walkState struct {
-	At  float64
-	Pad []byte
+	At    float64
+	Round uint64
+	Pad   []byte
 }
 
 // walks counts what the processes of a test do with the job.
@@ -42,7 +43,7 @@ func (c *testCluster) walking(edit func(*jobs.Rounds[walkParams, walkState, walk
 			return jobs.Plan{Partitions: p.Partitions}, nil
 		},
 		Start: func(_ context.Context, p walkParams, plan jobs.Plan) (walkState, error) {
-			return walkState{float64(plan.Partitions), make([]byte, p.Pad)}, nil
+			return walkState{float64(plan.Partitions), 1, make([]byte, p.Pad)}, nil
 		},
 		Open: func(_ context.Context, p walkParams, _ jobs.Plan) (jobs.Rounder[walkState, walkState], error) {
 			w.opened.Add(1)
@@ -53,7 +54,7 @@ func (c *testCluster) walking(edit func(*jobs.Rounds[walkParams, walkState, walk
 			return left, nil
 		},
 		Next: func(_ context.Context, p walkParams, state, total walkState, round uint64) (jobs.Step[walkState], error) {
-			next := walkState{total.At/float64(p.Partitions) + 0.1*state.At, state.Pad}
+			next := walkState{total.At/float64(p.Partitions) + 0.1*state.At, round + 1, state.Pad}
 			return jobs.Step[walkState]{State: next, Value: next.At}, nil
 		},
 		MaxRounds: func(p walkParams) uint64 { return p.Rounds },
@@ -94,7 +95,7 @@ func (m walkMapper) Map(ctx context.Context, partition uint64) (walkState, error
 	case <-ctx.Done():
 		return walkState{}, ctx.Err()
 	}
-	return walkState{m.state.At / float64(partition+1), make([]byte, m.Pad)}, nil
+	return walkState{At: m.state.At / float64(partition+1), Pad: make([]byte, m.Pad)}, nil
 }
 
 // rounds adds to a spec what the client adds for a job with rounds.
@@ -225,4 +226,65 @@ func TestCancelRounds(t *testing.T) {
 		t.Errorf("the job is %s: %s", m.State, m.Error)
 	}
 	until(t, "the job is closed and cleaned up", func() bool { return uses.closed.Load() == 1 && uses.cleaned.Load() == 1 })
+}
+
+// TestRetryRounds retries a job with rounds of which a partition has failed in a later round. The second job goes on in that
+// round, with its finished partitions and its state.
+func TestRetryRounds(t *testing.T) {
+	for _, pad := range []int{0, 300 << 10} {
+		c := newCluster(t)
+		var fails atomic.Bool
+		var early atomic.Int64 // partitions of earlier rounds that the second job has run
+		fails.Store(true)
+		c.walking(func(d *jobs.Rounds[walkParams, walkState, walkState, float64]) {
+			open := d.Open
+			d.Open = func(ctx context.Context, p walkParams, plan jobs.Plan) (jobs.Rounder[walkState, walkState], error) {
+				r, err := open(ctx, p, plan)
+				return failingWalker{r.(walker), &fails, &early}, err
+			}
+		})
+		params := []string{"rounds=4", "partitions=8", fmt.Sprintf("pad=%d", pad)}
+		c.start(nil)
+		first := c.submitEdited(rounds(4), params...)
+		old := c.checkpoint(first, "the job has failed", func(m store.Manifest) bool { return m.State.Final() })
+		if old.State != store.Failed || old.Rounds == nil || old.Rounds.Round != 3 {
+			t.Fatalf("the first job is %s: %s; rounds %+v", old.State, old.Error, old.Rounds)
+		}
+		fails.Store(false)
+		id := c.submitEdited(func(s *store.Spec) { s.Rounds, s.Retries = 4, first }, params...)
+		m := c.checkpoint(id, "the job has ended", func(m store.Manifest) bool { return m.State.Final() })
+		if m.State != store.Completed || m.Inherited < 16 || early.Load() > 0 {
+			t.Errorf("the job is %s: %s; inherited %d partitions, ran %d of earlier rounds again", m.State, m.Error, m.Inherited, early.Load())
+		}
+		c.await(id, params...)
+	}
+}
+
+// failingWalker fails a partition of round 3 for good.
+type failingWalker struct {
+	walker
+	fails *atomic.Bool
+	early *atomic.Int64
+}
+
+func (f failingWalker) Round(ctx context.Context, state walkState) (jobs.Mapper[walkState], error) {
+	m, err := f.walker.Round(ctx, state)
+	return failingWalk{m, f.fails, f.early, state.Round}, err
+}
+
+type failingWalk struct {
+	jobs.Mapper[walkState]
+	fails *atomic.Bool
+	early *atomic.Int64
+	round uint64
+}
+
+func (f failingWalk) Map(ctx context.Context, partition uint64) (walkState, error) {
+	switch {
+	case f.round == 3 && partition == 5 && f.fails.Load():
+		return walkState{}, jobs.Permanent(errors.New("broken"))
+	case f.round < 3 && !f.fails.Load():
+		f.early.Add(1)
+	}
+	return f.Mapper.Map(ctx, partition)
 }

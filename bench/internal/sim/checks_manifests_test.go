@@ -42,10 +42,8 @@ func (c *checks) written(by, key string) {
 		}
 		return
 	}
+	c.keepsPartitionTime(by, c.sim.job(id), old, m)
 	another := c.roundsWell(by, c.sim.job(id), old, m)
-	if !another || old.PartitionTime > 0 { // a round may be over before its leader has seen a partition begin
-		c.keepsPartitionTime(by, c.sim.job(id), old, m)
-	}
 	c.sound(by, c.sim.job(id).current(m), m)
 	c.judgedWell(by, c.sim.job(id), old, m)
 	for _, call := range m.Calls {

@@ -44,7 +44,9 @@ func (s *Sim) drawRounds(seed uint64) {
 			continue
 		}
 		b.rounds = uint64(c.intBetween(1, 4))
-		b.each = max(b.each/time.Duration(b.rounds), time.Millisecond)
+		if b.pad == 0 {
+			b.each = max(b.each/time.Duration(b.rounds), time.Millisecond)
+		}
 		switch {
 		case c.chance(0.2):
 			b.statePad = 300 << 10 // the state is too large for a report
