@@ -1,5 +1,6 @@
 "use strict";
-// The estimates of a job from its first partitions: a curve with its band, and the last one in words.
+// The estimates of a job from its first partitions: a curve with its band, and the last one in words. The numbers of a job
+// with rounds are drawn in the same way.
 
 // intervals returns [partitions, value, low, high] of each estimate that is a number or an interval.
 function intervals(list) {
@@ -26,13 +27,30 @@ function estimateText(list, stopped) {
 	return words.join("; ");
 }
 
+// roundText describes the round that runs or was the last one.
+function roundText(j) {
+	const last = j.finished_rounds?.at(-1);
+	const seconds = last ? j.finished_rounds.reduce((sum, r) => sum + r.seconds, 0) / j.finished_rounds.length : 0;
+	return `Round ${short(j.round || 0)} of at most ${short(j.rounds)}`
+		+ (last && j.measure ? `, ${j.measure} ${digits(last.value)} after round ${short(last.round)}` : "")
+		+ (last ? `, ${span(seconds)} a round` : "");
+}
+
+// course returns what the chart shows: its heading, numbers, their unit and a text.
+function course(j) {
+	if (!j.rounds) return { heading: ["Estimate ", "from the first partitions"], list: j.estimates, unit: "partition", text: estimateText(j.estimates, j.stopped) };
+	const list = j.measure ? (j.finished_rounds || []).map(r => ({ partitions: r.round, value: r.value })) : [];
+	return { heading: [(j.measure || "rounds").replace(/^./, c => c.toUpperCase()) + " ", j.measure ? "after each round" : ""], list, unit: "round", text: roundText(j) };
+}
+
 // drawEstimates draws the estimates over the logarithm of the number of partitions. The last two thirds of the
 // estimates give the range of the chart. The band and the curve of the first, less accurate ones are cut at its edges.
 function drawEstimates() {
-	const list = view.job.estimates, curve = intervals(list);
-	for (const id of ["h-estimate", "estimatetext"]) $(id).hidden = !list.length && !view.job.stopped;
+	const { heading: [title, of], list, unit, text } = course(view.job), curve = intervals(list);
+	for (const id of ["h-estimate", "estimatetext"]) $(id).hidden = !text;
+	$("h-estimate").replaceChildren(title, el("span", { className: "q s" }, of));
 	$("estimate").hidden = curve.length < 2;
-	setText($("estimatetext"), estimateText(list, view.job.stopped));
+	setText($("estimatetext"), text);
 	if (curve.length < 2) return;
 	const [g, width] = surface($("estimate"), 120);
 	const chart = { x: 72, y: 8, width: width - 72, height: 88 };
@@ -62,10 +80,12 @@ function drawEstimates() {
 	g.lineWidth = 1.25;
 	g.stroke();
 	g.restore();
-	timeAxis(g, chart, [short(curve[0][0]), "partitions", short(curve.at(-1)[0])]);
-	$("estimate").setAttribute("aria-label", "Estimates of the result from the first partitions; the last is " + estimateText(list, null) + ".");
+	timeAxis(g, chart, [short(curve[0][0]), unit + "s", short(curve.at(-1)[0])]);
+	$("estimate").setAttribute("aria-label", `${title}${of}: ${text}.`);
 	tipOn($("estimate"), at => {
 		const found = curve.findLast(([n]) => x(n) <= at + 1);
-		return found ? estimateText([{ partitions: found[0], value: { value: found[1], low: found[2], high: found[3] } }], null) : "";
+		if (!found) return "";
+		if (unit === "round") return `${title}${digits(found[1])} after round ${short(found[0])}`;
+		return estimateText([{ partitions: found[0], value: { value: found[1], low: found[2], high: found[3] } }], null);
 	});
 }
