@@ -91,6 +91,38 @@
 // number of partitions, so a job without a stop has its usual result. If partitions were skipped, they are missing
 // in prefixes too. Package jobs/estimate has confidence intervals for repeated looks.
 //
+// # Rounds
+//
+// A job with rounds passes over its partitions several times, for example to train a model or to solve equations.
+// Its definition is a [Rounds], and [NewRounds] turns it into a [Job]:
+//
+//	Plan ─▶ Start ─▶ state 1 ─▶ Map, Merge ─▶ Next ─▶ state 2 ─▶ Map, Merge ─▶ Next ─▶ … ─▶ Finish
+//
+// Each round computes all partitions with one state. Next computes the state of the next round from the state and
+// the merged partial of its round. The job ends when Next says that it is done, and at the latest after MaxRounds
+// rounds. The last state is the operand of Finish. The plan and the tree are the same in all rounds, so the states
+// and the result have the same bytes in every run. Next may also return a number for people, such as a loss, which
+// status shows round by round. [Check] compares the states and the nodes of each round, and finds code of a round
+// that changes the state. The package's example of Rounds is such a job.
+//
+// Open returns a [Rounder], whose Round returns the mapper of a round. What Open returns lives as long as the job on
+// that worker, so it may keep what a partition has read for the next rounds. Such a cache only saves time:
+//
+//   - A value of Map depends on its partition and the state of its round alone. A partition may run on another
+//     worker in the next round, and a worker that joins late has an empty cache.
+//   - Slots use the cache at the same time. Partitions of an earlier round may still run when the next round begins.
+//   - The worker does not know the size of the cache, so the Rounder must bound it.
+//   - A worker closes the Rounder when the job ends. A worker that is never told of the end, for example
+//     because the leader has died, closes it after 10 minutes without a round. The same happens to a worker that
+//     gets no partitions of the job for so long. If it gets some later, it calls Open again.
+//
+// A round begins when its state is durable. A crash loses partitions of the current round at most. A
+// state of up to 4 KiB is part of the job's checkpoint. A larger state is written to storage once per round. Workers get
+// a state of up to 64 KiB from the leader, and read a larger one from storage, each worker once per round.
+//
+// A job with rounds has no estimates, cannot be stopped early by --stop-after, and cannot reuse partials. A job
+// that retries one with rounds begins with round 1.
+//
 // # Large partials
 //
 // A partial whose encoding is larger than 256 KiB is large. A large partial stays in the memory of the
@@ -137,6 +169,10 @@
 //   - Encoding a partial: a permanent error when the partial is first reported. The default codec
 //     refuses strings that are not UTF-8, values that are cyclic or nested deeper than 32 levels,
 //     and maps in which two keys have the same encoding, such as two NaNs.
+//   - Start and Next: a permanent error for a state that contains NaN, because all further rounds would contain
+//     it too, and for a number for people that is not finite. The error names the field and the round. Other
+//     errors of Start and Next are retried like those of Finish.
+//   - Round: an error like one of Open.
 //   - Finish: an error if the result cannot be expressed in JSON, such as NaN.
 //   - Kept partials that are missing or damaged: their partitions are computed again.
 //   - Panics in functions of the definition are errors with a stack: a [*PanicError].

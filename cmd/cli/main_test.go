@@ -32,8 +32,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wasm"
 )
 
-// TestMain makes the test binary also the program under test: a program with the job squares and
-// the built-in jobs.
+// TestMain makes the test binary also the program under test: a program with the jobs squares
+// and centre and the built-in jobs.
 func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){
 		"bellwether": func() {
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 			cli.Program{
 				Jobs: []jobs.Job{
 					jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition), jobs.MustNew(scan.Definition),
-					jobs.MustNew(exec.Define(guard)), jobs.MustNew(wasm.Define(guard, wasmhost.CommandLine()...)),
+					jobs.MustNewRounds(centre), jobs.MustNew(exec.Define(guard)), jobs.MustNew(wasm.Define(guard, wasmhost.CommandLine()...)),
 				},
 				Commands: []cli.Command{bench.Command, demo.Command, outputs.Command, execguard.Command, wasmhost.Command},
 			}.Main()

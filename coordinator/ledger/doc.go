@@ -85,6 +85,31 @@
 //	a node of a judged prefix is lost its partitions run again; above a stop nothing runs again
 //	a partition fails for good        the job ends when no rung below the partition suffices
 //
+// # Rounds
+//
+// Each round of a job with rounds is a job of the ledger, with an ID of its own. The ledger knows one round of a job at a
+// time:
+//
+//	                 ┌────────────────── next round ◀───────────────┐
+//	                 ▼                                              │ the output continues the job
+//	JobAdded ─▶ partitions, merges ─▶ call of Finish (Next) ─▶ EndRound ─▶ JobEnded for the round, JobAdded
+//	                 ▲                            │
+//	JobAdded ─▶ plan, call of Finish (Start)      └ it does not ─▶ EndJob ─▶ JobEnded for the round and the job
+//	 round 0
+//
+// A new round is shared with all workers that had the round before, so that each of them learns of the job's end.
+// A worker that reports a round that is not the current one is told that it has ended, and whether the job
+// continues. What can fail, step by step:
+//
+//	a report of an earlier round comes late  the round has ended: the worker drops its items and spans
+//	Finish of an earlier round returns late  the same
+//	Finish returns for an earlier leader     the output is dropped, and this leader calls Finish again
+//	a round ends while a worker is silent    the worker is told when it reports the round; if it never does,
+//	                                         it closes the job after some time (see package executor)
+//	a leader dies before EndRound is durable the next leader calls Finish again, for the same state
+//	… after that                             the next leader adds the next round
+//	Start or Next hangs, fails or kills      the call is blamed like one of Finish; the error names the function
+//
 // # Benched workers
 //
 // If partitions fail on a worker and then run on other workers, the worker is to blame, for example
@@ -255,7 +280,9 @@
 //     all leaders use the same build.
 //   - Planned before assigned: partitions are assigned only after [JobPlanned], so all leaders
 //     split the job in the same way.
-//   - Ended before told: workers learn of a job's end only after [JobEnded].
+//   - Ended before told: workers learn of the end of a job, or of a round, only after [JobEnded].
+//   - Durable before begun: partitions of a round are assigned only after its state is durable, because [JobAdded] answers
+//     [EndRound].
 //   - Skipped before merged: a merge whose operands lack skipped partitions is assigned only after
 //     a checkpoint with these partitions is durable, so that every later leader accepts the result.
 //   - Judged before merged: a worker merges across a rung only after a checkpoint with the rung's judgement is

@@ -59,6 +59,8 @@
 //     checkpoint's write of the manifest. A checkpoint is abandoned if the job's end is decided before
 //     that write begins. The plan is written in the same sequence of writes, so no plan is written after the
 //     final manifest.
+//     The end of a round (see rounds.go) is such a write too. It replaces the active job by the same job in its
+//     next round, which keeps plan, submission, cancellations and manifest.
 //   - ending: no more partials of the job are written into blobs. Results of an ending job's code
 //     are dropped.
 //   - ended: the job's final manifest is durable. When no task is writing a blob of an ended job,
@@ -117,6 +119,11 @@
 //	checkpoint          the old manifest or the  nothing was called durable yet; workers
 //	                    new one                  have kept what the old one lacks
 //	delete a blob       more blobs than needed   no later checkpoint names them
+//	write a state       a blob that nothing      it belongs to the next round, and is removed at the
+//	                    names                    job's end; the next leader writes the same
+//	end of a round      the old round in the     the next leader has the state computed again, or
+//	                    manifest, or the next    begins the next round
+//	drop a round        blobs of the old round   they are removed at the job's end
 //	merge               nothing                  the next leader has workers merge for 10 s,
 //	                                             since the merge may have killed this one
 //	write the result    a result without a       the next leader assigns Finish again, gets the

@@ -36,6 +36,7 @@
 //	link      messages, the clock of the session           the goroutine of Run
 //	slots     spans that run                               core.mu; merge stacks: the slot
 //	tasks     open jobs                                    core.mu; opening: the task's goroutine
+//	rounds    open jobs with rounds (within tasks)         core.mu; opening and beginning a round: roundsJob.mu
 //	calls     calls of Plan, Merge and Finish              core.mu; operands: the call's goroutine
 //	partials  large partials: held, stored, fetched        core.mu; bytes: the lock of holdings
 //	audits    second computations for other workers        atomic counters
@@ -102,6 +103,24 @@
 //   - Merge stacks keep the partials that are worth their bytes. Packs are written beside the slots, and the last one
 //     after the job's end. If the worker dies before, later jobs compute these partitions.
 //   - After Finish, the worker keeps the root, if one build has computed all of it and no partition was skipped.
+//
+// # Rounds
+//
+// A round is a job of its own to the session and to all parts. Only the tasks of its rounds share what the job's Open has
+// returned:
+//
+//	opening of round 1 ─▶ Open ─▶ Round ─▶ task ─▶ round 1 ends ─▶ … ─▶ the job ends ─▶ Close, CleanUp
+//	opening of round 2 ─────────▶ Round ─▶ task
+//
+// The shared job is closed when the job has ended and no task of a round is left, or when it has had no task for 10
+// minutes. What can fail:
+//
+//   - Round fails or hangs: the failure is that of Open of this round, and is retried. What Open has returned is kept.
+//   - A partition of an old round does not return: its task, and with it the job, stays open until it does. Later
+//     rounds go on.
+//   - The end of the job is never told: the job is closed after 10 minutes, without CleanUp.
+//   - The blob of a state cannot be read: reading is retried while storage is unavailable. Otherwise opening the
+//     round fails.
 //
 // # What can fail
 //
