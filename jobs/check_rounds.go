@@ -3,6 +3,7 @@ package jobs
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
@@ -56,7 +57,10 @@ func (k *checker) openRound(ctx context.Context, shared openTask, r checkRun, ro
 		return nil, err
 	}
 	task, err := alone.round(ctx, round.State)
-	return joined{task, alone}, err
+	if err != nil {
+		return nil, errors.Join(err, alone.Close())
+	}
+	return joined{task, alone}, nil
 }
 
 // joined is the task of a round for which the job was opened.

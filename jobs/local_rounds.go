@@ -49,7 +49,7 @@ func (l Local) iterate(ctx context.Context, job Job, params Params, plan Plan, t
 func (l Local) round(ctx context.Context, job Job, params Params, task openTask, tree engine.Tree, round engine.Round) (step engine.Step, err error) {
 	part, err := task.round(ctx, round.State)
 	if err != nil {
-		return step, err
+		return step, fmt.Errorf("round %d: %w", round.Number, err)
 	}
 	part.audits(l.Audit)
 	total, _, err := l.reduce(ctx, job, params, part, tree)

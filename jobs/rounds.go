@@ -46,7 +46,7 @@ type Rounds[P, S, T, R any] struct {
 	// Next returns no number for people.
 	Measure string
 
-	Limits     Limits // the limit Finish also applies to Next, and the limit Plan to Start
+	Limits     Limits // the limit Finish also applies to Start and Next
 	Restricted bool
 	Preview    func(ctx context.Context, p P, plan Plan) (Preview, error)
 	Items      func(ctx context.Context, p P, plan Plan) (func(partition uint64) string, error)
@@ -56,7 +56,7 @@ type Rounds[P, S, T, R any] struct {
 // Rounder is a job with rounds that is open in a process. It may implement [io.Closer] and [Cleaner].
 type Rounder[S, T any] interface {
 	// Round returns the mapper of a round. Its Map must not change the state, and its values must depend on
-	// nothing of other rounds. The mapper may have the optional interfaces of a [Mapper], except [Keyer] and
+	// nothing of other rounds, of which partitions may still run. The mapper may have the optional interfaces of a [Mapper], except [Keyer] and
 	// [Cleaner]. Round is called once for each round, and never at the same time for two rounds.
 	Round(ctx context.Context, state S) (Mapper[T], error)
 }

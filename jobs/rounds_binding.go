@@ -43,8 +43,8 @@ func bindRounds[P, S, T, R any](d Rounds[P, S, T, R]) (b *roundsBinding[P, S, T,
 	return &roundsBinding[P, S, T, R]{with, d}, nil
 }
 
-// Rounds implements [engine.Job]. For parameters that cannot be parsed Rounds returns 1, because the functions of
-// the job report that error.
+// Rounds implements [engine.Job]. If MaxRounds cannot be called, panics or returns 0, Rounds returns 1, because Next reports
+// that error.
 func (b *roundsBinding[P, S, T, R]) Rounds(params []byte) (most uint64) {
 	defer func() {
 		if recover() != nil {
@@ -97,7 +97,11 @@ func (b *roundsBinding[P, S, T, R]) Next(ctx context.Context, params []byte, rou
 	if math.IsNaN(next.Value) || math.IsInf(next.Value, 0) {
 		return step, Permanent(fmt.Errorf("the %s is %v: want a finite number", b.rounds.Measure, next.Value))
 	}
-	step.Value, step.Done = next.Value, next.Done || round.Number >= b.Rounds(params)
+	most := b.rounds.MaxRounds(p)
+	if most == 0 {
+		return step, Permanent(errors.New("MaxRounds returned 0: want at least 1"))
+	}
+	step.Value, step.Done = next.Value, next.Done || round.Number >= most
 	step.State, err = b.encodeState(next.State)
 	return step, err
 }
@@ -121,12 +125,12 @@ func (b *roundsBinding[P, S, T, R]) Finish(ctx context.Context, params []byte, l
 }
 
 func (b *roundsBinding[P, S, T, R]) encodeState(s S) ([]byte, error) {
-	if at := findNaN(reflect.ValueOf(&s).Elem(), "state"); at != "" {
-		return nil, Permanent(fmt.Errorf("%s is NaN, so all further rounds would be NaN too", at))
-	}
 	data, err := b.rounds.StateCodec.Encode(s)
 	if err != nil {
 		return nil, fmt.Errorf("encode state: %w", err)
+	}
+	if at := findNaN(reflect.ValueOf(&s).Elem(), "state", maxNesting); at != "" {
+		return nil, Permanent(fmt.Errorf("%s is NaN, so all further rounds would be NaN too", at))
 	}
 	return data, nil
 }
@@ -221,9 +225,11 @@ func (t *roundTask[S, T]) stateChanged() (bool, error) {
 	return err == nil && string(again) != string(t.encoded), err
 }
 
-// findNaN returns the path to a NaN within a value, or an empty text. It follows what the default codec encodes, and no
-// pointers within slices of numbers.
-func findNaN(v reflect.Value, path string) string {
+// findNaN returns the path to a NaN in the exported fields and elements of a value, or an empty text.
+func findNaN(v reflect.Value, path string, levels int) string {
+	if levels--; levels < 0 {
+		return "" // the value may be cyclic, if the definition has a codec of its own
+	}
 	switch v.Kind() {
 	case reflect.Float32, reflect.Float64:
 		if math.IsNaN(v.Float()) {
@@ -231,21 +237,21 @@ func findNaN(v reflect.Value, path string) string {
 		}
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			return findNaN(v.Elem(), path)
+			return findNaN(v.Elem(), path, levels)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if f := v.Type().Field(i); f.IsExported() {
-				if at := findNaN(v.Field(i), path+"."+f.Name); at != "" {
+				if at := findNaN(v.Field(i), path+"."+f.Name, levels); at != "" {
 					return at
 				}
 			}
 		}
 	case reflect.Slice, reflect.Array:
-		return findNaNIn(v, path)
+		return findNaNIn(v, path, levels)
 	case reflect.Map:
 		for it := v.MapRange(); it.Next(); {
-			if at := findNaN(it.Value(), fmt.Sprintf("%s[%v]", path, it.Key())); at != "" {
+			if at := findNaN(it.Value(), fmt.Sprintf("%s[%v]", path, it.Key()), levels); at != "" {
 				return at
 			}
 		}
@@ -255,7 +261,7 @@ func findNaN(v reflect.Value, path string) string {
 
 // findNaNIn is findNaN for slices and arrays. Large states are slices of floats, so these are not walked by
 // reflection.
-func findNaNIn(v reflect.Value, path string) string {
+func findNaNIn(v reflect.Value, path string, levels int) string {
 	switch kind := v.Type().Elem().Kind(); {
 	case kind == reflect.Float64 && v.Kind() == reflect.Slice:
 		for i, x := range v.Convert(reflect.TypeFor[[]float64]()).Interface().([]float64) {
@@ -268,7 +274,7 @@ func findNaNIn(v reflect.Value, path string) string {
 		return "" // bools and integers
 	}
 	for i := range v.Len() {
-		if at := findNaN(v.Index(i), fmt.Sprintf("%s[%d]", path, i)); at != "" {
+		if at := findNaN(v.Index(i), fmt.Sprintf("%s[%d]", path, i), levels); at != "" {
 			return at
 		}
 	}

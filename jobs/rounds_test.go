@@ -188,6 +188,16 @@ func TestRoundsRefuseBadInput(t *testing.T) {
 	if _, err := jobs.NewRounds(d); err == nil || !strings.Contains(err.Error(), "MaxRounds") {
 		t.Errorf("a definition without MaxRounds: %v", err)
 	}
+	for want, most := range map[string]func(meansParams) uint64{
+		"MaxRounds returned 0: want at least 1": func(meansParams) uint64 { return 0 },
+		"panic: too many":                       func(meansParams) uint64 { panic("too many") },
+	} {
+		d = meansDefinition()
+		d.MaxRounds = most
+		if _, _, err := runRounds(t, d, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
 	d = meansDefinition()
 	d.Next = func(context.Context, meansParams, means, sums, uint64) (jobs.Step[means], error) { panic("next") }
 	var panicked *jobs.PanicError

@@ -47,7 +47,7 @@ func (a *app) retry(ctx context.Context, c *client.Client, id string) (string, e
 	if err != nil || s.State != client.Failed && s.State != client.Cancelled {
 		return c.Retry(ctx, id)
 	}
-	if _, keeps := job.Family(s.Params, ""); keeps != nil {
+	if _, keeps := job.Family(s.Params, ""); keeps != nil && s.Rounds == 0 {
 		a.Note("the new job computes all partitions: %v", keeps)
 		return c.Resubmit(ctx, id, nil)
 	}

@@ -75,6 +75,7 @@ type EndJob struct {
 	Outcome store.State // final state of the job: Completed, Failed or Cancelled
 	Error   string      // reason why the job failed
 	Result  Ref         // ref of the job's result, if the job completed
+	Value   float64     // the number for people of the last round of a completed job with rounds
 	Snapshot
 }
 

@@ -371,7 +371,7 @@ func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 		l.endRound(j, o.Value, ref)
 	default:
 		l.countMissing(j)
-		l.end(j, store.Completed, "", ref)
+		l.end(j, store.Completed, "", ref, o.Value)
 	}
 	l.dropPartials(ref)
 }

@@ -16,36 +16,52 @@ import (
 func (t *Term) end(e ledger.EndJob) {
 	j := t.active(e.Job)
 	j.ending.Store(true)
-	final := func(outcome store.State, reason, digest string) {
-		t.writeManifest(j, e.Work, func(next *store.Manifest) error {
-			next.State, next.Error, next.SHA256, next.Finished = outcome, reason, digest, t.env.Now().UTC()
-			next.AddSample(next.Elapsed) // add the sample while the manifest still has its nodes
-			next.Attempts, next.CrashSuspects, next.Calls = nil, nil, nil
-			next.Nodes = inheritable(next.Nodes, outcome)
-			return nil
-		}, func() { t.ended(j) })
-	}
 	if e.Outcome != store.Completed {
-		final(e.Outcome, e.Error, "")
+		t.putEnd(j, e.Work, e.Outcome, e.Error, nil)
 		return
 	}
 	result := t.partials.get(e.Result)
 	t.spawn(func() func() {
 		digest, err := t.storeResult(j, result)
 		return func() {
-			var fault *jobFault
-			switch {
-			case errors.Is(err, errNoRoom):
-				final(store.Cancelled, "", "")
-			case errors.As(err, &fault):
-				final(store.Failed, fault.Error(), "")
-			case err != nil:
-				t.fail(err)
-			default:
-				final(store.Completed, "", digest)
+			if err != nil {
+				t.endWith(j, e.Work, err)
+				return
 			}
+			t.putEnd(j, e.Work, store.Completed, "", func(m *store.Manifest) {
+				if m.SHA256 = digest; m.Rounds != nil {
+					m.Rounds = m.Rounds.Last(j.rounded(e.Value, t.since(j.roundBegan)))
+				}
+			})
 		}
 	})
+}
+
+// endWith ends a job whose result, or whose next state, could not be stored.
+func (t *Term) endWith(j *activeJob, work store.Work, err error) {
+	var fault *jobFault
+	switch {
+	case errors.Is(err, errNoRoom):
+		t.putEnd(j, work, store.Cancelled, "", nil)
+	case errors.As(err, &fault):
+		t.putEnd(j, work, store.Failed, fault.Error(), nil)
+	default:
+		t.fail(err)
+	}
+}
+
+// putEnd writes the final manifest of a job. The function complete, if not nil, completes it.
+func (t *Term) putEnd(j *activeJob, work store.Work, outcome store.State, reason string, complete func(*store.Manifest)) {
+	t.writeManifest(j, work, func(next *store.Manifest) error {
+		next.State, next.Error, next.Finished = outcome, reason, t.env.Now().UTC()
+		next.AddSample(next.Elapsed) // add the sample while the manifest still has its nodes
+		next.Attempts, next.CrashSuspects, next.Calls = nil, nil, nil
+		next.Nodes = inheritable(next.Nodes, outcome)
+		if complete != nil {
+			complete(next)
+		}
+		return nil
+	}, func() { t.ended(j) })
 }
 
 // jobFault is an error that the job's code or data have caused. A jobFault fails the job.
@@ -76,8 +92,8 @@ func (t *Term) storeResult(j *activeJob, result partial) (digest string, err err
 	return hex.EncodeToString(sum[:]), err
 }
 
-// errNoRoom means that storage had no space for a result until the job was cancelled.
-var errNoRoom = errors.New("job was cancelled while there was no room for its result")
+// errNoRoom means that storage had no space for a result or a state until the job was cancelled.
+var errNoRoom = errors.New("job was cancelled while there was no room for its result or state")
 
 // ended handles a job whose end is durable.
 func (t *Term) ended(j *activeJob) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -58,22 +59,31 @@ func (j *activeJob) setRound(state []byte) ledger.Round {
 func (t *Term) endRound(e ledger.EndRound) {
 	j := t.active(e.Job)
 	j.ending.Store(true)
-	state := t.partials.get(e.State)
-	began := j.roundBegan
-	t.writeManifest(j, nextWork(e.Work), func(next *store.Manifest) error {
-		if err := t.putState(j, &state); err != nil {
-			return err
+	state, finished := t.partials.get(e.State), j.rounded(e.Value, t.since(j.roundBegan))
+	t.spawn(func() func() {
+		err := t.putState(j, &state)
+		return func() {
+			if err != nil {
+				t.endWith(j, e.Work, err)
+				return
+			}
+			t.writeManifest(j, nextWork(e.Work), func(next *store.Manifest) error {
+				data := state.data
+				if state.blob != "" {
+					data = nil
+				}
+				next.Rounds = next.Rounds.Next(data, state.blob, finished, next.Partitions)
+				next.Nodes = nil
+				next.AddSample(next.Elapsed)
+				return nil
+			}, func() { t.roundEnded(j, state.data) })
 		}
-		data := state.data
-		if state.blob != "" {
-			data = nil
-		}
-		finished := jobs.Rounded{Round: j.round(), Value: e.Value, Took: t.since(began)}
-		next.Rounds = next.Rounds.Next(data, state.blob, finished, next.Partitions)
-		next.Nodes = nil
-		next.AddSample(next.Elapsed)
-		return nil
-	}, func() { t.roundEnded(j, state.data) })
+	})
+}
+
+// rounded describes the current round, which is finished.
+func (j *activeJob) rounded(value float64, took time.Duration) jobs.Rounded {
+	return jobs.Rounded{Round: j.round(), Value: value, Took: took}
 }
 
 // round returns the number of the current round of a job with rounds.
@@ -97,6 +107,9 @@ func (t *Term) putState(j *activeJob, state *partial) error {
 	}
 	err := t.retry("write state", func(ctx context.Context) (err error) {
 		state.blob, err = t.cfg.Store.PutPartial(ctx, engine.RoundID(j.spec.ID, j.round()+1), wire.OutputNode(wire.Finish), state.data)
+		if errors.Is(err, store.ErrFull) && j.cancelled.Load() {
+			return errNoRoom
+		}
 		return err
 	})
 	if errors.Is(err, store.ErrTooLarge) {

@@ -137,6 +137,9 @@ func (o SubmitOptions) Check(job jobs.Job) (jobs.Params, error) {
 	if len(params) > MaxParams {
 		return nil, errorf(ErrInvalid, "submit job %s: the parameters have %d bytes as JSON: want at most %d", job.Name(), len(params), MaxParams)
 	}
+	if err := field.Check(o.MaxSkipped == 0 || job.MaxRounds(params) == 0, "MaxSkipped", o.MaxSkipped, "0, because the job has rounds, whose states need all partitions"); err != nil {
+		return nil, errorf(ErrInvalid, "submit job %s: %w", job.Name(), err)
+	}
 	if err := field.Check(o.StopAfter == 0 || job.Estimates(params), "StopAfter", o.StopAfter, "0, because the job has no estimates with these parameters"); err != nil {
 		return nil, errorf(ErrInvalid, "submit job %s: %w", job.Name(), err)
 	}

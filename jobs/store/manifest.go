@@ -54,8 +54,8 @@ type Spec struct {
 	// is 0, the job neither reuses nor keeps partials.
 	Keep int64 `cbor:"40,keyasint,omitempty" json:"keep,omitempty"`
 
-	Rounds  uint64 `cbor:"50,keyasint,omitempty" json:"rounds,omitempty"`  // largest number of rounds; 0 for a job without rounds
-	Measure string `cbor:"51,keyasint,omitempty" json:"measure,omitempty"` // name of the number that each round has for people, or empty
+	Rounds  uint64 `cbor:"50,keyasint,omitempty" json:"max_rounds,omitempty"` // largest number of rounds; 0 for a job without rounds
+	Measure string `cbor:"51,keyasint,omitempty" json:"measure,omitempty"`    // name of the number that each round has for people, or empty
 
 	Estimates bool          `cbor:"20,keyasint,omitempty" json:"-"` // true if the job's prefixes are judged: see [jobs.Definition]
 	StopAfter time.Duration `cbor:"21,keyasint,omitempty" json:"-"` // time after which the job ends with its largest finished prefix; 0 means never
@@ -151,10 +151,15 @@ const MaxRounded = 500
 func (r Rounds) Next(state []byte, blob string, finished jobs.Rounded, partitions uint64) *Rounds {
 	next := Rounds{Round: r.Round + 1, State: state, Blob: blob}
 	if r.Round > 0 {
-		next.Earlier = r.Earlier + partitions
-		next.Finished = append(slices.Clone(r.Finished[max(0, len(r.Finished)-MaxRounded+1):]), finished)
+		next.Earlier, next.Finished = r.Earlier+partitions, r.Last(finished).Finished
 	}
 	return &next
+}
+
+// Last returns what follows when the last round has ended.
+func (r Rounds) Last(finished jobs.Rounded) *Rounds {
+	r.Finished = append(slices.Clone(r.Finished[max(0, len(r.Finished)-MaxRounded+1):]), finished)
+	return &r
 }
 
 // Earlier returns the number of partitions that earlier rounds have finished.

@@ -172,6 +172,9 @@ type InRound struct {
 
 // finish computes the result of a job, or the state of its next round.
 func finish(ctx context.Context, job jobs.Job, params jobs.Params, operands []engine.Operand, in *InRound) (output wire.Output, attachment engine.Attachment, err error) {
+	if most := job.Engine().Rounds(params); (most > 0) != (in != nil) {
+		return output, nil, errors.New("the leader and this worker do not agree whether the job has rounds")
+	}
 	if in != nil && in.Number == 0 {
 		state, err := job.Engine().Start(ctx, params, in.Partitions, in.PlanData)
 		output = wire.NewOutput(wire.Finish, 0, state)

@@ -65,6 +65,10 @@ func Run(ctx context.Context, a *console.App, job jobs.Job, params jobs.Params, 
 	stop()
 
 	o.Finished = answer.Timestamp(time.Now())
+	if finished := uint64(len(status.FinishedRounds)); finished > 0 { // in a run that fails, the last round is one more
+		o.Rounds = min(finished+1, status.Rounds)
+		done.Add(finished * all.Load())
+	}
 	switch {
 	case err == nil:
 		o.State, o.Partitions, o.Executed = client.Completed, result.Partitions, done.Load()

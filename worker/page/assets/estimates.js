@@ -31,14 +31,14 @@ function estimateText(list, stopped) {
 function roundText(j) {
 	const last = j.finished_rounds?.at(-1);
 	const seconds = last ? j.finished_rounds.reduce((sum, r) => sum + r.seconds, 0) / j.finished_rounds.length : 0;
-	return `Round ${short(j.round || 0)} of at most ${short(j.rounds)}`
+	return `Round ${short(j.round || 0)} of at most ${short(j.max_rounds)}`
 		+ (last && j.measure ? `, ${j.measure} ${digits(last.value)} after round ${short(last.round)}` : "")
 		+ (last ? `, ${span(seconds)} a round` : "");
 }
 
 // course returns what the chart shows: its heading, numbers, their unit and a text.
 function course(j) {
-	if (!j.rounds) return { heading: ["Estimate ", "from the first partitions"], list: j.estimates, unit: "partition", text: estimateText(j.estimates, j.stopped) };
+	if (!j.max_rounds) return { heading: ["Estimate ", "from the first partitions"], list: j.estimates, unit: "partition", text: estimateText(j.estimates, j.stopped) };
 	const list = j.measure ? (j.finished_rounds || []).map(r => ({ partitions: r.round, value: r.value })) : [];
 	return { heading: [(j.measure || "rounds").replace(/^./, c => c.toUpperCase()) + " ", j.measure ? "after each round" : ""], list, unit: "round", text: roundText(j) };
 }
