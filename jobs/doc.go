@@ -120,7 +120,8 @@
 // state of up to 4 KiB is part of the job's checkpoint. A larger state is written to storage once per round. Workers get
 // a state of up to 64 KiB from the leader, and read a larger one from storage, each worker once per round.
 //
-// A job with rounds has no estimates, cannot be stopped early by --stop-after, and cannot reuse partials.
+// A job with rounds has no estimates, cannot be stopped early by --stop-after, and can neither skip partitions nor reuse
+// partials.
 //
 // # Large partials
 //

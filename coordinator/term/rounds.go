@@ -92,9 +92,18 @@ func (j *activeJob) round() uint64 {
 	return round
 }
 
-// nextWork returns the work on the next round, which begins with what is measured and counted for the whole job.
+// nextWork returns the work on the next round, which begins with what is measured and counted for the whole job. If this
+// leader dies, the next one waits for the reports of the workers that have worked on this round, because they probably
+// work on the next one too. Their items of the next round have numbers from 1.
 func nextWork(w store.Work) store.Work {
+	var workers []store.Contributor
+	for _, c := range w.Workers {
+		if c.Through > 0 {
+			workers = append(workers, store.Contributor{Worker: c.Worker, Through: 0})
+		}
+	}
 	return store.Work{
+		Workers:  workers,
 		Executed: w.Executed, Uncounted: w.Uncounted, Builds: w.Builds, Errors: w.Errors, OtherErrors: w.OtherErrors,
 		PartitionTime: w.PartitionTime, Elapsed: w.Elapsed, Deaths: w.Deaths, WorkerTime: w.WorkerTime, Cost: w.Cost,
 	}
