@@ -121,7 +121,7 @@ func TestRounds(t *testing.T) {
 				list[0].end()
 			}
 			m := c.await(id, params...)
-			if m.State != store.Completed || m.Rounds.Round != 6 || len(m.Rounds.Finished) != 5 || m.Executed < 240 {
+			if m.State != store.Completed || m.Rounds.Round != 6 || len(m.Rounds.Finished) != 6 || m.Executed < 240 {
 				t.Fatalf("the job is %s: %s; rounds %+v, executed %d", m.State, m.Error, m.Rounds, m.Executed)
 			}
 			if first := m.Rounds.Finished[0]; first.Round != 1 || first.Value == 0 {
