@@ -526,10 +526,10 @@ var defects = []defect{
 		within: "500",
 	},
 	{
-		name:   "the manifest of the next round is written without a condition",
-		file:   "coordinator/term/storage.go",
-		old:    "		version, err = t.cfg.Store.PutManifest(ctx, job, next, store.IfVersion(last))\n",
-		new:    "		cond := store.IfVersion(last)\n		if next.Rounds != nil && len(next.Nodes) == 0 && next.Rounds.Round > 1 {\n			cond = store.Always\n		}\n		version, err = t.cfg.Store.PutManifest(ctx, job, next, cond)\n",
+		name:   "a new leader does not fence jobs with rounds",
+		file:   "coordinator/term/load.go",
+		old:    "		if m.last.State.Final() || m.last.Epoch == t.leadership.Epoch {\n",
+		new:    "		if m.last.State.Final() || m.last.Epoch == t.leadership.Epoch || m.last.Rounds != nil {\n",
 		within: "10000",
 	},
 	{
