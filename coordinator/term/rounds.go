@@ -164,7 +164,7 @@ func (t *Term) dropRound(id string) {
 	t.env.Go(func() {
 		err := t.retry("delete the partials of a round", func(ctx context.Context) error { return t.cfg.Store.DropPartials(ctx, id) })
 		if err != nil && t.ctx.Err() == nil {
-			t.log.Warn("Could not delete the partials of a round, they are deleted at the job's end", "round", id, "error", err)
+			t.log.Warn("Could not delete the partials of a round, they are deleted at the job's end", "job", id, "error", err)
 		}
 	})
 }

@@ -36,7 +36,7 @@
 //	link      messages, the clock of the session           the goroutine of Run
 //	slots     spans that run                               core.mu; merge stacks: the slot
 //	tasks     open jobs                                    core.mu; opening: the task's goroutine
-//	rounds    open jobs with rounds (within tasks)         core.mu; opening and beginning a round: roundsJob.mu
+//	rounds    open jobs with rounds (within tasks)         core.mu; opening and beginning a round: roundsJob.opening
 //	calls     calls of Plan, Merge and Finish              core.mu; operands: the call's goroutine
 //	partials  large partials: held, stored, fetched        core.mu; bytes: the lock of holdings
 //	audits    second computations for other workers        atomic counters

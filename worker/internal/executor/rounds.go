@@ -30,8 +30,8 @@ type roundsJob struct {
 	running int            // number of tasks of rounds; guarded by core.mu
 	idle    *time.Timer    // closes the job; runs while running is 0
 
-	mu     sync.Mutex // held while the job is being opened and while a round begins
-	opened engine.Task
+	opening sync.Mutex // held while the job is being opened and while a round begins
+	opened  engine.Task
 }
 
 // useRounds returns the open job of a round. The caller must call leave.
@@ -55,11 +55,11 @@ func (l *tasks) useRounds(o wire.Opening, limits jobs.Limits) *roundsJob {
 
 // leave ends the use by a round.
 func (r *roundsJob) leave() {
-	r.core.mu.Lock()
+	r.mu.Lock()
 	if r.running--; r.running == 0 && r.ctx.Err() == nil {
 		r.idle.Reset(r.timing.roundsIdle)
 	}
-	r.core.mu.Unlock()
+	r.mu.Unlock()
 	r.users.Done()
 }
 
@@ -84,8 +84,8 @@ func (l *tasks) closeIdle(r *roundsJob) {
 
 // begin returns the task of a round. It opens the job if it is not open.
 func (r *roundsJob) begin(ctx context.Context, open func(context.Context) (engine.Task, error), state []byte) (engine.Task, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.opening.Lock()
+	defer r.opening.Unlock()
 	if r.opened == nil {
 		opened, err := open(ctx)
 		if err != nil {
@@ -106,9 +106,9 @@ func (r *roundsJob) close() {
 	}
 	r.delayClose(r.opened)
 	r.closeJob(r.ctx, r.id, r.limits, r.opened)
-	r.core.mu.Lock()
+	r.mu.Lock()
 	ended := r.ended
-	r.core.mu.Unlock()
+	r.mu.Unlock()
 	if ended {
 		r.cleanUp(r.id, r.limits, r.opened)
 	}
