@@ -71,10 +71,22 @@ func ReuseRows(w io.Writer, r *client.Reuse) {
 	if r.Partitions > 0 {
 		reused += fmt.Sprintf(", %.3g s of computing saved", r.SavedSeconds)
 	}
+	if len(r.From) > 0 {
+		reused += ", from " + firstNames(r.From)
+	}
 	console.Row(w, "reused", reused)
 	if r.Lost > 0 {
 		console.Row(w, "lost", fmt.Sprintf("%s packs of kept partials, computed again", human.Count(r.Lost)))
 	}
+}
+
+// firstNames returns the first three of the IDs of jobs, and the number of the others.
+func firstNames(ids []string) string {
+	const most = 3
+	if more := len(ids) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), more)
+	}
+	return strings.Join(ids, ", ")
 }
 
 func (r *Reuse) table(w io.Writer) {

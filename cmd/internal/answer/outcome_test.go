@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
 func TestFields(t *testing.T) {
@@ -36,5 +38,22 @@ func TestTableOfOutputs(t *testing.T) {
 	}
 	if got := table(Outcome{Result: []byte(columns + `}`)}); !strings.HasSuffix(got, "\n\ncity\n") {
 		t.Errorf("no rows: got\n%s", got)
+	}
+}
+
+func TestReuseRows(t *testing.T) {
+	for _, tt := range []struct {
+		reuse client.Reuse
+		want  string
+	}{
+		{client.Reuse{}, "reused 0"},
+		{client.Reuse{Partitions: 2, SavedSeconds: 1.5, From: []string{"a"}}, "reused 2, 1.5 s of computing saved, from a"},
+		{client.Reuse{Partitions: 2, SavedSeconds: 1.5, From: []string{"a", "b", "c", "d", "e"}}, "reused 2, 1.5 s of computing saved, from a, b, c and 2 more"},
+	} {
+		var out strings.Builder
+		ReuseRows(&out, &tt.reuse)
+		if got := strings.Join(strings.Fields(out.String()), " "); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
 	}
 }

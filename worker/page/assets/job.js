@@ -109,7 +109,7 @@ function drawFigures() {
 		ended ? ["Rate", [short(life() ? s.done / life() * 1000 : 0), small("/s")], "mean"] : ["Rate", [short(v.mean), small("/s")], "20 s mean"],
 		left,
 		["Executed again", count(again), s.done ? (again / s.done * 100).toFixed(2) + " %" : ""],
-		...(view.job?.reuse ? [["Reused", count(view.job.reuse.partitions), view.job.reuse.partitions ? span(view.job.reuse.saved_seconds) + " saved" : ""]] : []),
+		...(view.job?.reuse ? [["Reused", count(view.job.reuse.partitions), view.job.reuse.partitions ? span(view.job.reuse.saved_seconds) + " saved, from " + plural("job", (view.job.reuse.from || []).length) : ""]] : []),
 		["Failed", count(s.counts[5]), s.counts[4] ? count(s.counts[4]) + " retrying" : s.counts[5] ? "" : "none"],
 	]);
 	$("legend").replaceChildren(...[3, 2, 1, 0, 4, 5].map(i => {
