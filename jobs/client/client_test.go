@@ -241,7 +241,7 @@ func TestStates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Live != nil && s.Live.Workers == 1 && s.Epoch == 1 {
+		if s.Live != nil && s.Live.Workers == 1 && s.Epoch == 1 && s.Partitions == 100 {
 			break
 		}
 	}
