@@ -56,7 +56,8 @@ func TestLostStorage(t *testing.T) {
 	if !unhealthy() {
 		t.Error("the first worker is healthy although another worker uses new storage")
 	}
-	if _, err := asks.Workers(t.Context()); err != nil {
-		t.Errorf("after the restart of a worker: %v", err)
-	}
+	until(t, "the leader on the other storage answers", func() bool {
+		_, err := asks.Workers(t.Context())
+		return err == nil
+	})
 }
