@@ -55,9 +55,9 @@ type Rounds[P, S, T, R any] struct {
 
 // Rounder is a job with rounds that is open in a process. It may implement [io.Closer] and [Cleaner].
 type Rounder[S, T any] interface {
-	// Round returns the mapper of a round. Its Map must not change the state, and its values must depend on
-	// nothing of other rounds, of which partitions may still run. The mapper may have the optional interfaces of a [Mapper], except [Keyer] and
-	// [Cleaner]. Round is called once for each round, and never at the same time for two rounds.
+	// Round returns the mapper of a round. Map must not change the state, and its values must not depend on other
+	// rounds, whose partitions may still run. The mapper may have the optional interfaces of a [Mapper], except
+	// [Keyer] and [Cleaner]. Round is called once for each round, and never at the same time for two rounds.
 	Round(ctx context.Context, state S) (Mapper[T], error)
 }
 
@@ -94,7 +94,7 @@ func MustNewRounds[P, S, T, R any](d Rounds[P, S, T, R]) Job {
 // MaxRounds returns the largest number of rounds of a job with these parameters, or 0 if the job has no rounds.
 func (j Job) MaxRounds(p Params) uint64 { return j.binding.Rounds(p) }
 
-// Measure returns the name of the number that each round has for people, or an empty text if there is none.
+// Measure returns the name of the number in the field Value of a [Step]. It is empty for a job without such a number.
 func (j Job) Measure() string { return j.measure }
 
 // errNoRound is the error of a partition that runs outside a round.

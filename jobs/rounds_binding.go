@@ -228,7 +228,7 @@ func (t *roundTask[S, T]) stateChanged() (bool, error) {
 // findNaN returns the path to a NaN in the exported fields and elements of a value, or an empty text.
 func findNaN(v reflect.Value, path string, levels int) string {
 	if levels--; levels < 0 {
-		return "" // the value may be cyclic, if the definition has a codec of its own
+		return "" // a codec of the definition may encode cyclic values
 	}
 	switch v.Kind() {
 	case reflect.Float32, reflect.Float64:

@@ -18,9 +18,8 @@ type Step struct {
 	Value float64 // the number that the definition's Next returned for people, which is finite
 }
 
-// A round has an ID of its own in messages and in the names of partials: the job's ID, a slash and the number of the
-// round. Workers and leaders treat each round as a job, so that what comes late from an earlier round belongs to a job
-// that has ended.
+// Messages and the names of partials identify a round by the job's ID, a slash and the number of the round. Workers and
+// leaders treat each round as a job. What comes late from an earlier round therefore belongs to a job that has ended.
 
 // RoundID returns the ID of a round of a job.
 func RoundID(job string, round uint64) string { return job + "/" + strconv.FormatUint(round, 10) }

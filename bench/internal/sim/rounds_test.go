@@ -14,8 +14,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// A simulated job with rounds is one job for each round to the workers and leaders, and so it is to the checks: the job of
-// a round has the behaviour of its job, a state and partials of its own.
+// Workers, leaders and checks treat each round of a simulated job as a job. It behaves like the job with rounds, and
+// has its own state and partials.
 
 // iterates is the behaviour of a simulated job with rounds.
 type iterates struct {

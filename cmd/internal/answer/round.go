@@ -12,7 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// Round describes the round of a job with rounds that runs or was the last one, or returns "" if there is none.
+// Round describes the current or last round of a job with rounds. It returns "" if the job has no rounds, or before
+// round 1.
 func Round(s client.Status) string {
 	if s.Round == 0 {
 		return ""

@@ -119,7 +119,7 @@ func (p *Partials) Describe(objects iter.Seq[engine.InputObject]) {
 	p.described = &d
 }
 
-// Earlier returns the description of the family. If there is none, Earlier returns the most similar description of the
+// Earlier returns the description of the family. If no job has described it, Earlier returns the most similar description of the
 // job's other families, and what differs: the newest of those with the fewest differences. It returns false if there is
 // none either.
 func (p *Partials) Earlier(ctx context.Context) (found Description, differs []string, ok bool) {

@@ -106,8 +106,8 @@
 //
 // # Rounds
 //
-// A round is a job of its own to the session and to all parts. Only the tasks of its rounds share what the job's Open has
-// returned:
+// The session and all parts treat each round as a job. The tasks of a job's rounds share only what the job's Open
+// has returned:
 //
 //	opening of round 1 ─▶ Open ─▶ Round ─▶ task ─▶ round 1 ends ─▶ … ─▶ the job ends ─▶ Close, CleanUp
 //	opening of round 2 ─────────▶ Round ─▶ task
