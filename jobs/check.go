@@ -29,6 +29,7 @@ type Check struct {
 	Slots    int // maximum number of slots of a run; less than 4 means 4
 	Attempts int // number of attempts per partition, without pauses; at least 1
 	Grant    Grant
+	Memory   int64 // as in Local
 
 	// Progress, if not nil, is called with the number of finished partitions and the number of all partitions.
 	// The two numbers are sums over the four runs whose partials are compared, and over the rounds so far. Progress is called from several goroutines.
@@ -77,7 +78,7 @@ const piecesPerSlot = 16
 // Run runs the job several times. If the runs differ, the error is a *[DifferenceError]. Any other
 // error comes from the job. The params are in the stored form.
 func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, error) {
-	ctx, release := WithGrant(ctx, c.Grant)
+	ctx, release := WithGrant(withMemory(ctx, c.Memory), c.Grant)
 	defer release()
 	if err := job.CheckAudit(params); err != nil {
 		return CheckResult{}, err

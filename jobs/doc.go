@@ -106,15 +106,24 @@
 // that changes the state. The package's example of Rounds is such a job.
 //
 // Open returns a [Rounder], whose Round returns the mapper of a round. What Open returns lives as long as the job on
-// that worker, so it may keep what a partition has read for the next rounds. Such a cache only saves time:
+// that worker. A [Cache], which Open makes with [NewCache], keeps what a partition has read for the next rounds:
 //
-//   - A value of Map depends on its partition and the state of its round alone. A partition may run on another
-//     worker in the next round, and a worker that joins late has an empty cache.
-//   - Slots use the cache at the same time. Partitions of an earlier round may still run when the next round begins.
-//   - The worker does not know the size of the cache, so the Rounder must bound it.
-//   - A worker closes the Rounder when the job ends. A worker that is never told of the end, for example
-//     because the leader has died, closes it after 10 minutes without a round. The same happens to a worker that
-//     gets no partitions of the job for so long. If it gets some later, it calls Open again.
+//		Open:  func(ctx context.Context, p params, _ jobs.Plan) (jobs.Rounder[state, sums], error) {
+//			return rounder{rows: jobs.NewCache(ctx, func(rows []float64) int64 { return 8 * int64(len(rows)) })}, nil
+//		}
+//		…
+//		rows, err := r.rows.Get(ctx, partition, r.load) // in Map
+//
+//	  - A value of Map depends on its partition and the state of its round alone. A partition may run on another
+//	    worker in the next round, and a worker that joins late has an empty cache.
+//	  - The caches of all jobs of a worker use at most three quarters of its memory (--memory), and less if large partials
+//	    need it. A cache keeps what it has, and does not replace it by values that do not fit. These are loaded again in
+//	    each round. The job's log says so once per worker, with the memory that would be needed.
+//	  - Partitions that run at the same time share a value, so they must not change it. Partitions of an earlier round may
+//	    still run when the next round begins. A [Check] finds a job that uses values of other partitions.
+//	  - A worker closes the Rounder when the job ends. A worker that is never told of the end, for example
+//	    because the leader has died, closes it after 10 minutes without a round. The same happens to a worker that
+//	    gets no partitions of the job for so long. If it gets some later, it calls Open again.
 //
 // A round begins when its state is durable. A crash loses partitions of the current round at most. A
 // state of up to 4 KiB is part of the job's checkpoint. A larger state is written to storage once per round. Workers get

@@ -3,7 +3,6 @@ package jobs_test
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 )
@@ -26,8 +25,8 @@ var fit = jobs.Rounds[fitParams, line, gradient, line]{
 		return jobs.Plan{Partitions: p.Partitions}, nil
 	},
 	Start: func(context.Context, fitParams, jobs.Plan) (line, error) { return line{}, nil },
-	Open: func(context.Context, fitParams, jobs.Plan) (jobs.Rounder[line, gradient], error) {
-		return new(points), nil
+	Open: func(ctx context.Context, _ fitParams, _ jobs.Plan) (jobs.Rounder[line, gradient], error) {
+		return points{jobs.NewCache(ctx, func(list [][2]float64) int64 { return 16 * int64(len(list)) })}, nil
 	},
 	Merge: func(l, r gradient) (gradient, error) {
 		return gradient{l.Slope + r.Slope, l.Height + r.Height, l.Loss + r.Loss, l.Count + r.Count}, nil
@@ -42,28 +41,25 @@ var fit = jobs.Rounds[fitParams, line, gradient, line]{
 }
 
 // points keeps the points of the partitions that have run in this process, so that later rounds do not load them.
-type points struct{ loaded sync.Map }
+type points struct{ *jobs.Cache[[][2]float64] }
 
-func (p *points) Round(_ context.Context, state line) (jobs.Mapper[gradient], error) {
+func (p points) Round(_ context.Context, state line) (jobs.Mapper[gradient], error) {
 	return pointsMapper{p, state}, nil
 }
 
 type pointsMapper struct {
-	*points
+	points
 	line line
 }
 
 // Map rounds each product before it is added, so that all architectures compute the same bits.
-func (m pointsMapper) Map(_ context.Context, partition uint64) (g gradient, err error) {
-	list, ok := m.loaded.Load(partition)
-	if !ok {
-		list, _ = m.loaded.LoadOrStore(partition, load(partition))
-	}
-	for _, at := range list.([][2]float64) {
+func (m pointsMapper) Map(ctx context.Context, partition uint64) (g gradient, err error) {
+	list, err := m.Get(ctx, partition, func(context.Context) ([][2]float64, error) { return load(partition), nil })
+	for _, at := range list {
 		off := float64(m.line.Slope*at[0]) + m.line.Height - at[1]
 		g = gradient{g.Slope + float64(off*at[0]), g.Height + off, g.Loss + float64(off*off), g.Count + 1}
 	}
-	return g, nil
+	return g, err
 }
 
 // load stands for reading points from storage. Its points lie on the line 3·x - 1.

@@ -25,6 +25,10 @@ type Local struct {
 	// reads from a cluster's storage account also needs a context of cluster.With.
 	Grant Grant
 
+	// Memory is the number of bytes of memory that the job may use, of which a [Cache] keeps at most three quarters. 0 means
+	// [DefaultMemory]. Other memory of the job is not limited.
+	Memory int64
+
 	// Progress, if not nil, is called with the number of finished partitions, at first 0, and the number of
 	// all partitions. Progress is called from several goroutines.
 	Progress func(done, all uint64)
@@ -57,7 +61,7 @@ type LocalResult struct {
 // Run plans, maps, merges and finishes a job. The params are in the stored form. When
 // ctx is done, Run waits for the running partitions to end and returns the error of ctx.
 func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, error) {
-	ctx, release := WithGrant(ctx, l.Grant)
+	ctx, release := WithGrant(withMemory(ctx, l.Memory), l.Grant)
 	defer release()
 	if err := l.checkAudit(job, params); err != nil {
 		return LocalResult{}, err
@@ -121,7 +125,7 @@ func cleanUp(ctx context.Context, job Job, task openTask) error {
 // RunPartition plans a job and maps only one partition, to find out why the partition failed.
 // RunPartition returns the encoded partial and the job's number of partitions.
 func (l Local) RunPartition(ctx context.Context, job Job, params Params, partition uint64) (partial []byte, partitions uint64, err error) {
-	ctx, release := WithGrant(ctx, l.Grant)
+	ctx, release := WithGrant(withMemory(ctx, l.Memory), l.Grant)
 	defer release()
 	if err := l.checkAudit(job, params); err != nil {
 		return nil, 0, err

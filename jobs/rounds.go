@@ -27,7 +27,7 @@ type Rounds[P, S, T, R any] struct {
 	// Start returns the state of round 1. It is called once, by one of the workers.
 	Start func(ctx context.Context, p P, plan Plan) (S, error)
 	// Open prepares a worker for the job. Each worker calls Open once per job, so the returned value may keep
-	// what it reads for one round until the next one.
+	// what it reads for one round until the next one, in a [Cache].
 	Open  func(ctx context.Context, p P, plan Plan) (Rounder[S, T], error)
 	Merge func(left, right T) (T, error)
 	// Next computes the state of the next round from the state of a round and the merged partial of all of its

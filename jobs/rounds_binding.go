@@ -10,6 +10,7 @@ import (
 	"reflect"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
+	"github.com/bellwether-compute/bellwether/jobs/engine/caches"
 )
 
 // roundsBinding calls the functions of a definition with rounds on encoded values. The functions that the
@@ -161,6 +162,7 @@ func (b *roundsBinding[P, S, T, R]) open(ctx context.Context, params Params, pla
 		return nil, err
 	}
 	t := &roundsTask[P, S, T, R]{task: outside, binding: b, params: p}
+	ctx, t.caches = openCaches(ctx)
 	if t.rounder, err = b.rounds.Open(ctx, p, plan); err == nil && t.rounder == nil {
 		err = errors.New("Open returned neither a Rounder nor an error")
 	}
@@ -173,6 +175,7 @@ type roundsTask[P, S, T, R any] struct {
 	binding *roundsBinding[P, S, T, R]
 	params  P
 	rounder Rounder[S, T]
+	caches  *caches.Job // counts what the rounder keeps with [Cache]
 }
 
 func (t *roundsTask[P, S, T, R]) Round(ctx context.Context, state []byte) (engine.Task, error) {
@@ -189,6 +192,7 @@ func (t *roundsTask[P, S, T, R]) round(ctx context.Context, state []byte) (_ ope
 	if err != nil {
 		return nil, err
 	}
+	beginRound(ctx, t.caches)
 	mapper, err := t.rounder.Round(ctx, s)
 	if err != nil {
 		return nil, err
@@ -205,7 +209,10 @@ func (t *roundsTask[P, S, T, R]) IsCloser() bool {
 	return ok
 }
 
-func (t *roundsTask[P, S, T, R]) Close() error { return closeUsers(t.rounder) }
+func (t *roundsTask[P, S, T, R]) Close() error {
+	defer t.caches.Close()
+	return closeUsers(t.rounder)
+}
 
 func (t *roundsTask[P, S, T, R]) CleanUp(ctx context.Context) error {
 	return cleanUpUsers(ctx, t.rounder)

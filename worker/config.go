@@ -58,7 +58,8 @@ type Config struct {
 
 	// Memory is how many bytes of large partials, and of operands and results of merges, the
 	// process keeps in memory, at least 64 MiB. Large partials above the limit are moved to
-	// SpillDir; if that is not enough, slots wait. The default of Memory is three quarters of the
+	// SpillDir; if that is not enough, slots wait. What partials leave of Memory, and at most three
+	// quarters of it, caches of jobs with rounds use (jobs.Cache). The default of Memory is three quarters of the
 	// memory limit of the process's cgroup, or of the machine's memory.
 	Memory int64
 

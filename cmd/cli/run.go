@@ -69,7 +69,8 @@ The command kept lists and drops what is in the folder.
 With --stop-after, a job with estimates ends when the time is up. The result is that of its
 largest prefix that is judged by then, and is not the same in every run.
 
-The job fails if it needs more memory than --memory, for example because of many groups.
+The job fails if it needs more memory than --memory, for example because of many groups. A job with
+rounds keeps its data in up to three quarters of it between rounds, and loads the rest again.
 Workers move large partials to disk instead.`,
 		Example: "  " + a.Name + " run " + a.exampleJob() + "\n  " + a.Name + " run " + a.exampleJob() + " --check",
 		Args:    console.WantJob,
@@ -165,9 +166,10 @@ func (a *app) run(ctx context.Context, flags runFlags, args []string) error {
 	ctx, stop := console.Interruptible(a.OnTarget(ctx))
 	defer stop()
 	ctx = jobs.WithLog(ctx, a.printLog())
-	ctx, free := machine.LimitMemory(ctx, cmp.Or(memory, worker.DefaultMemory()))
+	memory = cmp.Or(memory, worker.DefaultMemory())
+	ctx, free := machine.LimitMemory(ctx, memory)
 	defer free()
-	local := jobs.Local{Slots: flags.slots, Attempts: flags.attempts, Audit: jobs.Audit{Share: share, Seed: string(p)}, Grant: a.OwnGrant(), StopAfter: flags.stopAfter}
+	local := jobs.Local{Memory: memory, Slots: flags.slots, Attempts: flags.attempts, Audit: jobs.Audit{Share: share, Seed: string(p)}, Grant: a.OwnGrant(), StopAfter: flags.stopAfter}
 	if flags.onlyOne {
 		return a.runPartition(ctx, job, p, local, flags.partition)
 	}

@@ -65,7 +65,8 @@ cheapest pods first. POD_NAME and POD_NAMESPACE name the pod, and its service ac
 may patch pods; the chart's value podDeletionCost sets this up.
 
 Large partial results stay with the workers that made them, which also merge them.
---memory bounds the memory that they take; beyond it they go to files in --spill-dir.
+--memory bounds the memory that they take; beyond it they go to files in --spill-dir. What they
+leave, up to three quarters, jobs with rounds use to keep their data between rounds.
 A large partial is written to storage when the work behind it is worth the write:
 that depends on --mtbf, the time for which workers live on average.
 
@@ -98,7 +99,7 @@ func (f *workerFlags) register(a *app, cmd *cobra.Command) {
 	f.http.Register(cmd)
 	cmd.Flags().DurationVar(&f.cfg.Lease, "lease", worker.DefaultLease, "how long the lease lasts, the same for all workers of a cluster; with storage "+string(cluster.Azure)+", whole seconds from 15s to 1m")
 	cmd.Flags().DurationVar(&f.cfg.DrainTimeout, "drain-timeout", worker.DefaultDrainTimeout, "how long running partitions may take to end when the worker is told to stop")
-	cmd.Flags().StringVar(&f.memory, "memory", "", "memory for large partials, such as 3GiB (default three quarters of the cgroup's limit, or of the machine's memory)")
+	cmd.Flags().StringVar(&f.memory, "memory", "", "memory for large partials and for data that rounds keep, such as 3GiB (default three quarters of the cgroup's limit, or of the machine's memory)")
 	cmd.Flags().StringVar(&f.cfg.SpillDir, "spill-dir", "", "folder for large partials that do not fit in memory (default that for temporary files)")
 	cmd.Flags().DurationVar(&f.cfg.MeanTimeBetweenFailures, "mtbf", worker.DefaultMTBF, "how long workers live on average, which decides when large partials are written to storage")
 	cmd.Flags().BoolVar(&f.cfg.WatchEvictions, "watch-evictions", false, "stop gracefully when Azure is about to evict the machine")

@@ -111,6 +111,6 @@ func runOrCheck(ctx context.Context, job jobs.Job, params jobs.Params, local job
 		result, err := local.Run(ctx, job, params)
 		return result, nil, err
 	}
-	checked, err := jobs.Check{Slots: local.Slots, Attempts: local.Attempts, Grant: local.Grant, Progress: local.Progress}.Run(ctx, job, params)
+	checked, err := jobs.Check{Slots: local.Slots, Attempts: local.Attempts, Grant: local.Grant, Memory: local.Memory, Progress: local.Progress}.Run(ctx, job, params)
 	return checked.LocalResult, checked.Runs, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
+	"github.com/bellwether-compute/bellwether/jobs/engine/caches"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/bulk"
@@ -123,6 +124,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 		defer w.partials.held.Close()
 		defer serving.Close()
+		ctx = caches.With(ctx, w.partials.held.Caches())
 	}
 	w.life, w.kill = context.WithCancel(context.WithoutCancel(ctx))
 	defer w.kill()

@@ -22,6 +22,9 @@
 // moment that the merge waits for memory or for other operands (Keep): it would have to read them back
 // into new memory.
 //
+// Caches of jobs with rounds use what partials leave of the limit, and at most three quarters of it. They do not
+// count, because they drop what they keep as soon as a partial needs the memory.
+//
 // The memory of a dropped partial is kept for later partials of about the same size, if the job
 // allows the reuse. Pooled memory is used before new memory is allocated, because the first write to
 // new memory may take ten times as long as the computation of a partial. Pooled memory takes at most
@@ -52,6 +55,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
+	"github.com/bellwether-compute/bellwether/jobs/engine/caches"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -88,9 +92,10 @@ type Holdings struct {
 	stacks   int64
 	largest  map[string]int64 // size in bytes of the largest partial so far, or of the expected partials, by job
 	pool     pool
-	unused   *time.Timer // calls freeUnused while there is pooled memory
-	retryAt  time.Time   // time of the next attempt after a failed write to the spill folder
-	retry    *time.Timer // calls retrySpill at retryAt
+	caches   *caches.Memory // memory of caches of jobs, which partials take back
+	unused   *time.Timer    // calls freeUnused while there is pooled memory
+	retryAt  time.Time      // time of the next attempt after a failed write to the spill folder
+	retry    *time.Timer    // calls retrySpill at retryAt
 	closed   bool
 	spills   sync.WaitGroup
 	spilling bool
@@ -129,7 +134,7 @@ func New(cfg Config) (*Holdings, error) {
 	if cfg.Changed == nil {
 		cfg.Changed = func() {}
 	}
-	h := &Holdings{cfg: cfg, parts: map[key]*part{}, largest: map[string]int64{}, pool: pool{limit: cfg.Limit / 2}}
+	h := &Holdings{cfg: cfg, parts: map[key]*part{}, largest: map[string]int64{}, pool: pool{limit: cfg.Limit / 2}, caches: caches.New(caches.Share(cfg.Limit))}
 	h.freed = sync.NewCond(&h.mu)
 	h.unused = time.AfterFunc(keepPooled, h.freeUnused)
 	h.retry = time.AfterFunc(0, h.retrySpill) // nothing is held yet, so this call does nothing
@@ -272,6 +277,7 @@ func (h *Holdings) DropJob(job string) {
 	}
 	before := h.short()
 	delete(h.largest, job)
+	h.leaveToCaches()
 	if h.short() != before {
 		h.cfg.Changed()
 	}
@@ -284,6 +290,7 @@ func (h *Holdings) freeUnused() {
 	if next, remain := h.pool.expire(time.Now()); remain {
 		h.unused.Reset(next)
 	}
+	h.leaveToCaches()
 }
 
 func (h *Holdings) drop(p *part) {
@@ -346,14 +353,27 @@ func (h *Holdings) addToPool(data []byte) {
 	h.trim()
 }
 
-// trim frees pooled memory until the remaining memory fits within the limit.
-func (h *Holdings) trim() { h.pool.trim(h.cfg.Limit - h.used()) }
+// trim frees pooled memory until the remaining memory fits within the limit, and gives the rest to the caches. For
+// partials, caches drop what they keep.
+func (h *Holdings) trim() {
+	h.pool.trim(h.cfg.Limit - h.used() - h.caches.Used())
+	h.leaveToCaches()
+}
+
+// leaveToCaches tells the caches of jobs how much memory partials leave to them.
+func (h *Holdings) leaveToCaches() {
+	h.caches.SetLimit(min(caches.Share(h.cfg.Limit), h.cfg.Limit-h.used()-h.next()-h.pool.bytes))
+}
+
+// Caches returns the memory for caches of jobs. It is what partials and their next one leave of the limit.
+func (h *Holdings) Caches() *caches.Memory { return h.caches }
 
 // Pooled returns n bytes of pooled memory, or nil if no pooled buffer has this size. The returned
 // bytes may have any value.
 func (h *Holdings) Pooled(n int64) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	defer h.leaveToCaches()
 	return h.pool.take(n)
 }
 
@@ -458,6 +478,7 @@ func (h *Holdings) Expect(job string, bytes int64) {
 	defer h.mu.Unlock()
 	before := h.short()
 	h.largest[job] = max(h.largest[job], bytes)
+	h.leaveToCaches()
 	if h.short() != before {
 		h.cfg.Changed()
 	}
@@ -480,13 +501,15 @@ func (h *Holdings) Short() bool {
 // used returns how many bytes count against the limit; pooled memory does not count.
 func (h *Holdings) used() int64 { return h.inMemory + h.reserved + h.stacks }
 
-func (h *Holdings) short() bool {
-	largest := int64(0)
+// next returns how many bytes the next partial may need.
+func (h *Holdings) next() (largest int64) {
 	for _, size := range h.largest {
 		largest = max(largest, size)
 	}
-	return h.used() > 0 && h.used()+largest > h.cfg.Limit
+	return largest
 }
+
+func (h *Holdings) short() bool { return h.used() > 0 && h.used()+h.next() > h.cfg.Limit }
 
 // Stuck reports whether memory is short and partials cannot be written to the spill folder.
 func (h *Holdings) Stuck() bool {
@@ -524,6 +547,7 @@ func (h *Holdings) change(which *int64, n int64) {
 	*which += n
 	if n < 0 {
 		h.freed.Broadcast()
+		h.leaveToCaches()
 	} else {
 		h.trim()
 	}
