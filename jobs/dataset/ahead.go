@@ -88,6 +88,16 @@ func (t *transfers) close() {
 	t.running.Wait()
 }
 
+// forget closes the transfers that were opened in advance and that nobody has used yet.
+func (t *transfers) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for s, f := range t.early {
+		f.cancel()
+		delete(t.early, s)
+	}
+}
+
 // ahead reads objects while a slot computes.
 type ahead struct {
 	*transfers

@@ -84,6 +84,30 @@
 // change. An empty line is not a record, except in an object of one column, in which it is an empty field,
 // also as the last line.
 //
+// # Rounds
+//
+// A job that passes over the records several times is a [Rounds]. A worker reads the records of a partition once, with
+// the job's Read, and keeps the rows for the next rounds in a jobs.Cache. [DefineRounds] makes a definition of package
+// jobs from it:
+//
+//	var job = dataset.Rounds[dataset.Input, []float64, state, sums, result]{
+//		Name: "fit", Version: "1", Summary: "a fit", Defaults: dataset.Defaults(),
+//		Columns: func(dataset.Input) []string { return []string{"x", "y"} },
+//		Read:    func(rows *[]float64, r *dataset.Record) error { … },
+//		Size:    func(rows []float64) int64 { return 8 * int64(cap(rows)) },
+//		Map:     func(ctx context.Context, in dataset.Input, s state, at dataset.Place, rows []float64) (sums, error) { … },
+//		…
+//	}
+//
+//	func main() { cli.Main(jobs.MustNewRounds(dataset.DefineRounds(job))) }
+//
+// Map needs whole records, so a partition has the records that begin in its range, and reads on after the range to the
+// end of the last one. A range of CSV that may begin inside quotes has two readings, as above. A partition takes the
+// reading that begins outside quotes, unless this reading has a fault, or skips more records than the other. Merge
+// checks that the reading of each range ends as the reading of the next range begins. If they differ, the job fails,
+// because a quoted field is longer than a block or looks like records. A larger block helps, or the parameter quote if
+// quotes enclose no fields.
+//
 // # Names of columns
 //
 // A job that uses a column whose name two columns of an object have, or uses all columns of such an
@@ -125,6 +149,8 @@
 //     If Input.OnError is skip, bad records are skipped and counted in [Totals] instead. Different
 //     headers, damaged compressed data, records of more than 64 MiB, an odd number of quotes in an
 //     object, line ends that are only carriage returns, and UTF-16 always fail the job.
+//   - A [Rounds] cannot tell whether a range of CSV begins inside quotes: the error names the object and the offset of
+//     the range, and says what to change.
 //   - The parameters do not fit the input, for example because a column does not exist: the plan
 //     fails. The process that submits the job plans it too, and refuses the job if it can read the
 //     input.

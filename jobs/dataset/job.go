@@ -256,34 +256,57 @@ func (m *mapper[P, A, R]) Map(ctx context.Context, partition uint64) (Partial[A]
 	return m.Fork()(ctx, partition)
 }
 
-// Fork implements jobs.Forker. Each fork has two folders for the two readings of a range.
+// Fork implements jobs.Forker.
 func (m *mapper[P, A, R]) Fork() func(ctx context.Context, partition uint64) (Partial[A], error) {
-	read := &ahead{transfers: m.transfers}
-	var list [2]*folder[A]
-	return func(ctx context.Context, partition uint64) (Partial[A], error) {
-		for i := range list {
-			if list[i] == nil {
-				f, err := m.folder()
-				if err != nil {
-					return Partial[A]{}, err
-				}
-				list[i] = f
-			}
-		}
-		return m.compute(ctx, read, list, partition)
-	}
+	f := m.newFork()
+	return func(ctx context.Context, partition uint64) (Partial[A], error) { return m.compute(ctx, f, partition) }
+}
+
+// fork is what a slot needs to read partitions, one after the other.
+type fork[A any] struct {
+	read *ahead
+	list [2]*folder[A] // folders for the two readings of a range
+}
+
+func (m *mapper[P, A, R]) newFork() *fork[A] {
+	return &fork[A]{read: &ahead{transfers: m.transfers}}
 }
 
 // compute computes the partial of a partition.
-func (m *mapper[P, A, R]) compute(ctx context.Context, read *ahead, list [2]*folder[A], partition uint64) (Partial[A], error) {
+func (m *mapper[P, A, R]) compute(ctx context.Context, f *fork[A], partition uint64) (Partial[A], error) {
 	p := m.ranges.part(partition)
-	read.begin(partition)
 	out := Partial[A]{Setup: m.setup, Begins: p.begins(), Ends: p.ends()}
 	out.From, out.To = p.borders()
-	both := !p.begins() && list[0].layout.quote != 0
-	scanners := []*scanner[A]{newScanner(list[0], p.objects[0], p.from, false, !both)}
+	scanners, bytes, err := m.read(ctx, f, partition)
+	if err != nil {
+		return out, err
+	}
+	out.Bytes = bytes
+	for _, s := range scanners {
+		out.Readings = append(out.Readings, s.end(out.Ends))
+	}
+	if err := certain(out.Readings); err != nil || m.job.Refuse == nil {
+		return out, err
+	}
+	return out, f.list[0].refused(out.Readings)
+}
+
+// read passes the input of a partition to one scanner, or to two if the partition may begin inside quotes. It
+// returns the scanners and the number of bytes.
+func (m *mapper[P, A, R]) read(ctx context.Context, f *fork[A], partition uint64) (scanners []*scanner[A], bytes int64, err error) {
+	for i := range f.list {
+		if f.list[i] == nil {
+			if f.list[i], err = m.folder(); err != nil {
+				return nil, 0, err
+			}
+		}
+	}
+	p := m.ranges.part(partition)
+	f.read.begin(partition)
+	both := !p.begins() && f.list[0].layout.quote != 0
+	scanners = []*scanner[A]{newScanner(f.list[0], p.objects[0], p.from, false, !both)}
 	if both {
-		scanners = append(scanners, newScanner(list[1], p.objects[0], p.from, true, false))
+		scanners = append(scanners, newScanner(f.list[1], p.objects[0], p.from, true, false))
 	}
 	var stopped atomic.Bool
 	defer context.AfterFunc(ctx, func() { stopped.Store(true) })()
@@ -300,23 +323,14 @@ func (m *mapper[P, A, R]) compute(ctx context.Context, read *ahead, list [2]*fol
 				s.begin(o, 0)
 			}
 		}
-		later := m.later(read, partition, p.objects[i+1:])
+		later := m.later(f.read, partition, p.objects[i+1:])
 		store := func() error { return m.store(ctx, scanners, partition, false) }
-		if err := m.scan(ctx, read, scanners, segment{o, from, to}, later, store); err != nil {
-			return out, permanent(err)
+		if err := m.scan(ctx, f.read, scanners, segment{o, from, to}, later, store); err != nil {
+			return scanners, bytes, permanent(err)
 		}
-		out.Bytes += to - from
+		bytes += to - from
 	}
-	if err := m.store(ctx, scanners, partition, true); err != nil {
-		return out, err
-	}
-	for _, s := range scanners {
-		out.Readings = append(out.Readings, s.end(out.Ends))
-	}
-	if err := certain(out.Readings); err != nil || m.job.Refuse == nil {
-		return out, err
-	}
-	return out, list[0].refused(out.Readings)
+	return scanners, bytes, m.store(ctx, scanners, partition, true)
 }
 
 // scan folds the records of a range of an object. It calls store again and again while it reads.
@@ -375,7 +389,7 @@ func permanent(err error) error {
 
 // store calls the job's Store for the accumulators of the readings that have no fault.
 func (m *mapper[P, A, R]) store(ctx context.Context, scanners []*scanner[A], partition uint64, last bool) error {
-	if m.outputID == "" {
+	if m.outputID == "" || m.job.Store == nil {
 		return nil
 	}
 	for _, s := range scanners {
