@@ -34,6 +34,7 @@ const (
 
 // dispatch assigns calls and partitions to a worker, as far as the worker needs more work.
 func (l *Ledger) dispatch(w *worker) {
+	l.arrived(w)
 	if l.recovery.active || l.stopping || w.draining {
 		return
 	}
@@ -157,7 +158,7 @@ func (l *Ledger) leavesToIdle(w *worker, j *job) bool {
 // hasWork reports whether a job's queue has partitions that a worker may run now.
 func (l *Ledger) hasWork(w *worker, j *job) bool {
 	return j.queue.size() > 0 && l.canRun(w, j) && !l.heldBack(w, j) &&
-		(len(j.queue.fresh.spans) > 0 || l.hasSuspect(w, j) || l.dueRetry(w, j) != nil)
+		(l.hasFresh(w, j) || l.hasSuspect(w, j) || l.dueRetry(w, j) != nil)
 }
 
 // takePiece returns the next assignment: a copy of a straggler that holds up a judgement, then a failed partition,
@@ -174,15 +175,7 @@ func (l *Ledger) takePiece(w *worker, j *job) assignment {
 	if a, ok := l.takeSuspect(w, j); ok {
 		return a
 	}
-	fresh := &j.queue.fresh
-	piece := fresh.spans[0]
-	if size := l.pieceSize(w, j); j.large || l.spreads(w, j) {
-		piece = l.takeSubtree(w, j, size)
-	} else if piece.Len() > size+size/4 { // take the whole gap if the rest would be tiny
-		piece = engine.Span{Lo: piece.Lo, Hi: piece.Lo + size}.Aligned()
-	}
-	fresh.remove(piece)
-	return assignment{span: piece}
+	return assignment{span: l.takeFresh(w, j)}
 }
 
 // maxSpread is the number of gaps in a job's queue at which workers stop starting far apart from
@@ -249,7 +242,7 @@ func (l *Ledger) remaining(a *assignment) (partitions float64, d time.Duration) 
 	return partitions, duration(partitions / perSecond)
 }
 
-// nudgeIdle nudges as many idle workers as there is queued work for.
+// nudgeIdle nudges as many idle workers as there is queued work for, and first the workers whose home is queued.
 func (l *Ledger) nudgeIdle() {
 	l.queueGrew = false
 	if l.recovery.active || l.stopping {
@@ -258,16 +251,18 @@ func (l *Ledger) nudgeIdle() {
 	for _, j := range l.jobs {
 		l.nudgeForCalls(j)
 		work := j.queue.size()
-		for _, w := range l.workers {
-			if work == 0 {
-				break
+		for _, owners := range []bool{true, false} {
+			for _, w := range l.workers {
+				if work == 0 || owners && j.queue.owners.queued.size == 0 {
+					break
+				}
+				idle := w.idleSlots()
+				if idle <= 0 || w.ownsQueued(j) != owners || !l.wouldTake(w, j) {
+					continue
+				}
+				l.nudge(w)
+				work -= min(work, uint64(idle))
 			}
-			idle := w.idleSlots()
-			if idle <= 0 || !l.wouldTake(w, j) {
-				continue
-			}
-			l.nudge(w)
-			work -= min(work, uint64(idle))
 		}
 	}
 }

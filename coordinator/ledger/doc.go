@@ -99,15 +99,25 @@
 //
 // A new round is shared with all workers that had the round before, so that each of them learns of the job's end.
 // A worker that reports a round that is not the current one is told that it has ended, and whether the job
-// continues. What can fail, step by step:
+// continues.
+//
+// The partitions that a worker has computed in a round are its home in the next round, because it may have loaded
+// their data (see affinity.go). Dispatch prefers homes:
+//
+//	a worker gets                          queued partitions of its home, then those of no home
+//	… if it is idle and there are neither  the last partitions of the largest home, without waiting for their
+//	                                       worker, except for 20 ms at the beginning of a round
+//
+// What can fail, step by step:
 //
 //	a report of an earlier round comes late  the round has ended: the worker drops its items and spans
 //	Finish of an earlier round returns late  the same
 //	Finish returns for an earlier leader     the output is dropped, and this leader calls Finish again
 //	a round ends while a worker is silent    the worker is told when it reports the round; if it never does,
 //	                                         it closes the job after some time (see package executor)
+//	a worker dies, is slow or drains         its home goes to idle workers, and is theirs in the next round
 //	a leader dies before EndRound is durable the next leader calls Finish again, for the same state
-//	… after that                             the next leader adds the next round
+//	… after that                             the next leader adds the next round, which has no homes yet
 //	Start or Next hangs, fails or kills      the call is blamed like one of Finish; the error names the function
 //
 // # Benched workers

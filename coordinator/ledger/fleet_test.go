@@ -31,11 +31,14 @@ type fleet struct {
 	failed  []string // errors of the jobs that failed
 	nudged  []string
 	epoch   uint64
+
+	computed func(worker string, span engine.Span) // called for the partitions that a worker has computed, unless nil
 }
 
 type fleetWorker struct {
 	id         string
 	slots      int
+	slow       float64 // factor by which the worker is slower than the fleet; 0 for a worker that is not
 	knows      []wire.JobKind
 	build      string
 	seq        uint64
@@ -53,11 +56,21 @@ func newFleet(tb testing.TB, workers, slots int, rate float64) *fleet {
 	}
 	f := &fleet{ledger: l, epoch: 1, rate: rate, trees: map[string]engine.Tree{}, index: map[string]*fleetWorker{}, actions: map[string]int{}}
 	for i := range workers {
-		w := &fleetWorker{id: fmt.Sprintf("w%04d", i), slots: slots, knows: []wire.JobKind{{Name: "k", Version: "1"}}, begun: map[wire.SpanID]float64{}, items: map[string]uint64{}}
-		f.workers = append(f.workers, w)
-		f.index[w.id] = w
+		f.addWorker(fmt.Sprintf("w%04d", i), slots)
 	}
 	return f
+}
+
+func (f *fleet) addWorker(id string, slots int) {
+	w := &fleetWorker{id: id, slots: slots, knows: []wire.JobKind{{Name: "k", Version: "1"}}, reportedAt: f.now, begun: map[wire.SpanID]float64{}, items: map[string]uint64{}}
+	f.workers = append(f.workers, w)
+	f.index[w.id] = w
+}
+
+// remove kills a worker.
+func (f *fleet) remove(w *fleetWorker) {
+	f.workers = slices.DeleteFunc(f.workers, func(o *fleetWorker) bool { return o == w })
+	f.step(WorkerDied{w.id})
 }
 
 func (f *fleet) add(id string, partitions uint64) { f.addSpec(store.Spec{ID: id}, partitions) }
@@ -70,6 +83,18 @@ func (f *fleet) addSpec(spec store.Spec, partitions uint64) {
 	f.trees[spec.ID] = tree
 	spec.Job, spec.Version, spec.MaxAttempts = cmp.Or(spec.Job, "k"), "1", 3
 	f.step(JobAdded{Spec: spec, Plan: Plan{Partitions: partitions}, CanMerge: true})
+}
+
+// addRound adds a round of a job, whose earlier rounds have ended.
+func (f *fleet) addRound(number, partitions uint64) {
+	id := engine.RoundID("job", number)
+	tree, err := engine.NewTree(partitions)
+	if err != nil {
+		panic(err)
+	}
+	f.trees[id] = tree
+	spec := store.Spec{ID: id, Job: "k", Version: "1", MaxAttempts: 3}
+	f.step(JobAdded{Spec: spec, Plan: Plan{Partitions: partitions}, CanMerge: true, Round: Round{Rounds: true, Number: number}})
 }
 
 // ahead returns the amount of work that each slot of a worker has been assigned.
@@ -118,6 +143,9 @@ func (f *fleet) step(e Event) {
 		case Checkpoint:
 			f.actions["checkpoint"]++
 			f.answers = append(f.answers, Checkpointed{a.Job})
+		case EndRound:
+			f.ended++
+			f.answers = append(f.answers, JobEnded{a.Job})
 		case EndJob:
 			f.ended++
 			if a.Error != "" {
@@ -146,7 +174,7 @@ func (f *fleet) report(w *fleetWorker) {
 	}
 	budget := make([]float64, w.slots)
 	for i := range budget {
-		budget[i] = f.rate * (f.now - w.reportedAt).Seconds()
+		budget[i] = f.rate / max(1, w.slow) * (f.now - w.reportedAt).Seconds()
 	}
 	w.reportedAt = f.now
 	done := map[string][]wire.Item{}
@@ -163,6 +191,9 @@ func (f *fleet) report(w *fleetWorker) {
 				budget[slot] -= float64(k)
 				if done[s.Job] == nil {
 					order = append(order, s.Job)
+				}
+				if f.computed != nil {
+					f.computed(w.id, engine.Span{Lo: s.Span.Lo, Hi: s.Span.Lo + k})
 				}
 				for _, n := range f.trees[s.Job].Cover(engine.Span{Lo: s.Span.Lo, Hi: s.Span.Lo + k}) {
 					done[s.Job] = append(done[s.Job], wire.Item{Partial: &wire.Partial{Node: n}})
@@ -185,6 +216,8 @@ func (f *fleet) report(w *fleetWorker) {
 		}
 		output := wire.NewOutput(c.Call.Function, 0, nil)
 		output.Epoch = f.epoch
+		_, round := engine.SplitRound(c.Job)
+		output.Continues = round > 0
 		item := wire.Item{Output: &output}
 		if c.Call.Function == wire.Merge {
 			item = wire.Item{Partial: &wire.Partial{Node: c.Call.Node, MergedFor: f.epoch}}
@@ -222,7 +255,7 @@ func (f *fleet) next(w *fleetWorker) time.Duration {
 		at = 0
 	}
 	for i, s := range w.spans[:min(w.slots, len(w.spans))] {
-		left := (float64(w.spans[i].Span.Len()) - w.begun[s.ID]) / f.rate
+		left := (float64(w.spans[i].Span.Len()) - w.begun[s.ID]) * max(1, w.slow) / f.rate
 		at = min(at, duration(left)+time.Microsecond)
 	}
 	return f.now + max(at, 20*time.Millisecond)
@@ -233,9 +266,9 @@ func (f *fleet) next(w *fleetWorker) time.Duration {
 func (f *fleet) run(limit time.Duration) bool {
 	due := make([]time.Duration, len(f.workers))
 	for i := range due {
-		due[i] = time.Duration(i) * time.Microsecond
+		due[i] = f.now + time.Duration(i)*time.Microsecond
 	}
-	tick := time.Duration(0)
+	tick := f.now
 	for f.ended < len(f.trees) {
 		i := 0
 		for k := range due {

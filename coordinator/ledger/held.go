@@ -446,10 +446,9 @@ func (l *Ledger) gapFor(w *worker, j *job, queued []engine.Span, size uint64) (g
 	return gap
 }
 
-// takeSubtree returns the span of the next assignment of a job with large partials, which is a
+// firstSubtree returns the first partitions of a queued span of a job with large partials as an assignment, which is a
 // whole node of the tree.
-func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) engine.Span {
-	gap := l.gapFor(w, j, j.queue.fresh.spans, size)
+func (j *job) firstSubtree(gap engine.Span, size uint64) engine.Span {
 	piece := engine.Span{Lo: gap.Lo, Hi: gap.Lo + 1}
 	for level := uint8(1); level < 62; level++ {
 		step := uint64(1) << level
@@ -458,7 +457,6 @@ func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) engine.Span {
 		}
 		piece.Hi = min(piece.Lo+step, gap.Hi)
 	}
-	w.share(j).next = piece.Hi
 	return piece
 }
 

@@ -21,6 +21,9 @@ type jobShare struct {
 	store        []engine.Node // held nodes that the worker is told to store
 	next         uint64        // end of the worker's last assignment; used if partials are large
 	rate         rate          // partitions per second that one of the worker's slots finishes
+	ran          spanSet       // partitions of a round that the worker has computed
+	home         spanSet       // partitions that the worker has computed in the round before, and that may be queued
+	awaited      bool          // the worker has a home, and has not reported since the round began
 	noted        bool          // the event of the worker's first span was recorded
 	openFailures int           // consecutive failures to open the job
 	benchedUntil time.Duration

@@ -8,6 +8,7 @@ type queue struct {
 	fresh    spanSet
 	failed   failedPartitions // failed partitions, both queued and assigned: see failedPartition.queued
 	suspects crashSuspects
+	owners   owners
 }
 
 // size returns the number of queued partitions.
@@ -51,7 +52,7 @@ func (q *queue) add(span engine.Span, deaths int) {
 // remove removes the partitions of a span from the queue, and returns the highest
 // number of deaths among them.
 func (q *queue) remove(span engine.Span) (deaths int) {
-	q.fresh.remove(span)
+	q.takeFresh(span)
 	for f := range q.failed.in(span) {
 		q.failed.setQueued(f, false)
 	}

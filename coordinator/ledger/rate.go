@@ -32,6 +32,14 @@ func (r *rate) add(partitions, slotSeconds float64) {
 	}
 }
 
+// single returns the same estimate with the weight of one partition, so that the next measurement replaces it.
+func (r rate) single() rate {
+	if r.partitions == 0 {
+		return rate{}
+	}
+	return rate{1, r.slotSeconds / r.partitions}
+}
+
 // perSecond returns the estimate in partitions per second, or 0 before the first measurement.
 func (r rate) perSecond() float64 {
 	if r.slotSeconds == 0 {

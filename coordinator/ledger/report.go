@@ -130,6 +130,7 @@ func (l *Ledger) receiveItems(w *worker, jr JobReport) {
 			l.dropPartials(item.Ref)
 		case item.Held != nil: // the item only counts executions; reconcileNodes handles the node
 			s.openFailures = 0
+			s.computed(j.tree.Span(*item.Held))
 			l.ran(w, j, j.tree.Span(*item.Held))
 			j.builds.add(w.build())
 			j.executed += j.tree.Span(*item.Held).Len()
@@ -152,6 +153,7 @@ func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
 		l.onStored(j, p, node)
 	case p.MergedFor == 0:
 		w.share(j).openFailures = 0
+		w.share(j).computed(j.tree.Span(p.Node))
 		l.ran(w, j, j.tree.Span(p.Node))
 		j.builds.add(w.build())
 		j.executed += j.tree.Span(p.Node).Len()

@@ -25,12 +25,12 @@ func (l *Ledger) addJob(e JobAdded) {
 	l.jobs = slices.Insert(l.jobs, i, j)
 	l.jobsByID[j.spec.ID] = j
 	l.unknownJobs.markKnown(j.spec.ID)
-	l.join(j)
 	l.queueGrew = true
 	l.resumeDeaths(e)
 	j.resumeCost(e.Cost, e.LeaderDied)
 	l.resumeContributors(j, e.Workers)
 	l.resumeForest(j, e.Nodes)
+	l.join(j)
 	j.resumeFailures(e.Work)
 	l.resumeSuspects(j, e.CrashSuspects, e.LeaderDied)
 	l.resumeCalls(j, e.Calls, e.LeaderDied || e.LeaderSilent)

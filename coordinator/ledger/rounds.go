@@ -22,15 +22,20 @@ func (l *Ledger) endRound(j *job, value float64, state Ref) {
 	l.dropWork(j)
 }
 
-// join makes a round known to the workers that had the round before, so that they are told when the job ends.
+// join makes a round known to the workers that had the round before, so that they are told when the job ends. The
+// partitions that they have computed are their homes.
 func (l *Ledger) join(j *job) {
 	if !j.round.Rounds {
 		return
 	}
 	for _, w := range l.workers {
-		had := func(s *jobShare) bool { return s.job != j && s.job.id() == j.id() }
-		if slices.ContainsFunc(w.shares, had) {
-			w.share(j)
+		for _, before := range slices.Clone(w.shares) {
+			if before.job == j || before.job.id() != j.id() {
+				continue
+			}
+			if s := w.share(j); before.job.round.Number+1 == j.round.Number {
+				l.settle(s, before)
+			}
 		}
 	}
 }

@@ -54,6 +54,29 @@ func (s *spanSet) prefix(span engine.Span) engine.Span {
 	return engine.Span{Lo: span.Lo, Hi: min(span.Hi, s.spans[i].Hi)}
 }
 
+// first returns the first partitions of a span that are in the set, as one span. It is empty if there are none.
+func (s *spanSet) first(span engine.Span) engine.Span {
+	if i := s.search(span.Lo); i < len(s.spans) && s.spans[i].Lo < span.Hi {
+		return engine.Span{Lo: max(span.Lo, s.spans[i].Lo), Hi: min(span.Hi, s.spans[i].Hi)}
+	}
+	return engine.Span{}
+}
+
+// last returns the last partitions of a span that are in the set, as one span. It is empty if there are none.
+func (s *spanSet) last(span engine.Span) engine.Span {
+	if span.Empty() {
+		return engine.Span{}
+	}
+	i := s.search(span.Hi - 1)
+	if i == len(s.spans) || s.spans[i].Lo >= span.Hi {
+		i--
+	}
+	if i < 0 || s.spans[i].Hi <= span.Lo {
+		return engine.Span{}
+	}
+	return engine.Span{Lo: max(span.Lo, s.spans[i].Lo), Hi: min(span.Hi, s.spans[i].Hi)}
+}
+
 // search returns the index of the first span that ends after partition p.
 func (s *spanSet) search(p uint64) int {
 	i, _ := slices.BinarySearchFunc(s.spans, p, endsAfter)

@@ -169,6 +169,7 @@ func (l *Ledger) removeWorker(w *worker, died bool) {
 	for _, n := range w.nodes {
 		l.loseNode(w, n)
 	}
+	l.unsettle(w)
 	l.setReserved(w, false)
 	l.setDraining(w, true)
 	i, _ := l.findWorker(w.id)
