@@ -16,7 +16,7 @@ func TestPartitionsStayWhereTheyWereComputed(t *testing.T) {
 		partitions     uint64
 		rate           float64 // partitions per second and slot
 	}{
-		{2, 1, 1000, 2000}, {4, 2, 1000, 1000}, {3, 4, 100, 20}, {4, 2, 1000, 1e6}, {8, 8, 64, 1}, {2, 4, 5, 10}, {100, 8, 100_000, 100},
+		{2, 1, 1000, 2000}, {4, 2, 1000, 1000}, {3, 4, 100, 20}, {4, 2, 1000, 1e6}, {8, 8, 64, 1}, {2, 4, 5, 10}, {2, 4, 8, 10}, {3, 4, 6, 10}, {100, 8, 100_000, 100},
 	} {
 		t.Run(fmt.Sprintf("%d workers with %d slots, %d partitions", c.workers, c.slots, c.partitions), func(t *testing.T) {
 			f := newFleet(t, c.workers, c.slots, c.rate)
@@ -50,6 +50,7 @@ func TestPartitionsOfOtherHomes(t *testing.T) {
 		settled uint64  // number of rounds after the change until partitions stay where they are
 	}{
 		{"dies", func(f *fleet) { f.remove(f.workers[3]) }, 3, 1},
+		{"is silent", func(f *fleet) { f.workers = f.workers[:3] }, 3, 1},
 		{"is slow", func(f *fleet) { f.workers[3].slow = 10 }, 3.1, 2},
 		{"is slow and first", func(f *fleet) { f.workers[0].slow = 10 }, 3.1, 2},
 		{"joins", func(f *fleet) { f.addWorker("w0009", slots) }, 5, 1},
