@@ -137,11 +137,11 @@ func (l *Ledger) slotsFor(j *job) int { return max(1, l.slotsByKind[j.opening.Ki
 
 // leavesToIdle reports whether a worker should leave the last partitions of a job to idle workers,
 // because its own slots are all busy. Each failed partition and each crash suspect counts as one
-// assignment.
+// assignment. A worker keeps the last partitions of its home if they are too little work for an assignment.
 func (l *Ledger) leavesToIdle(w *worker, j *job) bool {
 	size := l.pieceSize(w, j)
 	pieces := (j.queue.fresh.size+size-1)/size + uint64(j.queue.failed.retries.len) + j.queue.suspects.size
-	if pieces > uint64(l.slotsFor(j)) {
+	if pieces > uint64(l.slotsFor(j)) || w.ownsQueued(j) && w.share(j).home.size <= size {
 		return false
 	}
 	for _, o := range l.workers {

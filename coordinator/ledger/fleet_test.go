@@ -266,7 +266,7 @@ func (f *fleet) next(w *fleetWorker) time.Duration {
 func (f *fleet) run(limit time.Duration) bool {
 	due := make([]time.Duration, len(f.workers))
 	for i := range due {
-		due[i] = f.now + time.Duration(i)*time.Microsecond
+		due[i] = f.now + time.Duration((i+f.ended)%len(due))*time.Microsecond // another worker is the first in each round
 	}
 	tick := f.now
 	for f.ended < len(f.trees) {
