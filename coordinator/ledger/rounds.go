@@ -3,6 +3,7 @@ package ledger
 import (
 	"slices"
 
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -10,7 +11,7 @@ import (
 func (j *job) starting() bool { return j.round.Rounds && j.round.Number == 0 }
 
 // id returns the ID of the job. The ledger's jobs are rounds if the job has rounds, and have IDs of their own.
-func (j *job) id() string { return jobOf(j.spec.ID) }
+func (j *job) id() string { return engine.JobOf(j.spec.ID) }
 
 // endRound requests the end of a round that has computed the state of the next one.
 func (l *Ledger) endRound(j *job, value float64, state Ref) {
@@ -42,7 +43,7 @@ func (l *Ledger) join(j *job) {
 
 // goesOn reports whether a job with rounds goes on after one of its rounds has ended.
 func (l *Ledger) goesOn(round string) bool {
-	id := jobOf(round)
+	id := engine.JobOf(round)
 	return id != round && slices.ContainsFunc(l.jobs, func(j *job) bool { return j.id() == id })
 }
 

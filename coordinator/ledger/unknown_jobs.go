@@ -29,7 +29,7 @@ func newUnknownJobs() unknownJobs {
 
 // markKnown removes a job from unknownJobs, because the ledger has the job now, or a round of it.
 func (u *unknownJobs) markKnown(job string) {
-	delete(u.parked, jobOf(job))
+	delete(u.parked, engine.JobOf(job))
 	u.endLookups(job)
 }
 
@@ -41,16 +41,11 @@ func (u *unknownJobs) markParked(job string) {
 
 // endLookups ends the lookups of a job and of its rounds.
 func (u *unknownJobs) endLookups(job string) {
-	maps.DeleteFunc(u.lookups, func(id string, _ bool) bool { return jobOf(id) == jobOf(job) })
-}
-
-func jobOf(id string) string {
-	job, _ := engine.SplitRound(id)
-	return job
+	maps.DeleteFunc(u.lookups, func(id string, _ bool) bool { return engine.JobOf(id) == engine.JobOf(job) })
 }
 
 // hasEnded reports whether a job is known to have ended, or a round.
-func (u *unknownJobs) hasEnded(id string) bool { return u.ended[id] || u.ended[jobOf(id)] }
+func (u *unknownJobs) hasEnded(id string) bool { return u.ended[id] || u.ended[engine.JobOf(id)] }
 
 // Ended reports whether a job is known to have ended. It remembers only the 4,096 jobs that ended
 // last in this term.
@@ -94,7 +89,7 @@ func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
 // storage. The leader would not find such a job in its own storage and would wrongly conclude that
 // the job had ended. The ledger therefore treats unknown jobs of such a worker as parked.
 func (l *Ledger) isParked(w *worker, job string) bool {
-	return l.unknownJobs.parked[jobOf(job)] || l.cfg.Storage != "" && w.hello.Storage != l.cfg.Storage
+	return l.unknownJobs.parked[engine.JobOf(job)] || l.cfg.Storage != "" && w.hello.Storage != l.cfg.Storage
 }
 
 // checkUnknownJobs tells a worker which of the unknown jobs in its reports have ended, and looks up

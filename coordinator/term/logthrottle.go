@@ -40,7 +40,7 @@ func (l *logThrottle) allow(now time.Time) (dropped int, ok bool) {
 
 // logDecision logs a decision of the ledger, and records it as an event of its job.
 func (t *Term) logDecision(l ledger.Log) {
-	l.Job, _ = engine.SplitRound(l.Job)
+	l.Job = engine.JobOf(l.Job)
 	if l.Job != "" {
 		t.record(l.Job, l.Worker, l.Text, l.Event)
 	}

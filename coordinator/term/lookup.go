@@ -16,7 +16,7 @@ import (
 // submission is delivered again. Until this leader loads the job, only the earlier leader may work
 // on it.
 func (t *Term) lookUp(reported string) {
-	id, _ := engine.SplitRound(reported)
+	id := engine.JobOf(reported)
 	if t.jobs.active[id] != nil { // the worker reports another round than the current one
 		t.env.Post(func() { t.step(ledger.JobEnded{Job: reported}) })
 		return

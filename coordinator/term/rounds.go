@@ -19,8 +19,7 @@ const maxState = 64 << 10
 // active returns the active job that the ledger knows by an ID: the ID of a job, or of the current round of a job
 // with rounds. It returns nil if there is none.
 func (t *Term) active(id string) *activeJob {
-	job, _ := engine.SplitRound(id)
-	if j := t.jobs.active[job]; j != nil && j.id == id {
+	if j := t.jobs.active[engine.JobOf(id)]; j != nil && j.id == id {
 		return j
 	}
 	return nil

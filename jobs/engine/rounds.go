@@ -24,6 +24,12 @@ type Step struct {
 // RoundID returns the ID of a round of a job.
 func RoundID(job string, round uint64) string { return job + "/" + strconv.FormatUint(round, 10) }
 
+// JobOf returns the ID of the job of a round, or the ID of a job without rounds.
+func JobOf(id string) string {
+	job, _ := SplitRound(id)
+	return job
+}
+
 // SplitRound returns the job and the number of a round. The ID of a job without rounds is not changed, and has number 0.
 func SplitRound(id string) (job string, round uint64) {
 	job, number, found := strings.Cut(id, "/")

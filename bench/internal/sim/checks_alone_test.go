@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -29,7 +30,7 @@ type aloneDeaths struct {
 func (c *checks) runsAlone(worker *process, a wire.Assignment) {
 	delete(c.alone.running, worker)
 	if a.Alone {
-		c.alone.running[worker] = aloneRun{partitionOf{originOf(a.Job), a.Span.Lo}, c.sim.now}
+		c.alone.running[worker] = aloneRun{partitionOf{engine.JobOf(a.Job), a.Span.Lo}, c.sim.now}
 	}
 }
 

@@ -124,7 +124,7 @@ const (
 // in recovery, resumed jobs that no leader has measured, and jobs whose end the leader may have decided.
 func (c *checks) worthStoring(leader *leadership, holder *process, n nodeOf, receipt wire.Receipt) {
 	j, t := c.sim.job(n.job), c.terms[leader.epoch]
-	if !c.sim.scenario.calm || ordersStore(receipt, n) || !t.assigns || t.since > j.submitAt && !c.measured[originOf(n.job)] || j.mayEndEarly(c) {
+	if !c.sim.scenario.calm || ordersStore(receipt, n) || !t.assigns || t.since > j.submitAt && !c.measured[engine.JobOf(n.job)] || j.mayEndEarly(c) {
 		return
 	}
 	write := writeLatency.Seconds() + float64(len(holder.worker.holdings[n.job][n.node].data))/writeBytesPerSecond

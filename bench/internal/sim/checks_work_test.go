@@ -14,7 +14,7 @@ func (c *checks) received(p *process, r wire.Receipt) {
 		c.sim.cover("seen: span cut short")
 	}
 	for _, a := range r.Assigned {
-		c.first[originOf(a.Job)] = max(c.first[originOf(a.Job)], r.Epoch)
+		c.first[engine.JobOf(a.Job)] = max(c.first[engine.JobOf(a.Job)], r.Epoch)
 	}
 	for _, jr := range r.Jobs {
 		m, k := c.manifest(jr.Job), c.keptBy(p, jr.Job)
@@ -22,7 +22,7 @@ func (c *checks) received(p *process, r wire.Receipt) {
 			if !m.State.Final() {
 				c.sim.fail("epoch %d told %s that job %s has ended, which is %q", r.Epoch, p.name, jr.Job, m.State)
 			}
-			if jr.Continues && originOf(jr.Job) == jr.Job || !jr.Continues && !c.manifest(originOf(jr.Job)).State.Final() {
+			if jr.Continues && engine.JobOf(jr.Job) == jr.Job || !jr.Continues && !c.manifest(engine.JobOf(jr.Job)).State.Final() {
 				c.sim.fail("epoch %d told %s that job %s has ended, and that it continues: %v", r.Epoch, p.name, jr.Job, jr.Continues)
 			}
 			k.ended = true
@@ -131,10 +131,10 @@ func (c *checks) died(p *process) {
 	c.diedAlone(p)
 	for _, a := range c.assigned[p] {
 		if a.function != wire.Map {
-			c.callsDied[callOf{originOf(a.job), a.function}]++
+			c.callsDied[callOf{engine.JobOf(a.job), a.function}]++
 		}
 		for partition := a.span.Lo; partition < a.span.Hi; partition++ {
-			c.deaths[partitionOf{originOf(a.job), partition}]++
+			c.deaths[partitionOf{engine.JobOf(a.job), partition}]++
 		}
 	}
 }

@@ -160,16 +160,10 @@ func (j *job) origin() *job {
 	return j
 }
 
-// originOf returns the ID of the job of a round, or the ID of a job without rounds.
-func originOf(id string) string {
-	of, _ := engine.SplitRound(id)
-	return of
-}
-
 // hasOpen reports whether a worker has opened a job, or a round of it.
 func (w *worker) hasOpen(j *job) bool {
 	for id := range w.tasks {
-		if originOf(id) == j.spec.ID {
+		if engine.JobOf(id) == j.spec.ID {
 			return true
 		}
 	}

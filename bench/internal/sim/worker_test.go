@@ -144,7 +144,7 @@ func (w *worker) perform(action session.Action) {
 				c.ended = true
 				c.cancel()
 			}
-			if !a.Continues && c.job.origin().spec.ID == originOf(a.Job) {
+			if !a.Continues && c.job.origin().spec.ID == engine.JobOf(a.Job) {
 				c.jobEnded = true
 			}
 		}
@@ -279,7 +279,7 @@ func (w *worker) open(o wire.Opening) {
 		if o.InStore {
 			s.cover("seen: plan read from storage")
 			for {
-				if plan, err = p.store.Plan(t.ctx, originOf(o.Job)); err == nil || t.ctx.Err() != nil {
+				if plan, err = p.store.Plan(t.ctx, engine.JobOf(o.Job)); err == nil || t.ctx.Err() != nil {
 					break
 				}
 				p.pause(t.ctx, 100*time.Millisecond)

@@ -46,7 +46,7 @@ func (s jobStorage) writeAttachment(a engine.Attachment) error {
 		piece := a.Data()[offset:min(offset+store.MaxAttachmentPiece, a.Size())]
 		err = s.retry("write attachment", func() error {
 			return s.uncut(func(ctx context.Context) error {
-				return kept.PutAttachmentPiece(ctx, jobOf(s.job), a.SHA256(), offset, piece)
+				return kept.PutAttachmentPiece(ctx, engine.JobOf(s.job), a.SHA256(), offset, piece)
 			})
 		}, retryable)
 	}
@@ -68,12 +68,12 @@ func (s jobStorage) dropAttachment(a engine.Attachment) {
 func (s jobStorage) removeAttachment(kept AttachmentStore, a engine.Attachment) {
 	ctx, cancel := context.WithTimeout(s.removing, dropTimeout)
 	defer cancel()
-	manifest, _, err := kept.Manifest(ctx, jobOf(s.job))
+	manifest, _, err := kept.Manifest(ctx, engine.JobOf(s.job))
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		err = kept.DropAttachment(ctx, jobOf(s.job), a.SHA256())
+		err = kept.DropAttachment(ctx, engine.JobOf(s.job), a.SHA256())
 	case err == nil && manifest.State.Final() && manifest.State != store.Completed:
-		err = kept.DropAttachment(ctx, jobOf(s.job), a.SHA256())
+		err = kept.DropAttachment(ctx, engine.JobOf(s.job), a.SHA256())
 	}
 	if err != nil {
 		s.cfg.Logger.Warn("Could not remove the attachment of a job that has ended", "job", s.job, "attachment", a.Name(), "error", err)

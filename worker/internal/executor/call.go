@@ -67,7 +67,7 @@ func (l *calls) endJob(id string, continues bool) {
 			c.ended = true
 			c.cancel()
 		}
-		if !continues && jobOf(c.opening.Job) == jobOf(id) {
+		if !continues && engine.JobOf(c.opening.Job) == engine.JobOf(id) {
 			c.jobEnded = true
 		}
 	}

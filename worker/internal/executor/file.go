@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -32,7 +33,7 @@ func (s jobStorage) WriteFile(ctx context.Context, sum string, size int64, w io.
 	for offset := int64(0); offset < size; {
 		var piece []byte
 		err := s.retry("read file", func() (err error) {
-			piece, err = kept.AttachmentPiece(ctx, jobOf(s.job), sum, offset)
+			piece, err = kept.AttachmentPiece(ctx, engine.JobOf(s.job), sum, offset)
 			return err
 		}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
 		switch {

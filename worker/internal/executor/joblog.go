@@ -18,7 +18,7 @@ type place struct {
 
 // withLog returns a context with which the code of a job logs to the journal. All rounds of a job have one journal.
 func (c *core) withLog(ctx context.Context, job string, at place) context.Context {
-	job = jobOf(job)
+	job = engine.JobOf(job)
 	return jobs.WithLog(ctx, func(l jobs.LogLine) {
 		line := store.JournalLine{At: l.At.UTC(), Source: store.FromCode, Worker: c.cfg.ID, Text: l.Text}
 		if l.Stderr {

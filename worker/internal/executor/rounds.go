@@ -36,7 +36,7 @@ type roundsJob struct {
 
 // useRounds returns the open job of a round. The caller must call leave.
 func (l *tasks) useRounds(o wire.Opening, limits jobs.Limits) *roundsJob {
-	id, _ := engine.SplitRound(o.Job)
+	id := engine.JobOf(o.Job)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.rounds[id]

@@ -36,7 +36,7 @@ func (s jobStorage) params(o wire.Opening) (jobs.Params, error) {
 	}
 	var spec store.StoredSpec
 	err := s.retry("read parameters", func() (err error) {
-		spec, err = s.store.Spec(s.ctx, jobOf(s.job))
+		spec, err = s.store.Spec(s.ctx, engine.JobOf(s.job))
 		return err
 	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
 	if sum := sha256.Sum256(spec.Params); err == nil && !bytes.Equal(sum[:], o.ParamsSHA256) {
@@ -52,19 +52,13 @@ func (s jobStorage) plan(o wire.Opening) (jobs.Plan, error) {
 	}
 	var plan store.Plan
 	err := s.retry("read plan", func() (err error) {
-		plan, err = s.store.Plan(s.ctx, jobOf(s.job))
+		plan, err = s.store.Plan(s.ctx, engine.JobOf(s.job))
 		return err
 	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
 	if err == nil && plan.Partitions != o.Partitions {
 		err = fmt.Errorf("read plan: the stored plan has %d partitions, the leader says %d", plan.Partitions, o.Partitions)
 	}
 	return plan.Plan, err
-}
-
-// jobOf returns the ID of the job of a round, or the ID of a job without rounds.
-func jobOf(id string) string {
-	job, _ := engine.SplitRound(id)
-	return job
 }
 
 // writePartial writes a partial to storage and returns the blob's name, see [jobStorage.write].

@@ -200,11 +200,11 @@ func (w *Worker) direct(action session.Action) {
 		w.calls.endJob(a.Job, a.Continues)
 		w.dropBlobs(a.Job, a.Blobs)
 		if !a.Continues {
-			if next := nextRound(a.Job); jobOf(a.Job) != a.Job {
+			if next := nextRound(a.Job); engine.JobOf(a.Job) != a.Job {
 				w.dropBlobs(next, a.Blobs) // one of them may be a state that Next has returned in the last round
 			}
-			w.endLog(jobOf(a.Job))
-			w.tasks.endRounds(jobOf(a.Job))
+			w.endLog(engine.JobOf(a.Job))
+			w.tasks.endRounds(engine.JobOf(a.Job))
 		}
 		if t := w.tasks.end(a.Job); t != nil {
 			w.slots.interrupt(t)
