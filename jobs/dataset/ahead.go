@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"sync"
@@ -59,8 +60,11 @@ type transfer struct {
 	segment
 	owner  *ahead
 	full   chan piece // pieces of the segment; closed at the end of the segment
+	cut    bool       // set before full is closed if pieces are missing, because the transfer was cancelled
 	cancel context.CancelFunc
 }
+
+var errTransfersClosed = errors.New("the job was closed while a partition was read")
 
 // transfers are the transfers of all slots that work on a job in this process.
 type transfers struct {
@@ -217,6 +221,9 @@ func (a *ahead) one(ctx context.Context, s segment, later []segment, do func(dat
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case p, ok := <-f.full:
+			if !ok && f.cut {
+				return errTransfersClosed
+			}
 			if !ok {
 				return nil
 			}
@@ -258,6 +265,7 @@ func (t *transfers) read(ctx context.Context, to *transfer) {
 		case to.full <- p:
 			return true
 		case <-ctx.Done():
+			to.cut = true
 			return false
 		}
 	}

@@ -128,7 +128,7 @@ type rounder[P, D, S, T, R any] struct {
 // Round returns the mapper of a round. It ends the reading in advance for partitions that other workers have got.
 func (r *rounder[P, D, S, T, R]) Round(_ context.Context, state RoundState[S]) (jobs.Mapper[RoundPartial[T]], error) {
 	r.from.transfers.forget()
-	return roundMapper[P, D, S, T, R]{r, state.State}, nil
+	return roundMapper[P, D, S, T, R]{job: r, state: state.State}, nil
 }
 
 // Close ends reading in advance.
@@ -137,9 +137,9 @@ func (r *rounder[P, D, S, T, R]) Close() error { return r.from.Close() }
 // CleanUp calls the job's Discard.
 func (r *rounder[P, D, S, T, R]) CleanUp(ctx context.Context) error { return r.from.CleanUp(ctx) }
 
-// roundMapper computes the partials of a round.
+// roundMapper computes the partials of a round. It does not embed the rounder, because a worker closes it after its round.
 type roundMapper[P, D, S, T, R any] struct {
-	*rounder[P, D, S, T, R]
+	job   *rounder[P, D, S, T, R]
 	state S
 }
 
@@ -152,14 +152,15 @@ func (m roundMapper[P, D, S, T, R]) Map(ctx context.Context, partition uint64) (
 
 // Fork implements jobs.Forker.
 func (m roundMapper[P, D, S, T, R]) Fork() func(ctx context.Context, partition uint64) (RoundPartial[T], error) {
-	f := m.from.newFork()
+	r := m.job
+	f := r.from.newFork()
 	return func(ctx context.Context, partition uint64) (out RoundPartial[T], err error) {
-		o, err := m.rows.Get(ctx, partition, func(ctx context.Context) (*owned[D], error) { return m.from.own(ctx, f, partition) })
+		o, err := r.rows.Get(ctx, partition, func(ctx context.Context) (*owned[D], error) { return r.from.own(ctx, f, partition) })
 		if err != nil {
 			return out, err
 		}
 		out = RoundPartial[T]{First: o.first, Last: o.last, Bytes: o.bytes, Records: o.records, Skipped: o.skipped, Samples: o.samples}
-		out.Value, err = m.job.Map(ctx, m.from.params, m.state, Place{m.from.outputID, partition, true}, o.rows)
+		out.Value, err = r.job.Map(ctx, r.from.params, m.state, Place{r.from.outputID, partition, true}, o.rows)
 		return out, err
 	}
 }

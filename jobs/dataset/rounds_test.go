@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -223,5 +224,54 @@ func TestRoundsOfDatasetAreChecked(t *testing.T) {
 	}
 	if _, err := (jobs.Check{Slots: 2, Attempts: 1}).Run(t.Context(), job, params); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRoundsAreClosedOneByOne closes the mapper of each round, as workers do after a round, and reads a partition that no earlier
+// round has read.
+func TestRoundsAreClosedOneByOne(t *testing.T) {
+	from := new(memory.Driver)
+	from.Put("mem://a.csv", []byte("x\n1\n2\n3\n4\n5\n6\n"))
+	var read atomic.Int64
+	d := defineRounds(passed(&read), func(context.Context) source.Driver { return from })
+	in := Defaults()
+	in.Source, in.Block = "mem://a.csv", 4
+	plan, err := d.Plan(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.Open(t.Context(), in, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := uint64(0)
+	for partition := range plan.Partitions {
+		m, err := r.Round(t.Context(), RoundState[[][]string]{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := m.Map(t.Context(), partition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records += part.Records
+		if c, ok := m.(io.Closer); ok {
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if records != 6 {
+		t.Errorf("%d rounds have read %d records, want 6", plan.Partitions, records)
+	}
+	if err := r.(io.Closer).Close(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := r.Round(t.Context(), RoundState[[][]string]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if part, err := m.Map(t.Context(), 0); err == nil {
+		t.Errorf("a job that is closed reads %d records without an error", part.Records)
 	}
 }
