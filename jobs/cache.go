@@ -11,9 +11,9 @@ import (
 )
 
 // Cache keeps values of partitions between the rounds of a job, such as the rows that a partition has read. The
-// values of all caches of a process count against its memory (the flag --memory), in which partials have priority. A value that
-// does not fit is loaded again in the next round. A value in use may exceed the memory: of these there is at
-// most one per slot.
+// values of all caches of a process count against its memory (the flag --memory), in which partials have priority. A
+// value that does not fit is loaded again in the next round. A value in use may exceed the memory: of these there is
+// at most one per slot.
 //
 // A cache only saves time: after each round a value may be missing, because the partition has moved to another worker
 // or because memory was short. The cache is empty when the job is closed. Several goroutines may use a cache.
@@ -40,8 +40,8 @@ type loading[V any] struct {
 }
 
 // NewCache returns an empty cache. It is called in the function Open of a [Rounds], with the context of that
-// function. With another context the cache keeps nothing. The function size returns the number of bytes that a value takes
-// in memory.
+// function. With another context the cache keeps nothing. The function size returns the number of bytes that a value
+// takes in memory.
 func NewCache[V any](ctx context.Context, size func(V) int64) *Cache[V] {
 	job, ok := ctx.Value(cachesKey{}).(*caches.Job)
 	if !ok {
