@@ -383,9 +383,12 @@ func (b *binding[P, T, R]) attachmentOf(r *R) (a Attachment, err error) {
 func (b *binding[P, T, R]) Rounds([]byte) uint64 { return 0 }
 
 // Start implements [engine.Job].
-func (b *binding[P, T, R]) Start(context.Context, []byte, uint64, []byte) ([]byte, error) {
+func (b *binding[P, T, R]) Start(context.Context, []byte, uint64, []byte, []byte) ([]byte, error) {
 	return nil, fmt.Errorf("job %s has no rounds", b.def.Name)
 }
+
+// Continues implements [engine.Job].
+func (b *binding[P, T, R]) Continues() bool { return false }
 
 // Next implements [engine.Job].
 func (b *binding[P, T, R]) Next(context.Context, []byte, engine.Round, engine.Operand) (engine.Step, error) {

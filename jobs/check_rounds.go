@@ -89,10 +89,10 @@ func stateChanged(task openTask) (bool, error) {
 
 // start computes the state of round 1 twice.
 func (k *checker) start(ctx context.Context) (state []byte, err error) {
-	if state, err = k.job.binding.Start(ctx, k.params, k.plan.Partitions, k.plan.Data); err != nil {
+	if state, err = k.job.binding.Start(ctx, k.params, k.plan.Partitions, k.plan.Data, nil); err != nil {
 		return nil, err
 	}
-	again, err := k.job.binding.Start(ctx, k.params, k.plan.Partitions, k.plan.Data)
+	again, err := k.job.binding.Start(ctx, k.params, k.plan.Partitions, k.plan.Data, nil)
 	if err == nil && !bytes.Equal(state, again) {
 		err = &DifferenceError{"state of round 1", "two calls of Start", causeStart}
 	}

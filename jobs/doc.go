@@ -129,8 +129,12 @@
 // state of up to 4 KiB is part of the job's checkpoint. A larger state is written to storage once per round. Workers get
 // a state of up to 64 KiB from the leader, and read a larger one from storage, each worker once per round.
 //
-// A job with rounds has no estimates, cannot be stopped early by --stop-after, and can neither skip partitions nor reuse
-// partials.
+// With --stop-after, the job ends with the result of its finished rounds when the time is up, which is not the same in every
+// run. The last state is kept with the job until the job is removed. A job whose definition has Continue may begin there, with other
+// parameters such as more rounds, or with another plan. The earlier job may have failed or been cancelled: its last state is then that
+// of the round in which it ended.
+//
+// A job with rounds has no estimates, and can neither skip partitions nor reuse partials.
 //
 // # Large partials
 //

@@ -27,6 +27,10 @@ type Stopped struct {
 	Timed bool   `cbor:"3,keyasint,omitempty" json:"timed"` // true if the time was up, so that At may be different in another run
 }
 
+// StopsEarly reports whether a job with these parameters can end with the best result that it has when its time is up: a
+// job with estimates or rounds.
+func (j Job) StopsEarly(p Params) bool { return j.Estimates(p) || j.MaxRounds(p) > 0 }
+
 // Estimates reports whether a job with these parameters has estimates or stops.
 func (j Job) Estimates(p Params) bool { return j.binding.Estimates(p) }
 

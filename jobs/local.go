@@ -40,7 +40,8 @@ type Local struct {
 	Rounded func(Rounded)
 
 	// StopAfter, if not 0, is the time after which a job with estimates ends with the result of its largest judged
-	// prefix, which is not the same in every run. If no prefix is judged by then, the job ends with the first one.
+	// prefix, and a job with rounds with that of the last state, which is not the same in every run. If no prefix is judged
+	// by then, or no round finished, the job ends with the first one.
 	StopAfter time.Duration
 	began     time.Time
 
@@ -55,6 +56,7 @@ type LocalResult struct {
 	Attachment Attachment // attachment of the result; zero if the result has no attachment
 	Reused     Reused
 	Rounds     uint64   // number of rounds that a job with rounds has run
+	TimeUp     bool     // true if the result is that of the rounds that were finished when StopAfter had passed
 	Stopped    *Stopped // set if the job's Stop ended the job, so that the result contains only the first partitions
 }
 
@@ -66,8 +68,8 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	if err := l.checkAudit(job, params); err != nil {
 		return LocalResult{}, err
 	}
-	if l.began = time.Now(); l.StopAfter > 0 && !job.Estimates(params) {
-		return LocalResult{}, fmt.Errorf("job %s has no estimates with these parameters, so it cannot end before its last partition: want no StopAfter", job.Name())
+	if l.began = time.Now(); l.StopAfter > 0 && !job.StopsEarly(params) {
+		return LocalResult{}, fmt.Errorf("job %s has neither estimates nor rounds with these parameters, so it cannot end early: want no StopAfter", job.Name())
 	}
 	plan, err := job.Plan(ctx, params)
 	if err != nil {
@@ -83,9 +85,10 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	}
 	var root engine.Operand
 	var stopped *Stopped
-	var rounds uint64
+	var done iterated
 	if job.MaxRounds(params) > 0 {
-		root, rounds, err = l.iterate(ctx, job, params, plan, task, tree)
+		done, err = l.iterate(ctx, job, params, plan, task, tree)
+		root = engine.Operand{Data: done.state, Own: true}
 	} else {
 		task.audits(l.Audit)
 		root, stopped, err = l.reduce(ctx, job, params, task, tree)
@@ -97,7 +100,7 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	if stopped != nil {
 		needed = stopped.At
 	}
-	result := LocalResult{Partitions: plan.Partitions, Reused: task.reused(needed), Stopped: stopped, Rounds: rounds}
+	result := LocalResult{Partitions: plan.Partitions, Reused: task.reused(needed), Stopped: stopped, Rounds: done.rounds, TimeUp: done.timeUp}
 	if err == nil {
 		result.Result, result.Attachment, err = job.finish(ctx, params, root)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,23 +27,49 @@ func (r Rounded) MarshalJSON() ([]byte, error) {
 	}{fields(r), r.Took.Seconds()})
 }
 
-// iterate runs the rounds of a job and returns the last state, which is the operand of Finish, and the number of rounds.
-func (l Local) iterate(ctx context.Context, job Job, params Params, plan Plan, task openTask, tree engine.Tree) (last engine.Operand, rounds uint64, err error) {
-	state, err := job.binding.Start(ctx, params, plan.Partitions, plan.Data)
-	for err == nil {
+// iterated is what the rounds of a job have given.
+type iterated struct {
+	state  []byte // the last state, which is the operand of Finish
+	rounds uint64 // number of finished rounds
+	timeUp bool   // Local.StopAfter has passed before the last round
+}
+
+// iterate runs the rounds of a job.
+func (l Local) iterate(ctx context.Context, job Job, params Params, plan Plan, task openTask, tree engine.Tree) (done iterated, err error) {
+	if done.state, err = job.binding.Start(ctx, params, plan.Partitions, plan.Data, nil); err != nil {
+		return done, err
+	}
+	for {
 		began := time.Now()
-		var step engine.Step
-		if step, err = l.round(ctx, job, params, task, tree, engine.Round{Number: rounds + 1, State: state}); err != nil {
-			break
+		limited, stop := l.untilStop(ctx, done.rounds)
+		step, err := l.round(limited, job, params, task, tree, engine.Round{Number: done.rounds + 1, State: done.state})
+		done.timeUp = err != nil && context.Cause(limited) == errTimeUp
+		stop()
+		switch {
+		case done.timeUp:
+			return done, nil
+		case err != nil:
+			return done, err
 		}
-		if rounds++; l.Rounded != nil {
-			l.Rounded(Rounded{Round: rounds, Value: step.Value, Took: time.Since(began)})
+		done.state = step.State
+		if done.rounds++; l.Rounded != nil {
+			l.Rounded(Rounded{Round: done.rounds, Value: step.Value, Took: time.Since(began)})
 		}
-		if state = step.State; step.Done {
-			return engine.Operand{Data: state, Own: true}, rounds, nil
+		if step.Done {
+			return done, nil
 		}
 	}
-	return last, rounds, err
+}
+
+// errTimeUp is why the round that runs when StopAfter has passed is stopped.
+var errTimeUp = errors.New("the time of StopAfter is up")
+
+// untilStop returns the context of the next round. Round 1 is never stopped, so that the job has a result.
+func (l Local) untilStop(ctx context.Context, finished uint64) (context.Context, context.CancelFunc) {
+	if l.StopAfter == 0 || finished == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadlineCause(ctx, l.began.Add(l.StopAfter), errTimeUp)
 }
 
 // round runs the partitions of one round and computes what follows from them.

@@ -212,7 +212,7 @@ func TestLocalStopInTime(t *testing.T) {
 		}
 	}
 	job := MustNew(traceDefinition(&tracer{}))
-	if _, err := (Local{Slots: 1, Attempts: 1, StopAfter: 1}).Run(t.Context(), job, must(job.Params(nil))); err == nil || !strings.Contains(err.Error(), "has no estimates") {
+	if _, err := (Local{Slots: 1, Attempts: 1, StopAfter: 1}).Run(t.Context(), job, must(job.Params(nil))); err == nil || !strings.Contains(err.Error(), "neither estimates nor rounds") {
 		t.Errorf("a job without estimates: got %v", err)
 	}
 }

@@ -26,6 +26,11 @@ type Rounds[P, S, T, R any] struct {
 	Plan func(ctx context.Context, p P) (Plan, error)
 	// Start returns the state of round 1. It is called once, by one of the workers.
 	Start func(ctx context.Context, p P, plan Plan) (S, error)
+	// Continue returns the state of round 1 of a job that continues from an earlier job, in place of Start.
+	// The parameter earlier is the last state of the earlier job, which had the same definition but perhaps other
+	// parameters and another plan. Continue should refuse a state that does not fit them with an error of [Permanent].
+	// If Continue is nil, the job cannot continue from an earlier one.
+	Continue func(ctx context.Context, p P, plan Plan, earlier S) (S, error)
 	// Open prepares a worker for the job. Each worker calls Open once per job, so the returned value may keep
 	// what it reads for one round until the next one, in a [Cache].
 	Open  func(ctx context.Context, p P, plan Plan) (Rounder[S, T], error)
@@ -93,6 +98,9 @@ func MustNewRounds[P, S, T, R any](d Rounds[P, S, T, R]) Job {
 
 // MaxRounds returns the largest number of rounds of a job with these parameters, or 0 if the job has no rounds.
 func (j Job) MaxRounds(p Params) uint64 { return j.binding.Rounds(p) }
+
+// Continues reports whether the job can continue from the last state of an earlier job.
+func (j Job) Continues() bool { return j.binding.Continues() }
 
 // Measure returns the name of the number in the field Value of a [Step]. It is empty for a job without such a number.
 func (j Job) Measure() string { return j.measure }

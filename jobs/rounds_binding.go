@@ -60,18 +60,36 @@ func (b *roundsBinding[P, S, T, R]) Rounds(params []byte) (most uint64) {
 }
 
 // Start implements [engine.Job].
-func (b *roundsBinding[P, S, T, R]) Start(ctx context.Context, params []byte, partitions uint64, planData []byte) (state []byte, err error) {
+func (b *roundsBinding[P, S, T, R]) Start(ctx context.Context, params []byte, partitions uint64, planData, earlier []byte) (state []byte, err error) {
 	defer b.end("start", &err)
 	p, err := b.params.parse(params, nil)
 	if err != nil {
 		return nil, err
 	}
-	s, err := b.rounds.Start(ctx, p, Plan{partitions, planData})
+	s, err := b.start(ctx, p, Plan{partitions, planData}, earlier)
 	if err != nil {
 		return nil, err
 	}
 	return b.encodeState(s)
 }
+
+func (b *roundsBinding[P, S, T, R]) start(ctx context.Context, p P, plan Plan, earlier []byte) (S, error) {
+	switch {
+	case earlier == nil:
+		return b.rounds.Start(ctx, p, plan)
+	case !b.Continues():
+		var none S
+		return none, Permanent(errors.New("the job cannot continue from an earlier one: its definition has no Continue"))
+	}
+	last, err := b.decodeState(earlier)
+	if err != nil {
+		return last, err
+	}
+	return b.rounds.Continue(ctx, p, plan, last)
+}
+
+// Continues implements [engine.Job].
+func (b *roundsBinding[P, S, T, R]) Continues() bool { return b.rounds.Continue != nil }
 
 // Next implements [engine.Job].
 func (b *roundsBinding[P, S, T, R]) Next(ctx context.Context, params []byte, round engine.Round, total engine.Operand) (step engine.Step, err error) {

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 )
@@ -28,6 +29,9 @@ var centre = jobs.Rounds[centreParams, float64, distances, float64]{
 		step.State, step.Done = state+step.Value/2, step.Value < p.Enough
 		return step, nil
 	},
+	Continue: func(_ context.Context, _ centreParams, _ jobs.Plan, earlier float64) (float64, error) {
+		return earlier, nil
+	},
 	MaxRounds: func(p centreParams) uint64 { return p.Rounds },
 	Finish:    func(_ context.Context, _ centreParams, state float64) (float64, error) { return state, nil },
 }
@@ -37,17 +41,25 @@ type centreParams struct {
 	Rounds uint64  `json:"rounds" min:"1" max:"100" help:"largest number of rounds"`
 	Enough float64 `json:"enough" help:"distance below which the job is done"`
 	Fail   uint64  `json:"fail" help:"round after which the job fails"`
+	Sleep  float64 `json:"sleep" help:"seconds that each partition takes"`
 }
 
 // distances is the sum of the distances of numbers from a point.
 type distances struct{ Sum, Count float64 }
 
 func (p centreParams) Round(_ context.Context, state float64) (jobs.Mapper[distances], error) {
-	return centreMapper(state), nil
+	return centreMapper{p, state}, nil
 }
 
-type centreMapper float64
+type centreMapper struct {
+	params centreParams
+	point  float64
+}
 
-func (m centreMapper) Map(_ context.Context, partition uint64) (distances, error) {
-	return distances{float64(partition) - float64(m), 1}, nil
+func (m centreMapper) Map(ctx context.Context, partition uint64) (distances, error) {
+	select {
+	case <-time.After(time.Duration(m.params.Sleep * float64(time.Second))):
+	case <-ctx.Done():
+	}
+	return distances{float64(partition) - m.point, 1}, ctx.Err()
 }

@@ -128,8 +128,8 @@ func (f *runFlags) read(a *app, job jobs.Job, program []string) (p jobs.Params, 
 		return nil, nil, err
 	}
 	p, err = f.params.Read(a.App, job, pairs...)
-	if err == nil && f.stopAfter > 0 && !job.Estimates(p) {
-		err = console.Usagef("--stop-after: job %s has no estimates with these parameters, so it cannot end before its last partition", job.Name())
+	if err == nil && f.stopAfter > 0 && !job.StopsEarly(p) {
+		err = console.Usagef("--stop-after: job %s has neither estimates nor rounds with these parameters, so it cannot end early", job.Name())
 	}
 	return p, files, err
 }

@@ -104,6 +104,9 @@ func statusTable(w io.Writer, s client.Status, price priceFlag) {
 	if s.Retries != "" {
 		console.Row(w, "retries", fmt.Sprintf("%s, and keeps %s of its partitions", s.Retries, human.Count(s.Inherited)))
 	}
+	if s.From != "" {
+		console.Row(w, "from", "the last state of "+s.From)
+	}
 	if stage := progress.StageWords(s); stage != "" {
 		console.Row(w, "stage", stage)
 	}

@@ -63,7 +63,7 @@ func (f *submitFlags) read(a *app, job jobs.Job, program []string) (o client.Sub
 	return o, err
 }
 
-const stopAfterHelp = "for a job with estimates: after this time, end it with the result of its largest finished prefix, which is not the same in every run; 0: never"
+const stopAfterHelp = "for a job with estimates or rounds: after this time, end it with the result of its largest finished prefix, or of its finished rounds, which is not the same in every run; 0: never"
 
 func (f *submitFlags) register(a *app, cmd *cobra.Command) {
 	f.params.Limit = client.MaxParams
@@ -78,6 +78,7 @@ func (f *submitFlags) register(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.options.Name, "name", "", "a name for people, such as nightly-2026-11-25: 'list' shows it")
 	cmd.Flags().StringToStringVar(&f.options.Labels, "label", nil, "labels for people as `NAME=VALUE`, such as team=ads, separated by commas: 'list --label' selects by them")
 	cmd.Flags().StringSliceVar(&f.options.After, "after", nil, "IDs of jobs, separated by commas: the job begins when they have completed, and fails if one of them fails")
+	cmd.Flags().StringVar(&f.options.From, "from", "", "for a job with rounds: `ID` of a job of the same kind from whose last state the job continues, when that job has ended")
 	cmd.Flags().BoolVar(&f.options.NoCheck, "no-check", false, "do not look at the input of the job from here, because the workers see other files")
 	cmd.Flags().IntVar(&f.options.Priority, "priority", 0, "jobs of a higher priority run first")
 	cmd.Flags().IntVar(&f.options.MaxAttempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
@@ -103,6 +104,10 @@ not. It also waits for jobs whose output it reads, as in -p input=job:ID.
 
 If this process can read the input of a job such as scan, it refuses columns that the input
 does not have. --dry-run shows the columns, the partitions and the bytes of the input.
+
+With --from, a job with rounds continues from the last state of an earlier job of the same
+kind, for example with more rounds or other data. The earlier job may have failed or been
+cancelled: then it is the state of the round in which it ended.
 
 With --reuse, partitions whose input earlier jobs with --reuse have read are not computed
 again. The result has the same bytes. With --dry-run, --reuse says how many partitions would

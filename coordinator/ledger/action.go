@@ -64,8 +64,12 @@ type Checkpoint struct {
 // [JobEnded] for the round, and [JobAdded] for the next one.
 type EndRound struct {
 	Job   string  // ID of the round
-	State Ref     // encoded state of the next round
+	State Ref     // encoded state of the next round; NoRef if the time is up
 	Value float64 // the number for people that the definition's Next returned
+	Last  bool    // the state is the last one
+
+	// TimeUp is true if Spec.StopAfter has passed, so that the state of this round is the last one.
+	TimeUp bool
 	Snapshot
 }
 
@@ -75,7 +79,6 @@ type EndJob struct {
 	Outcome store.State // final state of the job: Completed, Failed or Cancelled
 	Error   string      // reason why the job failed
 	Result  Ref         // ref of the job's result, if the job completed
-	Value   float64     // the number for people of the last round of a completed job with rounds
 	Snapshot
 }
 

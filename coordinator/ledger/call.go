@@ -108,10 +108,7 @@ func (l *Ledger) addCall(j *job, function wire.Function, node engine.Node) {
 		c.prefix = engine.NextRung(j.prefixes.judged())
 	}
 	if function == wire.Finish && j.round.Rounds {
-		c.name = "Next or Finish"
-		if j.starting() {
-			c.name = "Start"
-		}
+		c.name = j.round.function()
 	}
 	for i, r := range j.calls.record {
 		if r.Function == function.String() && r.Node == node {
@@ -368,10 +365,10 @@ func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 		l.do(StorePlan{j.spec.ID, o.Partitions, ref, o.Found})
 	case o.Continues:
 		l.countMissing(j)
-		l.endRound(j, o.Value, ref)
+		l.endRound(j, EndRound{State: ref, Value: o.Value, Last: o.Last})
 	default:
 		l.countMissing(j)
-		l.end(j, store.Completed, "", ref, o.Value)
+		l.end(j, store.Completed, "", ref)
 	}
 	l.dropPartials(ref)
 }

@@ -90,12 +90,14 @@
 // Each round of a job with rounds is a job of the ledger, with an ID of its own. The ledger knows one round of a job at a
 // time:
 //
-//	                 ┌────────────────── next round ◀───────────────┐
-//	                 ▼                                              │ the output continues the job
-//	JobAdded ─▶ partitions, merges ─▶ call of Finish (Next) ─▶ EndRound ─▶ JobEnded for the round, JobAdded
-//	                 ▲                            │
-//	JobAdded ─▶ plan, call of Finish (Start)      └ it does not ─▶ EndJob ─▶ JobEnded for the round and the job
-//	 round 0
+//	JobAdded ─▶ plan, call of Finish (Start) ─▶ EndRound ─▶ JobEnded for the round, JobAdded    round 0
+//	                 ┌───────────────────────────────────────────────────────┘
+//	                 ▼
+//	   partitions, merges ─▶ call of Finish (Next) ─▶ EndRound ─▶ JobEnded, JobAdded            rounds 1 to n
+//	                 ▲                                    │  └ the state is the last one, or the time is up
+//	                 └──────────── next round ────────────┘                 │
+//	                                                                        ▼
+//	                        call of Finish ─▶ EndJob ─▶ JobEnded for the round and the job      last round
 //
 // A new round is shared with all workers that had the round before, so that each of them learns of the job's end.
 // A worker that reports a round that is not the current one is told that it has ended, and whether the job

@@ -42,9 +42,11 @@ type JobAdded struct {
 type Round struct {
 	Rounds  bool   // the job has rounds
 	Number  uint64 // number of the round; round 0 has no partitions, and its call of Finish computes the state of round 1
+	Last    bool   // the round has no partitions, and its call of Finish computes the result from its state, the last one
+	TimeUp  bool   // the state is the last one because Spec.StopAfter had passed
 	Earlier uint64 // number of partitions that earlier rounds have finished; their executions are in Work.Executed
 
-	State     []byte // encoded state of the round; nil in round 0, and if it is too large for a message
+	State     []byte // encoded state of the round; nil if it is too large for a message, or if round 0 has none
 	StateBlob string // name of the blob with the state
 }
 

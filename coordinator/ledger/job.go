@@ -223,19 +223,19 @@ func (l *Ledger) mergeUp(j *job, n engine.Node) {
 	l.judgeNext(j)
 }
 
-func (l *Ledger) cancel(j *job) { l.end(j, store.Cancelled, "", NoRef, 0) }
+func (l *Ledger) cancel(j *job) { l.end(j, store.Cancelled, "", NoRef) }
 
-func (l *Ledger) fail(j *job, reason string) { l.end(j, store.Failed, reason, NoRef, 0) }
+func (l *Ledger) fail(j *job, reason string) { l.end(j, store.Failed, reason, NoRef) }
 
 // end requests a job's end. The first requested outcome of a job is final; later outcomes are
 // ignored.
-func (l *Ledger) end(j *job, outcome store.State, reason string, result Ref, value float64) {
+func (l *Ledger) end(j *job, outcome store.State, reason string, result Ref) {
 	if j.ending() {
 		return
 	}
 	j.state = jobEnding
 	l.loseUnreported(j)
-	l.do(EndJob{j.spec.ID, outcome, reason, result, value, l.snapshot(j)})
+	l.do(EndJob{j.spec.ID, outcome, reason, result, l.snapshot(j)})
 	l.dropWork(j)
 }
 

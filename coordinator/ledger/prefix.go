@@ -31,13 +31,13 @@ func (p *prefixes) judged() uint64 {
 	return 0
 }
 
-// result returns the partitions that the job's result contains: all, or those of the prefix that suffices. Round 0 has
-// none.
+// result returns the partitions that the job's result contains: all, or those of the prefix that suffices. Some rounds
+// have none.
 func (j *job) result() engine.Span {
 	switch s := j.prefixes.stopped; {
 	case s != nil:
 		return engine.Span{Hi: s.At}
-	case j.starting():
+	case j.round.only():
 		return engine.Span{}
 	}
 	return engine.Span{Hi: j.tree.Partitions()}
@@ -115,7 +115,10 @@ func (l *Ledger) take(w *worker, a *assignment, at uint64) {
 
 // done returns the number of finished partitions that the job needs.
 func (j *job) done() uint64 {
-	if j.prefixes.stopped == nil {
+	switch {
+	case j.round.Last: // those of the last finished round
+		return j.tree.Partitions()
+	case j.prefixes.stopped == nil:
 		return j.forest.done()
 	}
 	return j.finishedIn(j.result())
@@ -197,7 +200,7 @@ func (j *job) prefixNodes(rung uint64) (list []*treeNode, finished bool) {
 // that suffices. It returns false if one of them is not finished.
 func (j *job) resultNodes() (list []*treeNode, finished bool) {
 	switch root := j.forest.root; {
-	case j.starting():
+	case j.round.only():
 		return nil, true
 	case j.prefixes.stopped != nil:
 		return j.prefixNodes(j.prefixes.stopped.At)
@@ -223,7 +226,7 @@ func (l *Ledger) judgeNext(j *job) {
 		return
 	}
 	if list, finished := j.resultNodes(); finished {
-		if len(list) == 0 && !j.starting() {
+		if len(list) == 0 && !j.round.only() {
 			l.fail(j, "every partition was skipped")
 			return
 		}
@@ -367,13 +370,26 @@ func (l *Ledger) dropAbove(j *job, at uint64) {
 	}
 }
 
-// stopInTime ends a job with its largest finished prefix when Spec.StopAfter has passed. If no rung is finished
-// yet, the job continues until the first one is.
+// stopInTime ends a job when Spec.StopAfter has passed: a job with estimates with its largest finished prefix, and a
+// job with rounds with the state of its current round. If no rung or round is finished yet, the job continues until the first
+// one is.
 func (l *Ledger) stopInTime(j *job) {
 	limit := j.spec.StopAfter
-	if limit == 0 || l.now-j.began < limit || !j.spec.Estimates || !j.planned() || j.ending() || j.prefixes.stopped != nil {
+	if limit == 0 || l.now-j.began < limit || !j.planned() || j.ending() {
 		return
 	}
+	switch {
+	case j.round.Rounds:
+		if j.round.Number > 1 && !j.round.Last {
+			l.endRound(j, EndRound{State: NoRef, Last: true, TimeUp: true})
+		}
+	case j.spec.Estimates && j.prefixes.stopped == nil:
+		l.stopAtPrefix(j)
+	}
+}
+
+// stopAtPrefix ends a job with its largest finished prefix.
+func (l *Ledger) stopAtPrefix(j *job) {
 	if !j.forest.anyMissing(j.result()) {
 		return // the job is about to end with all partitions
 	}

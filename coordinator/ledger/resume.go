@@ -53,7 +53,7 @@ func (l *Ledger) newJob(e JobAdded) *job {
 		opening: wire.Opening{
 			Job: e.Spec.ID, Kind: wire.JobKind{Name: e.Spec.Job, Version: e.Spec.Version}, Params: e.Spec.Params, ParamsSHA256: e.ParamsSHA256,
 			Priority: e.Spec.Priority, PartitionTimeout: e.Spec.PartitionTimeout, Audit: e.Spec.Audit, Keep: e.Spec.Keep,
-			Rounds: e.Rounds, State: e.State, StateBlob: e.StateBlob,
+			Rounds: e.Rounds, State: e.State, StateBlob: e.StateBlob, Last: e.Last,
 		},
 		round:        e.Round,
 		contributors: map[string]*contributor{},

@@ -7,19 +7,35 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// starting reports whether the job is in round 0, in which only the state of round 1 is computed.
-func (j *job) starting() bool { return j.round.Rounds && j.round.Number == 0 }
+// only reports whether the round has no partitions, but only a call of Finish.
+func (r Round) only() bool { return r.Rounds && (r.Number == 0 || r.Last) }
+
+// function returns the name for people of the function that the round's call of Finish calls.
+func (r Round) function() string {
+	switch {
+	case r.Number == 0 && r.hasState():
+		return "Continue"
+	case r.Number == 0:
+		return "Start"
+	case r.Last:
+		return "Finish"
+	}
+	return "Next"
+}
+
+func (r Round) hasState() bool { return len(r.State) > 0 || r.StateBlob != "" }
 
 // id returns the ID of the job. The ledger's jobs are rounds if the job has rounds, and have IDs of their own.
 func (j *job) id() string { return engine.JobOf(j.spec.ID) }
 
-// endRound requests the end of a round that has computed the state of the next one.
-func (l *Ledger) endRound(j *job, value float64, state Ref) {
+// endRound requests the end of a round that has computed the state of the next one, or whose time is up.
+func (l *Ledger) endRound(j *job, e EndRound) {
 	if j.ending() {
 		return
 	}
 	j.state = jobEnding
-	l.do(EndRound{j.spec.ID, state, value, l.snapshot(j)})
+	e.Job, e.Snapshot = j.spec.ID, l.snapshot(j)
+	l.do(e)
 	l.dropWork(j)
 }
 

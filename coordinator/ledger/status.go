@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -183,7 +184,7 @@ func (l *Ledger) Progress(job string) *wire.JobProgress {
 
 func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 	p := wire.JobProgress{
-		Job: j.id(), Round: j.round.Number, Earlier: j.round.Earlier, State: string(store.Running), Partitions: j.tree.Partitions(), Done: j.done(), Executed: j.executed,
+		Job: j.id(), Round: engine.CountedRound(j.round.Number, j.round.Last, j.round.TimeUp), Earlier: j.round.Earlier, State: string(store.Running), Partitions: j.tree.Partitions(), Done: j.done(), Executed: j.executed,
 		Skipped: j.firstSkipped(wire.MaxSkipped), Rate: j.display.perSecond, Trouble: j.lastError,
 	}
 	p.SlotSeconds, p.LostSeconds = j.cost.SlotSeconds, j.cost.LostSeconds

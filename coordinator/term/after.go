@@ -11,21 +11,28 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// This file handles jobs that run after other jobs, which Spec.After names. Such a job is loaded like any other, and
+// This file handles jobs that run after other jobs, which Spec.After and Spec.From name. Such a job is loaded like any other, and
 // is parked until the others have ended. It is loaded again when one of them ends, when its submission is delivered
 // again, and by the next leader.
 
-// beginAfter begins a job if the jobs in Spec.After have completed. If one of them has not completed and never will,
+// beginAfter begins a job if the jobs in Spec.After have completed, and Spec.From has ended. If one of them has not completed and never will,
 // the job fails. Otherwise the job is left queued.
 func (t *Term) beginAfter(spec store.StoredSpec, previous store.Manifest, cond store.Condition) (loadedJob, error) {
 	waits, failure, err := t.predecessors(spec.After)
+	first := previous // the copy keeps fields that a newer program has written
+	if err == nil && failure == "" && len(waits) == 0 {
+		var wait bool
+		if first.Rounds, wait, failure, err = t.firstRound(spec); wait {
+			waits = []string{spec.From}
+		}
+	}
 	switch {
 	case err != nil:
 		return loadedJob{}, err
 	case failure != "":
 		return t.failQueued(spec, previous, cond, failure)
 	case len(waits) == 0:
-		return t.begin(spec, previous, cond)
+		return t.begin(spec, first, cond)
 	case cond.Absent(): // without a manifest, a submission that is delivered often would count as a job that crashes leaders
 		err = t.putQueued(spec)
 	}

@@ -29,9 +29,7 @@ func (t *Term) end(e ledger.EndJob) {
 				return
 			}
 			t.putEnd(j, e.Work, store.Completed, "", func(m *store.Manifest) {
-				if m.SHA256 = digest; m.Rounds != nil {
-					m.Rounds = m.Rounds.Last(j.rounded(e.Value, t.since(j.roundBegan)))
-				}
+				m.SHA256 = digest
 			})
 		}
 	})
@@ -152,7 +150,8 @@ func (t *Term) startCleanUp(id string, submission *store.Submission, blobs bool)
 	})
 }
 
-// dropUnnamed removes the blobs of an ended job that its final manifest does not name: all of them if it completed.
+// dropUnnamed removes the blobs of an ended job that its final manifest does not name. The state of a job with rounds is kept
+// for jobs that continue from it.
 func (t *Term) dropUnnamed(ctx context.Context, id string) error {
 	m, _, err := t.cfg.Store.Manifest(ctx, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -164,7 +163,7 @@ func (t *Term) dropUnnamed(ctx context.Context, id string) error {
 			keep[n.Blob] = true
 		}
 	}
-	if r := m.Rounds; r != nil && r.Blob != "" && m.State == store.Failed {
+	if r := m.Rounds; r != nil && r.Blob != "" {
 		keep[r.Blob] = true
 	}
 	if len(keep) == 0 {

@@ -57,7 +57,9 @@ func (t *Term) inherit(spec store.StoredSpec, first *store.Manifest) (plan store
 		if from, to, err = t.inheritRound(from, to, m, first); err != nil || first.Rounds.Round == 0 {
 			return plan, err
 		}
-		first.Inherited = first.Rounds.Earlier
+		if first.Inherited = first.Rounds.Earlier; first.Rounds.Last {
+			first.Inherited += plan.Partitions
+		}
 	}
 	for _, node := range m.Nodes {
 		span := tree.Span(node.Node)

@@ -168,16 +168,13 @@ func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, err
 }
 
 // begin writes the first manifest of a job if the condition cond holds. The first manifest of a job
-// contains no plan, unless the job retries another one. If cond requires an existing manifest, the parameter previous is that manifest.
-func (t *Term) begin(spec store.StoredSpec, previous store.Manifest, cond store.Condition) (loadedJob, error) {
+// contains no plan, unless the job retries another one. If cond requires an existing manifest, the parameter first is that manifest, with the
+// first round of a job with rounds.
+func (t *Term) begin(spec store.StoredSpec, first store.Manifest, cond store.Condition) (loadedJob, error) {
 	j := t.newActiveJob(spec.Spec)
-	first := previous // the copy keeps fields that a newer program has written
-	first.Epoch, first.Sequence, first.State = t.leadership.Epoch, previous.Sequence+1, store.Running
+	first.Epoch, first.Sequence, first.State = t.leadership.Epoch, first.Sequence+1, store.Running
 	first.Epochs, first.Started, first.SpecSHA256 = []uint64{t.leadership.Epoch}, t.env.Now().UTC(), spec.SHA256
 	first.SpecVersion = spec.Written
-	if spec.Spec.Rounds > 0 {
-		first.Rounds = &store.Rounds{}
-	}
 	var plan store.Plan
 	var err error
 	if spec.Retries != "" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -41,7 +40,7 @@ func (j *activeJob) setRound(state []byte) ledger.Round {
 		return ledger.Round{}
 	}
 	j.id = engine.RoundID(j.spec.ID, r.Round)
-	round := ledger.Round{Rounds: true, Number: r.Round, Earlier: r.Earlier, State: r.State, StateBlob: r.Blob}
+	round := ledger.Round{Rounds: true, Number: r.Round, Last: r.Last, TimeUp: r.TimeUp, Earlier: r.Earlier, State: r.State, StateBlob: r.Blob}
 	if r.Blob != "" && state != nil && len(state) <= maxState {
 		round.State, round.StateBlob = state, ""
 	}
@@ -58,7 +57,11 @@ func (j *activeJob) setRound(state []byte) ledger.Round {
 func (t *Term) endRound(e ledger.EndRound) {
 	j := t.active(e.Job)
 	j.ending.Store(true)
-	state, finished := t.partials.get(e.State), j.rounded(e.Value, t.since(j.roundBegan))
+	if e.TimeUp {
+		t.stopRounds(j, e.Snapshot)
+		return
+	}
+	state, finished := t.partials.get(e.State), jobs.Rounded{Round: j.round(), Value: e.Value, Took: t.since(j.roundBegan)}
 	t.spawn(func() func() {
 		err := t.putState(j, &state)
 		return func() {
@@ -66,23 +69,47 @@ func (t *Term) endRound(e ledger.EndRound) {
 				t.endWith(j, e.Work, err)
 				return
 			}
-			t.writeManifest(j, nextWork(e.Work), func(next *store.Manifest) error {
-				data := state.data
-				if state.blob != "" {
-					data = nil
-				}
-				next.Rounds = next.Rounds.Next(data, state.blob, finished, next.Partitions)
-				next.Nodes = nil
-				next.AddSample(next.Elapsed)
-				return nil
-			}, func() { t.roundEnded(j, state.data) })
+			data := state.data
+			if state.blob != "" {
+				data = nil
+			}
+			t.beginRound(j, e.Work, state.data, func(r *store.Rounds, partitions uint64) *store.Rounds {
+				return r.Next(data, state.blob, finished, partitions, e.Last)
+			})
 		}
 	})
 }
 
-// rounded describes the current round, which is finished.
-func (j *activeJob) rounded(value float64, took time.Duration) jobs.Rounded {
-	return jobs.Rounded{Round: j.round(), Value: value, Took: took}
+// stopRounds makes the state of the current round durable as the last one of the job.
+func (t *Term) stopRounds(j *activeJob, now ledger.Snapshot) {
+	r, work := j.manifest.last.Rounds, now.Work
+	var done uint64
+	for _, n := range now.Nodes {
+		done += j.tree.Span(n.Node).Len()
+	}
+	t.spawn(func() func() {
+		copied, err := t.copyPartial(j.id, engine.RoundID(j.spec.ID, r.Round+1), store.StoredNode{Node: wire.OutputNode(wire.Finish), Blob: r.Blob})
+		return func() {
+			switch {
+			case err == nil && copied:
+				t.beginRound(j, work, nil, func(r *store.Rounds, partitions uint64) *store.Rounds { return r.Stop(partitions, done) })
+			case err == nil:
+				t.endWith(j, work, &jobFault{fmt.Errorf("the state of round %d is missing in storage or damaged", r.Round)})
+			default:
+				t.endWith(j, work, err)
+			}
+		}
+	})
+}
+
+// beginRound writes the manifest that begins the next round, which the function follow returns for the number of the job's partitions, and begins it. The bytes of
+// its state may be nil if the manifest has them.
+func (t *Term) beginRound(j *activeJob, work store.Work, state []byte, follow func(r *store.Rounds, partitions uint64) *store.Rounds) {
+	t.writeManifest(j, nextWork(work), func(next *store.Manifest) error {
+		next.Rounds, next.Nodes = follow(next.Rounds, next.Partitions), nil
+		next.AddSample(next.Elapsed)
+		return nil
+	}, func() { t.roundEnded(j, state) })
 }
 
 // round returns the number of the current round of a job with rounds.
@@ -149,6 +176,10 @@ func (t *Term) recordRound(j *activeJob) {
 	finished := j.manifest.last.Rounds.Finished
 	if len(finished) == 0 {
 		return // round 0 is no event for people
+	}
+	if j.manifest.last.Rounds.TimeUp {
+		t.record(j.spec.ID, "", fmt.Sprintf("The time is up: the result is that of round %d", finished[len(finished)-1].Round), true)
+		return
 	}
 	last := finished[len(finished)-1]
 	text := fmt.Sprintf("Round %d ended", last.Round)

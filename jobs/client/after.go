@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // predecessors returns the IDs of the jobs after which a job runs: the given ones, of which it also takes the
@@ -39,6 +40,24 @@ func (c *Client) predecessors(ctx context.Context, s *store.Store, given []strin
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids), nil
+}
+
+// earlier returns the ID of the job from which a job continues.
+func (c *Client) earlier(ctx context.Context, s *store.Store, job jobs.Job, prefix string) (string, error) {
+	id, err := c.Find(ctx, prefix)
+	if err != nil {
+		return "", err
+	}
+	r, err := c.record(ctx, s, id)
+	switch kind := (wire.JobKind{Name: r.spec.Job, Version: r.spec.Version}); {
+	case err != nil:
+		return "", err
+	case kind != wire.JobKind{Name: job.Name(), Version: job.Version()}:
+		return "", errorf(ErrInvalid, "job %s is of the kind %s %s: want a job of the kind %s %s", id, kind.Name, kind.Version, job.Name(), job.Version())
+	case r.manifest.State.Final() && (r.manifest.Rounds == nil || r.manifest.Rounds.Round == 0):
+		return "", errorf(ErrInvalid, "job %s ended before its first round, so it has no state to continue from", id)
+	}
+	return id, nil
 }
 
 // inputJobs returns the IDs in names of the form job:ID, which package dataset explains, in the parameter input.

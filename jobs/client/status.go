@@ -85,6 +85,7 @@ type Status struct {
 	// finished rounds, at most a few hundred; none if the status is from a list of jobs.
 	Round          uint64         `json:"round,omitempty"`
 	FinishedRounds []jobs.Rounded `json:"finished_rounds,omitempty"`
+	TimeUp         bool           `json:"time_up,omitempty"` // the result is that of Round, because the time of SubmitOptions.StopAfter was up
 
 	// Epoch is the epoch of the leader that answered, or 0 if no leader answered.
 	Epoch uint64 `json:"epoch"`
@@ -234,7 +235,7 @@ func newStatus(r record, live *wire.Jobs) Status {
 	}
 	s.SlotSeconds, s.LostSeconds = m.SlotSeconds, m.LostSeconds
 	if m.Rounds != nil {
-		s.Round, s.FinishedRounds = m.Rounds.Round, m.Rounds.Finished
+		s.Round, s.FinishedRounds, s.TimeUp = m.Rounds.Counted(), m.Rounds.Finished, m.Rounds.TimeUp
 	}
 	s.Reuse = newReuse(m.Reused)
 	s.Executed = s.Reuse.computed(m.Executed)
@@ -280,7 +281,7 @@ func (s *Status) setLive(p Progress) {
 
 func (r record) done() uint64 {
 	m := r.manifest
-	if m.State == Completed {
+	if m.State == Completed || m.Rounds != nil && m.Rounds.Last {
 		return m.Needed()
 	}
 	if n := len(m.Samples); m.State.Final() && n > 0 {

@@ -63,7 +63,8 @@ type SubmitOptions struct {
 	// merges and retries. A job that takes longer fails. The default is no limit.
 	Timeout time.Duration
 	// StopAfter is how long leaders may work on a job with estimates before the job ends with the result of its
-	// largest finished prefix, which is not the same in every run. The default is no limit.
+	// largest finished prefix, or on a job with rounds before it ends with the result of its finished rounds. This is not the same
+	// in every run. The default is no limit.
 	StopAfter time.Duration
 	// PartitionTimeout is how long one partition may take, including the merges that follow it. A
 	// partition that takes longer counts as failed, and is tried up to MaxAttempts times. The
@@ -83,6 +84,11 @@ type SubmitOptions struct {
 	// fails if one of them fails, is cancelled or is removed. Jobs that have not ended and that the parameter input
 	// names as job:ID are added. There may be MaxAfter jobs.
 	After []string
+
+	// From is the ID of a job with rounds of the same kind, or the beginning of its ID. When that job has ended, in whatever
+	// way, this job continues from its last state: see [jobs.Rounds]. The last state of a job that did not complete is that of the
+	// round in which it ended.
+	From string
 
 	// Name is a name for people: up to 100 letters, digits and ._:/@+-, beginning with a letter or digit. Several jobs
 	// may have the same name.
@@ -106,7 +112,7 @@ type SubmitOptions struct {
 func (o SubmitOptions) spec() store.Spec {
 	return store.Spec{
 		Priority: o.Priority, MaxAttempts: cmp.Or(o.MaxAttempts, DefaultMaxAttempts), MaxSkipped: o.MaxSkipped, StrictBuilds: o.StrictBuilds,
-		Timeout: o.Timeout, PartitionTimeout: o.PartitionTimeout, Audit: o.Audit, After: o.After, StopAfter: o.StopAfter, Keep: o.Keep,
+		Timeout: o.Timeout, PartitionTimeout: o.PartitionTimeout, Audit: o.Audit, After: o.After, From: o.From, StopAfter: o.StopAfter, Keep: o.Keep,
 		Name: o.Name, Labels: o.Labels,
 	}
 }
@@ -140,7 +146,10 @@ func (o SubmitOptions) Check(job jobs.Job) (jobs.Params, error) {
 	if err := field.Check(o.MaxSkipped == 0 || job.MaxRounds(params) == 0, "MaxSkipped", o.MaxSkipped, "0, because the job has rounds, whose states need all partitions"); err != nil {
 		return nil, errorf(ErrInvalid, "submit job %s: %w", job.Name(), err)
 	}
-	if err := field.Check(o.StopAfter == 0 || job.Estimates(params), "StopAfter", o.StopAfter, "0, because the job has no estimates with these parameters"); err != nil {
+	if err := field.Check(o.StopAfter == 0 || job.StopsEarly(params), "StopAfter", o.StopAfter, "0, because the job has neither estimates nor rounds with these parameters"); err != nil {
+		return nil, errorf(ErrInvalid, "submit job %s: %w", job.Name(), err)
+	}
+	if err := field.Check(o.From == "" || job.Continues(), "From", o.From, "no job, because a job of this kind cannot continue from the state of another one"); err != nil {
 		return nil, errorf(ErrInvalid, "submit job %s: %w", job.Name(), err)
 	}
 	if err := o.checkReuse(job, params); err != nil {
@@ -206,6 +215,9 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 	s, err := c.openFor(ctx, wire.JobKind{Name: job.Name(), Version: job.Version()}, o.Queue)
 	if err == nil {
 		o.After, err = c.predecessors(ctx, s, o.After, params)
+	}
+	if err == nil && o.From != "" {
+		o.From, err = c.earlier(ctx, s, job, o.From)
 	}
 	if err != nil {
 		return "", fmt.Errorf("submit job %s: %w", job.Name(), err)

@@ -52,8 +52,12 @@ type Job interface {
 	// Rounds returns the largest number of rounds of a job with these parameters, or 0 if the job has no rounds.
 	Rounds(params []byte) uint64
 
-	// Start returns the encoded state of round 1. Only a job with rounds has the function.
-	Start(ctx context.Context, params []byte, partitions uint64, planData []byte) (state []byte, err error)
+	// Start returns the encoded state of round 1. The parameter earlier is the encoded last state of an earlier job, or nil.
+	// Only a job with rounds has the function.
+	Start(ctx context.Context, params []byte, partitions uint64, planData, earlier []byte) (state []byte, err error)
+
+	// Continues reports whether Start takes the last state of an earlier job.
+	Continues() bool
 
 	// Next computes what follows from a round whose partials are merged. Only a job with rounds has the function. Its
 	// Finish gets the last state in place of the root's partial.

@@ -18,6 +18,19 @@ type Step struct {
 	Value float64 // the number that the definition's Next returned for people, which is finite
 }
 
+// CountedRound returns the number of the current round for people, who count only rounds with partitions. If the current
+// round is the last one, it is the number of the round that has computed its state. If it is the last one because the time was up,
+// the round before it was stopped.
+func CountedRound(number uint64, last, timeUp bool) uint64 {
+	switch {
+	case timeUp:
+		return number - 2
+	case last:
+		return number - 1
+	}
+	return number
+}
+
 // Messages and the names of partials identify a round by the job's ID, a slash and the number of the round. Workers and
 // leaders treat each round as a job. What comes late from an earlier round therefore belongs to a job that has ended.
 

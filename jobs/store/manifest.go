@@ -54,6 +54,9 @@ type Spec struct {
 	// is 0, the job neither reuses nor keeps partials.
 	Keep int64 `cbor:"40,keyasint,omitempty" json:"keep,omitempty"`
 
+	// From is a job of the same kind. When it has ended, this job continues from its last state.
+	From string `cbor:"52,keyasint,omitempty" json:"from,omitempty"`
+
 	Rounds  uint64 `cbor:"50,keyasint,omitempty" json:"max_rounds,omitempty"` // largest number of rounds; 0 for a job without rounds
 	Measure string `cbor:"51,keyasint,omitempty" json:"measure,omitempty"`    // name of the number that each round has for people, or empty
 
@@ -136,33 +139,49 @@ func (m Manifest) Needed() uint64 {
 
 // Rounds is the state of a job with rounds. The nodes of the manifest and its Work, except what is measured or counted
 // for people, belong to the current round.
+//
+// Two rounds have no partitions. Round 0 only computes the state of round 1. The round that is Last has the last state, and only
+// computes the result.
 type Rounds struct {
-	Round    uint64         `cbor:"1,keyasint"`           // number of the current round; round 0 only computes the state of round 1
+	Round    uint64         `cbor:"1,keyasint"`           // number of the current round, from 0
 	State    []byte         `cbor:"2,keyasint,omitempty"` // encoded state of the round, unless it is in Blob
 	Blob     string         `cbor:"3,keyasint,omitempty"` // name of the blob with the encoded state, which is a blob of the round
-	Earlier  uint64         `cbor:"4,keyasint,omitempty"` // number of partitions that earlier rounds have finished
+	Earlier  uint64         `cbor:"4,keyasint,omitempty"` // number of partitions that other rounds than the counted one have finished
 	Finished []jobs.Rounded `cbor:"5,keyasint,omitempty"` // the last finished rounds, at most MaxRounded
+	Last     bool           `cbor:"6,keyasint,omitempty"`
+	TimeUp   bool           `cbor:"7,keyasint,omitempty"` // the state is the last one because Spec.StopAfter had passed
 }
 
 // MaxRounded is the largest number of finished rounds that a manifest lists.
 const MaxRounded = 500
 
-// Next returns what follows when a round has ended with a state for the next one.
-func (r Rounds) Next(state []byte, blob string, finished jobs.Rounded, partitions uint64) *Rounds {
-	next := Rounds{Round: r.Round + 1, State: state, Blob: blob}
+// Next returns what follows when a round of some partitions has ended with a state for the next one.
+func (r *Rounds) Next(state []byte, blob string, finished jobs.Rounded, partitions uint64, last bool) *Rounds {
+	next := Rounds{Round: r.Round + 1, State: state, Blob: blob, Last: last}
 	if r.Round > 0 {
-		next.Earlier, next.Finished = r.Earlier+partitions, r.Last(finished).Finished
+		next.Earlier = r.Earlier
+		if !last {
+			next.Earlier += partitions
+		}
+		next.Finished = append(slices.Clone(r.Finished[max(0, len(r.Finished)-MaxRounded+1):]), finished)
 	}
 	return &next
 }
 
-// Last returns what follows when the last round has ended.
-func (r Rounds) Last(finished jobs.Rounded) *Rounds {
-	r.Finished = append(slices.Clone(r.Finished[max(0, len(r.Finished)-MaxRounded+1):]), finished)
-	return &r
+// Stop returns what follows when the time is up. The state is the one with which the current round was computed, under the
+// name of a blob of the next round. The current round has finished done of its partitions.
+func (r *Rounds) Stop(partitions, done uint64) *Rounds {
+	next := *r
+	next.Round++
+	next.Last, next.TimeUp = true, true
+	next.Earlier += done - min(next.Earlier, partitions) // the last finished round is the one that is counted now
+	return &next
 }
 
-// Earlier returns the number of partitions that earlier rounds have finished.
+// Counted returns the number of the round for people: see [engine.CountedRound].
+func (r *Rounds) Counted() uint64 { return engine.CountedRound(r.Round, r.Last, r.TimeUp) }
+
+// Earlier returns the number of partitions that other rounds than the counted one have finished.
 func (m Manifest) Earlier() uint64 {
 	if m.Rounds == nil {
 		return 0

@@ -76,7 +76,7 @@ func (m *Manifest) finishedCells() (done uint64, shares []byte) {
 			lo = hi
 		}
 	}
-	if m.State == Completed { // a final manifest contains the nodes of the previous checkpoint
+	if m.State == Completed || m.Rounds != nil && m.Rounds.Last { // a final manifest contains the nodes of the previous checkpoint
 		add(engine.Span{Hi: m.Needed()})
 	} else {
 		for _, n := range m.Nodes {

@@ -139,6 +139,7 @@ func (s Spec) check() error {
 		s.CheckOptions(),
 		field.Check(!slices.ContainsFunc(s.After, func(id string) bool { return !ValidID(id) || id == s.ID }), "After", s.After, "IDs of other jobs"),
 		field.Check(s.Retries == "" || ValidID(s.Retries) && s.Retries != s.ID, "Retries", s.Retries[:min(len(s.Retries), 50)], "the ID of another job"),
+		field.Check(s.From == "" || s.Rounds > 0 && ValidID(s.From) && s.From != s.ID, "From", s.From[:min(len(s.From), 50)], "the ID of another job, for a job with rounds"),
 		field.Check(len(s.Params) <= MaxParams, "Params", nil, "at most %d bytes, got %d", MaxParams, len(s.Params)),
 		field.Check(bytes.HasPrefix(s.Params, []byte("{")) && json.Valid(s.Params), "Params", string(s.Params[:min(len(s.Params), 50)]), "a JSON object"),
 		engine.CheckKind(s.Job, s.Version),

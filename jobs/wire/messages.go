@@ -189,10 +189,12 @@ type Output struct {
 
 	Found string `cbor:"20,keyasint,omitempty"` // name of the blob with what the planned job reuses: see store.Found; empty if it reuses nothing
 
-	// Continues is true if Finish has returned the state of a further round in Data, or in Blob, which is then a blob of that
-	// round. Value is the number for people that the definition's Next returned for the round.
+	// Continues is true if Finish has returned the state of the next round in Data, or in Blob, which is then a blob of that
+	// round. Value is the number for people that the definition's Next returned for the round. Last is true if the state is the
+	// last one.
 	Continues bool    `cbor:"30,keyasint,omitempty"`
 	Value     float64 `cbor:"31,keyasint,omitempty"`
+	Last      bool    `cbor:"32,keyasint,omitempty"`
 }
 
 // OutputNode returns the node under which the output of a function is stored if it is too large for a message. The node
@@ -286,11 +288,15 @@ type Opening struct {
 	Keep int64 `cbor:"20,keyasint,omitempty"` // number of bytes that kept partials may take; 0 if the job reuses and keeps none
 
 	// State is the encoded state of a round. If it is too large for a message, the worker reads it from the blob StateBlob
-	// of the round. A job without rounds has no state, and neither has round 0, which has no partitions: its call of Finish
-	// computes the state of round 1.
+	// of the round. A job without rounds has no state.
+	//
+	// Round 0 has no partitions. Its call of Finish computes the state of round 1. Its state, if it has one, is the last
+	// one of the job from which the job continues. The round with Last has no partitions either. Its state is the last one,
+	// from which its call of Finish computes the result.
 	State     []byte `cbor:"30,keyasint,omitempty"`
 	StateBlob string `cbor:"31,keyasint,omitempty"`
 	Rounds    bool   `cbor:"32,keyasint,omitempty"` // true if Job is the ID of a round: see [engine.RoundID]
+	Last      bool   `cbor:"33,keyasint,omitempty"`
 }
 
 // Assignment is an order to a worker to run a span or to make a call.

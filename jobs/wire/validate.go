@@ -357,6 +357,8 @@ func (o Output) validate() error {
 		return malformed("output of %v: want one of Plan, Finish or Estimate", o.Function)
 	case o.Function != Finish && (o.Continues || o.Value != 0) || o.Value-o.Value != 0:
 		return malformed("output of %v that continues the job, with the number %v: want a finite number, only for Finish", o.Function, o.Value)
+	case o.Last && !o.Continues:
+		return malformed("output of %v with the last state, but without a state", o.Function)
 	case o.Function == Estimate && (o.Blob != "" || len(o.Data) > engine.MaxEstimate):
 		return malformed("estimate of %d bytes, or in a blob: want at most %d bytes", len(o.Data), engine.MaxEstimate)
 	}

@@ -166,8 +166,22 @@ func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.C
 // InRound describes the round of a call of Finish.
 type InRound struct {
 	engine.Round
+	Last       bool   // the state is the last one
 	Partitions uint64 // number of partitions in the job's plan, only in round 0
 	PlanData   []byte // data of the plan, only in round 0
+}
+
+// state computes the state of the next round.
+func (in *InRound) state(ctx context.Context, job jobs.Job, params jobs.Params, operands []engine.Operand) (step engine.Step, err error) {
+	if in.Number == 0 {
+		step.State, err = job.Engine().Start(ctx, params, in.Partitions, in.PlanData, in.State)
+		return step, err
+	}
+	total, err := mergePrefix(ctx, job, params, operands)
+	if err != nil {
+		return step, err
+	}
+	return job.Engine().Next(ctx, params, in.Round, total)
 }
 
 // finish computes the result of a job, or the state of its next round.
@@ -175,33 +189,22 @@ func finish(ctx context.Context, job jobs.Job, params jobs.Params, operands []en
 	if most := job.Engine().Rounds(params); (most > 0) != (in != nil) {
 		return output, nil, errors.New("the leader and this worker do not agree whether the job has rounds")
 	}
-	if in != nil && in.Number == 0 {
-		state, err := job.Engine().Start(ctx, params, in.Partitions, in.PlanData)
-		output = wire.NewOutput(wire.Finish, 0, state)
-		output.Continues = true
-		return output, nil, err
-	}
-	root, err := mergePrefix(ctx, job, params, operands)
-	if err != nil {
-		return output, nil, err
-	}
-	var value float64
-	if in != nil {
-		step, err := job.Engine().Next(ctx, params, in.Round, root)
-		if err != nil {
+	var root engine.Operand
+	switch {
+	case in == nil:
+		if root, err = mergePrefix(ctx, job, params, operands); err != nil {
 			return output, nil, err
 		}
-		if value = step.Value; !step.Done {
-			output = wire.NewOutput(wire.Finish, 0, step.State)
-			output.Continues, output.Value = true, value
-			return output, nil, nil
-		}
-		root = engine.Operand{Data: step.State, Own: true}
+	case in.Last:
+		root = engine.Operand{Data: in.State}
+	default:
+		step, err := in.state(ctx, job, params, operands)
+		output = wire.NewOutput(wire.Finish, 0, step.State)
+		output.Continues, output.Value, output.Last = true, step.Value, step.Done
+		return output, nil, err
 	}
 	result, attachment, err := job.Engine().Finish(ctx, params, root)
-	output = wire.NewOutput(wire.Finish, 0, result)
-	output.Value = value
-	return output, attachment, err
+	return wire.NewOutput(wire.Finish, 0, result), attachment, err
 }
 
 // estimate judges a prefix.

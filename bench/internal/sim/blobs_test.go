@@ -119,7 +119,7 @@ func (st *storage) leftover() string {
 		blob = path.Base(blob)
 		named := func(n store.StoredNode) bool { return n.Blob == blob }
 		m := st.sim.checks.manifest(id)
-		if slices.ContainsFunc(m.Nodes, named) || m.State == store.Failed && m.Rounds != nil && m.Rounds.Blob == blob { // a job that retries this one may inherit it
+		if slices.ContainsFunc(m.Nodes, named) || m.Rounds != nil && m.Rounds.Blob == blob { // a job that retries this one, or continues from it, may inherit it
 			continue
 		}
 		o := st.origins[key]

@@ -202,8 +202,11 @@ func (c *call) end(item wire.Item, err error) {
 		}
 	}
 	if c.ended {
-		if c.blob != "" && (c.in == c.job.spec.ID || c.jobEnded) {
+		switch {
+		case c.blob != "" && c.in == c.job.spec.ID:
 			w.dropPartials(c.in, []string{c.blob})
+		case c.blob != "" && c.jobEnded:
+			w.dropStates(c.in, []string{c.blob})
 		}
 		w.dropPartials(c.job.spec.ID, c.found)
 	}

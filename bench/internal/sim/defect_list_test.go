@@ -554,6 +554,20 @@ var defects = []defect{
 		within: "100",
 	},
 	{
+		name:   "the state of rounds that stop in time is not copied to the last round",
+		file:   "coordinator/term/rounds.go",
+		old:    "Blob: r.Blob})\n",
+		new:    "})\n",
+		within: "10000",
+	},
+	{
+		name:   "the end of a job removes its last state",
+		file:   "coordinator/term/end.go",
+		old:    "	if r := m.Rounds; r != nil && r.Blob != \"\" {\n",
+		new:    "	if r := m.Rounds; r != nil && r.Blob != \"\" && m.State == store.Failed {\n",
+		within: "1000",
+	},
+	{
 		name:   "a new leader takes the last state for that of round 1",
 		file:   "coordinator/term/rounds.go",
 		old:    "	j.id = engine.RoundID(j.spec.ID, r.Round)\n",

@@ -68,10 +68,13 @@ func (j *job) smaller(partitions uint64) *job {
 
 // needed returns the job whose result a manifest's result must equal.
 func (j *job) needed(m store.Manifest) *job {
-	if m.Stopped == nil {
-		return j
+	switch {
+	case m.Rounds != nil:
+		return j.withRounds(m.Rounds.Counted())
+	case m.Stopped != nil:
+		return j.smaller(m.Stopped.At)
 	}
-	return j.smaller(m.Stopped.At)
+	return j
 }
 
 // judgedWell checks the estimates of a manifest: one for each rung, in order, with the bytes of a single process,

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -52,6 +53,9 @@ func (s *Sim) drawRounds(seed uint64) {
 			b.statePad = 300 << 10 // the state is too large for a report
 		case c.chance(0.3):
 			b.statePad = 5 << 10 // the state is too large for a manifest
+		}
+		if c.chance(0.2) {
+			b.stopAfter = c.logBetween(100*time.Millisecond, 10*time.Second)
 		}
 	}
 }
@@ -160,6 +164,13 @@ func (j *job) origin() *job {
 	return j
 }
 
+// withRounds returns a job that has another number of rounds.
+func (j *job) withRounds(rounds uint64) *job {
+	other := *j
+	other.rounds = rounds
+	return &other
+}
+
 // hasOpen reports whether a worker has opened a job, or a round of it.
 func (w *worker) hasOpen(j *job) bool {
 	for id := range w.tasks {
@@ -213,7 +224,7 @@ func (c *checks) roundsWell(by string, j *job, old, m store.Manifest) (another b
 	}
 	was, now := old.Rounds, m.Rounds
 	switch {
-	case now == nil || now.Round < was.Round || now.Round > was.Round+1 || now.Round > j.rounds:
+	case now == nil || now.Round < was.Round || now.Round > was.Round+1 || now.Last != (now.TimeUp || now.Round == j.rounds+1) || now.TimeUp && now.Round < 3:
 		c.sim.fail("%s wrote a manifest of job %s with the round %+v, after %+v", by, j.spec.ID, now, was)
 		return true
 	case now.Round == was.Round && (now.Blob != was.Blob || string(now.State) != string(was.State) || now.Earlier != was.Earlier):
@@ -228,16 +239,39 @@ func (c *checks) roundsWell(by string, j *job, old, m store.Manifest) (another b
 			c.sim.cover("seen: large state")
 			data, err = c.sim.storage.store.Partial(context.Background(), engine.RoundID(j.spec.ID, now.Round), now.Blob)
 		}
-		want, wrong := jobs.CBOR[stepState]().Encode(j.stepState(j.current(m).round.state))
+		of := now.Round
+		if now.TimeUp {
+			c.sim.cover("seen: rounds that stop in time")
+			of-- // the state of the stopped round
+		}
+		want, wrong := jobs.CBOR[stepState]().Encode(j.stepState(c.sim.job(engine.RoundID(j.spec.ID, of)).round.state))
 		if err != nil || wrong != nil || string(data) != string(want) {
 			c.sim.fail("%s wrote a manifest of job %s whose state of round %d is not that of a single process (%v, %v)", by, j.spec.ID, now.Round, err, wrong)
 		}
-		if want := (now.Round - 1) * j.partitions; now.Earlier != want {
+		stopped := uint64(0)
+		if now.TimeUp {
+			stopped = j.partitions // most that the stopped round can have finished
+		}
+		if want := (now.Counted() - 1) * j.partitions; now.Earlier < want || now.Earlier > want+stopped {
 			c.sim.fail("%s wrote a manifest of job %s that counts %d partitions before round %d, want %d", by, j.spec.ID, now.Earlier, now.Round, want)
 		}
 		return true
 	}
 	return false
+}
+
+// keepStates checks that storage has the large states that the final manifests name.
+func (c *checks) keepStates() {
+	for _, id := range slices.Sorted(maps.Keys(c.manifests)) {
+		m := c.manifests[id]
+		if m.Rounds == nil || m.Rounds.Blob == "" || !m.State.Final() || c.sim.job(id).removed || c.sim.job(id).removing {
+			continue
+		}
+		round := engine.RoundID(id, m.Rounds.Round)
+		if _, err := c.sim.storage.store.Partial(context.Background(), round, m.Rounds.Blob); err != nil {
+			c.sim.fail("the state of %s, which the final manifest of job %s names, cannot be read: %v", round, id, err)
+		}
+	}
 }
 
 // round returns the round of a call of Finish, or nil if the job has no rounds.
@@ -248,7 +282,7 @@ func (c *call) round() (*session.InRound, error) {
 	}
 	state, err := c.worker.process.readState(c.ctx, o)
 	_, number := engine.SplitRound(o.Job)
-	return &session.InRound{Round: engine.Round{Number: number, State: state}, Partitions: o.Partitions, PlanData: o.Data}, err
+	return &session.InRound{Round: engine.Round{Number: number, State: state}, Last: o.Last, Partitions: o.Partitions, PlanData: o.Data}, err
 }
 
 // readState returns the state of a round, as package executor reads it.

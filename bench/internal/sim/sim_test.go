@@ -176,6 +176,7 @@ func (s *Sim) over() bool {
 		return false
 	}
 	s.checks.ended()
+	s.checks.keepStates()
 	return true
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -150,7 +151,7 @@ func (w *worker) perform(action session.Action) {
 		}
 		w.dropPartials(a.Job, a.Blobs)
 		if of, number := engine.SplitRound(a.Job); of != a.Job && !a.Continues {
-			w.dropPartials(engine.RoundID(of, number+1), a.Blobs)
+			w.dropStates(engine.RoundID(of, number+1), a.Blobs)
 		}
 		if t := w.tasks[a.Job]; t != nil {
 			delete(w.tasks, a.Job)
@@ -249,15 +250,35 @@ func (w *worker) dropPartials(job string, blobs []string) {
 	}
 	p.spawn(func() {
 		for _, blob := range blobs {
-			if p.store.DropPartial(context.Background(), job, blob) == nil {
-				continue
-			}
-			if o, ok := p.storage.origins["partial/"+job+"/"+blob]; ok {
-				o.late = true // the blob was not removed, so it counts as stored late
-				p.storage.origins["partial/"+job+"/"+blob] = o
+			if p.store.DropPartial(context.Background(), job, blob) != nil {
+				p.storage.storedLate(job, blob)
 			}
 		}
 	}, nil)
+}
+
+// dropStates removes states of a round that has not begun when its job ended, except the one that the final manifest names.
+func (w *worker) dropStates(round string, blobs []string) {
+	p := w.process
+	p.spawn(func() {
+		m, _, err := p.store.Manifest(context.Background(), engine.JobOf(round))
+		for _, blob := range blobs {
+			switch {
+			case err != nil && !errors.Is(err, store.ErrNotFound):
+				p.storage.storedLate(round, blob)
+			case m.Rounds == nil || m.Rounds.Blob != blob:
+				w.dropPartials(round, []string{blob})
+			}
+		}
+	}, nil)
+}
+
+// storedLate notes that a blob of an ended job was not removed, so that it counts as stored late.
+func (st *storage) storedLate(job, blob string) {
+	if o, ok := st.origins["partial/"+job+"/"+blob]; ok {
+		o.late = true
+		st.origins["partial/"+job+"/"+blob] = o
+	}
 }
 
 type task struct {

@@ -22,6 +22,7 @@ type Outcome struct {
 	State      client.State    `json:"state"`
 	Partitions uint64          `json:"partitions"`        // number of partitions, in each round of a job with rounds
 	Rounds     uint64          `json:"rounds,omitempty"`  // number of rounds that have run; absent for a job without rounds
+	TimeUp     bool            `json:"time_up,omitempty"` // the job with rounds has ended because its time was up
 	Result     json.RawMessage `json:"result"`            // result of the job; null unless the job has completed
 	SHA256     string          `json:"sha256"`            // SHA-256 of the printed result
 	Builds     []string        `json:"builds"`            // builds of the workers that computed parts of the result
@@ -104,7 +105,7 @@ func NewOutcome(o client.Outcome) Outcome {
 	return Outcome{
 		Reuse: reuse, SlotSeconds: o.SlotSeconds, LostSeconds: o.LostSeconds,
 		ID: o.ID, Job: o.Job, Version: o.Version,
-		State: o.State, Partitions: o.Partitions, Rounds: o.Round, Result: o.Result, SHA256: o.SHA256, Epochs: Listed(o.Epochs),
+		State: o.State, Partitions: o.Partitions, Rounds: o.Round, TimeUp: o.TimeUp, Result: o.Result, SHA256: o.SHA256, Epochs: Listed(o.Epochs),
 		Executed: o.Executed, Repeated: o.Repeated, Stopped: o.Stopped, Skipped: Listed(o.Skipped), Builds: Listed(o.Builds), Error: o.Error,
 		Submitted: Timestamp(o.Submitted), Started: Timestamp(o.Started), Finished: Timestamp(o.Finished),
 	}
@@ -156,7 +157,7 @@ func (o Outcome) Table(w io.Writer) {
 	console.Row(w, "job", o.Job+" "+o.Version)
 	console.Row(w, "state", console.State(o.State))
 	console.Row(w, "partitions", human.Count(o.Partitions))
-	roundsRow(w, o.Rounds)
+	roundsRow(w, o.Rounds, o.TimeUp)
 	StoppedRow(w, o.Stopped)
 	console.Row(w, "executed", fmt.Sprintf("%s, %s of them repeated", human.Count(o.Executed), human.Count(o.Repeated)))
 	if o.Reuse != nil {

@@ -25,6 +25,9 @@ func Round(s client.Status) string {
 		}
 		text += ", " + human.Duration(perRound(s.FinishedRounds)) + " a round"
 	}
+	if s.TimeUp {
+		text += "; " + timeUp
+	}
 	return text
 }
 
@@ -44,9 +47,16 @@ func perRound(list []jobs.Rounded) (mean time.Duration) {
 	return mean / time.Duration(len(list))
 }
 
+const timeUp = "the time was up: another run may end elsewhere"
+
 // roundsRow writes how many rounds a job has run, unless it has no rounds.
-func roundsRow(w io.Writer, rounds uint64) {
-	if rounds > 0 {
-		console.Row(w, "rounds", human.Count(rounds))
+func roundsRow(w io.Writer, rounds uint64, stopped bool) {
+	if rounds == 0 {
+		return
 	}
+	text := human.Count(rounds)
+	if stopped {
+		text += "; " + timeUp
+	}
+	console.Row(w, "rounds", text)
 }

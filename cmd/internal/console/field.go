@@ -29,6 +29,7 @@ var origins = map[string]origin{
 	"Timeout":          {flag: "timeout"},
 	"PartitionTimeout": {flag: "partition-timeout"},
 	"StopAfter":        {flag: "stop-after"},
+	"From":             {flag: "from"},
 
 	"Slots":                   {flag: "slots"},
 	"Lease":                   {flag: "lease"},

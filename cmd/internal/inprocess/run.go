@@ -79,7 +79,7 @@ func Run(ctx context.Context, a *console.App, job jobs.Job, params jobs.Params, 
 		if o.Stopped != nil && !check {
 			o.Executed = needed // partitions above the prefix do not count
 		}
-		if o.Rounds = result.Rounds; o.Rounds > 0 {
+		if o.Rounds, o.TimeUp = result.Rounds, result.TimeUp; o.Rounds > 0 {
 			needed *= o.Rounds
 		}
 		if o.Rounds > 0 && !check {

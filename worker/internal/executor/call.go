@@ -85,10 +85,11 @@ func (c *call) run() {
 	if !ended {
 		return
 	}
-	for _, blob := range c.blobs {
-		if c.storage.job == c.opening.Job || jobEnded { // otherwise the blob is the state of the next round, which runs
-			c.storage.dropPartial(blob) // the leader may have removed the job's blobs before this blob was written
-		}
+	switch { // the leader may have removed the job's blobs before these blobs were written
+	case c.storage.job == c.opening.Job:
+		c.dropBlobs(c.opening.Job, c.blobs)
+	case jobEnded: // otherwise the blob is the state of the next round, which runs
+		c.dropStates(c.storage.job, c.blobs)
 	}
 	if c.attachment != nil {
 		c.storage.dropAttachment(c.attachment)

@@ -427,6 +427,11 @@ func (s noStore) Partial(context.Context, string, string) ([]byte, error) {
 	return nil, nil
 }
 
+func (s noStore) Manifest(context.Context, string) (store.Manifest, store.Version, error) {
+	s.t.Error("a manifest was read")
+	return store.Manifest{}, "", nil
+}
+
 func (s noStore) DropPartial(context.Context, string, string) error {
 	s.t.Error("a partial was removed")
 	return nil

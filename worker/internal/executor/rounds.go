@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -120,7 +121,7 @@ func (s jobStorage) round(o wire.Opening) (*session.InRound, error) {
 		return nil, nil
 	}
 	_, number := engine.SplitRound(o.Job)
-	in := &session.InRound{Round: engine.Round{Number: number, State: o.State}}
+	in := &session.InRound{Round: engine.Round{Number: number, State: o.State}, Last: o.Last}
 	if o.StateBlob == "" {
 		return in, nil
 	}
@@ -129,6 +130,29 @@ func (s jobStorage) round(o wire.Opening) (*session.InRound, error) {
 		return err
 	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
 	return in, err
+}
+
+// dropStates starts to remove blobs that may be states of a round that has not begun when its job ended. Another worker may
+// have returned the same state before, and the job's final manifest then names it.
+func (c *core) dropStates(round string, blobs []string) {
+	if len(blobs) == 0 {
+		return
+	}
+	c.removals.Go(func() {
+		ctx, cancel := context.WithTimeout(c.removing, dropTimeout)
+		defer cancel()
+		m, _, err := c.store.Manifest(ctx, engine.JobOf(round))
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			c.dropBlobs(round, blobs)
+		case err != nil:
+			c.cfg.Logger.Warn("Could not remove states of a job that has ended", "job", engine.JobOf(round), "error", err)
+		case m.Rounds == nil || m.Rounds.Blob == "":
+			c.dropBlobs(round, blobs)
+		default:
+			c.dropBlobs(round, slices.DeleteFunc(slices.Clone(blobs), func(blob string) bool { return blob == m.Rounds.Blob }))
+		}
+	})
 }
 
 // nextRound returns the ID of the round after a round.

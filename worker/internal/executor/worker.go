@@ -32,6 +32,8 @@ type Store interface {
 	PutPartial(ctx context.Context, job string, node engine.Node, data []byte) (blob string, err error)
 	// Partial reads a partial.
 	Partial(ctx context.Context, job, blob string) ([]byte, error)
+	// Manifest reads the manifest of a job.
+	Manifest(ctx context.Context, job string) (store.Manifest, store.Version, error)
 	// DropPartial removes a partial. It is called only after the partial's job has ended.
 	DropPartial(ctx context.Context, job, blob string) error
 }
@@ -201,7 +203,7 @@ func (w *Worker) direct(action session.Action) {
 		w.dropBlobs(a.Job, a.Blobs)
 		if !a.Continues {
 			if next := nextRound(a.Job); engine.JobOf(a.Job) != a.Job {
-				w.dropBlobs(next, a.Blobs) // one of them may be a state that Next has returned in the last round
+				w.dropStates(next, a.Blobs)
 			}
 			w.endLog(engine.JobOf(a.Job))
 			w.tasks.endRounds(engine.JobOf(a.Job))

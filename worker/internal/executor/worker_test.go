@@ -499,6 +499,10 @@ func (s *slowStore) Partial(context.Context, string, string) ([]byte, error) {
 	return nil, store.ErrNotFound
 }
 
+func (s *slowStore) Manifest(context.Context, string) (store.Manifest, store.Version, error) {
+	return store.Manifest{}, "", store.ErrNotFound
+}
+
 func (s *slowStore) DropPartial(_ context.Context, _, blob string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
