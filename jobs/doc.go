@@ -103,7 +103,7 @@
 // rounds. The last state is the operand of Finish. The plan and the tree are the same in all rounds, so the states
 // and the result have the same bytes in every run. Next may also return a number for people, such as a loss, which
 // status shows round by round. [Check] compares the states and the nodes of each round, and finds code of a round
-// that changes the state. The package's example of Rounds is such a job.
+// that changes the state. The package's examples of Rounds are such jobs.
 //
 // Open returns a [Rounder], whose Round returns the mapper of a round. What Open returns lives as long as the job on
 // that worker. A [Cache], which Open makes with [NewCache], keeps what a partition has read for the next rounds:
