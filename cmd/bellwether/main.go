@@ -12,6 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 	"github.com/bellwether-compute/bellwether/jobs/exec"
+	"github.com/bellwether-compute/bellwether/jobs/glm"
 	"github.com/bellwether-compute/bellwether/jobs/kmeans"
 	"github.com/bellwether-compute/bellwether/jobs/montecarlo"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
@@ -25,7 +26,7 @@ func main() {
 	cli.Program{
 		Jobs: []jobs.Job{
 			jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition),
-			jobs.MustNew(scan.Definition), jobs.MustNewRounds(kmeans.Definition), jobs.MustNew(exec.Define(guard)), jobs.MustNew(wasm.Define(guard, wasmhost.CommandLine()...)),
+			jobs.MustNew(scan.Definition), jobs.MustNewRounds(glm.Definition), jobs.MustNewRounds(kmeans.Definition), jobs.MustNew(exec.Define(guard)), jobs.MustNew(wasm.Define(guard, wasmhost.CommandLine()...)),
 		},
 		Sources:  dataset.Sources(),
 		Commands: []cli.Command{bench.Command, demo.Command, outputs.Command, execguard.Command, wasmhost.Command},

@@ -26,6 +26,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/exec"
+	"github.com/bellwether-compute/bellwether/jobs/glm"
 	"github.com/bellwether-compute/bellwether/jobs/kmeans"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
@@ -42,7 +43,7 @@ func TestMain(m *testing.M) {
 			cli.Program{
 				Jobs: []jobs.Job{
 					jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition), jobs.MustNew(scan.Definition),
-					jobs.MustNewRounds(centre), jobs.MustNewRounds(kmeans.Definition), jobs.MustNew(exec.Define(guard)), jobs.MustNew(wasm.Define(guard, wasmhost.CommandLine()...)),
+					jobs.MustNewRounds(centre), jobs.MustNewRounds(glm.Definition), jobs.MustNewRounds(kmeans.Definition), jobs.MustNew(exec.Define(guard)), jobs.MustNew(wasm.Define(guard, wasmhost.CommandLine()...)),
 				},
 				Commands: []cli.Command{bench.Command, demo.Command, outputs.Command, execguard.Command, wasmhost.Command},
 			}.Main()
