@@ -67,9 +67,9 @@ func TestElection(t *testing.T) {
 	}
 	slices.Sort(cost)
 	t.Logf("takeovers took %v requests", cost)
-	// On a busy machine more followers make a claim that is refused. Followers that do not know the
+	// On a busy machine more followers make a claim that is refused, and some repeat it. Followers that do not know the
 	// record read it first.
-	if median := cost[len(cost)/2]; median > 2*clusterSize {
+	if median := cost[len(cost)/2]; median > 4*clusterSize {
 		t.Errorf("the median takeover made %d requests", median)
 	}
 }

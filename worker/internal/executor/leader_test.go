@@ -106,6 +106,7 @@ type leader struct {
 	mute       int      // number of reports that get no answer
 	garbled    int      // number of reports that get an invalid answer
 	refuse     int      // number of reports that are refused and whose worker is forgotten
+	renews     bool     // the next report 1 begins a new conversation
 	every      time.Duration
 }
 
@@ -176,6 +177,9 @@ func (l *leader) report(m *nats.Msg) {
 		l.sequence, l.received = 0, map[string]uint64{}
 		_ = m.Respond(wire.Encode(wire.Receipt{Epoch: l.epoch, Sequence: r.Sequence, Refused: "who are you?"}))
 		return
+	}
+	if l.renews && r.Sequence == 1 && !bytes.Equal(m.Data, l.first) {
+		l.renews, l.sequence, l.received = false, 0, map[string]uint64{}
 	}
 	switch r.Sequence {
 	case l.sequence:
