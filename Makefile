@@ -83,10 +83,10 @@ model: ## the model of the takeover, with and without defects (needs spin and a 
 SEEDS ?= 10000
 
 .PHONY: sim
-sim: ## simulate SEEDS clusters (10000), then find planted defects (SEED=4711 only traces one, RECORD=1 records the seeds that find defects)
+sim: ## simulate SEEDS clusters (10000), then find planted defects (SEED=4711 only traces one, RECORD=1 records the seeds that find defects, DEFECTS=2/3 finds the second third)
 	$(GO) test -count=1 -v -timeout 0 -run '^TestSeedsKeepThePromises$$' ./bench/internal/sim -args -sim.seeds=$(SEEDS) $(if $(SEED),-sim.seed=$(SEED))
 ifndef SEED
-	DEFECTS=1 $(GO) test -count=1 -timeout 30m -run '^TestDefectsAreCaught$$' ./bench/internal/sim$(if $(RECORD), -v -args -sim.record)
+	DEFECTS=$(or $(DEFECTS),1/1) $(GO) test -count=1 -timeout 30m -run '^TestDefectsAreCaught$$' ./bench/internal/sim$(if $(RECORD), -v -args -sim.record)
 endif
 
 .PHONY: chaos
