@@ -7,6 +7,7 @@
 //	Overhead     a cluster compared with a plain loop that computes the same result
 //	Throughput   empty partitions per second, and small jobs per second
 //	Aggregate    sums of small and large vectors, compared with a plain loop
+//	Rounds       rounds without work, and k-means beside a plain loop
 //	Scale        the cost of leading, by numbers of workers and of partitions
 //
 // Each benchmark except Scale gets a client of the cluster. A benchmark that measures or kills
@@ -40,6 +41,9 @@
 //
 // Reuse changes the input of a scan and measures the next run, which reuses partials of the runs before. Each
 // result must have the bytes of a run that reuses nothing. The runs are in the calling process and in a cluster.
+//
+// Rounds takes the times of rounds from the status of the jobs: from the moment that a state is durable to the
+// moment that the next one is. The loop of k-means runs in the calling process, after the job has ended.
 //
 // Scale runs the leader in a process without a worker ([Lead]). The workers are simulated in the
 // calling process. Simulated workers use the session code of real workers over shared connections,

@@ -42,7 +42,7 @@ scale also start Azurite, the emulator of Azure Storage. Only
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(failoverCommand(a), overheadCommand(a), throughputCommand(a), aggregateCommand(a), scanCommand(a), reuseCommand(a), scaleCommand(a),
+	cmd.AddCommand(failoverCommand(a), overheadCommand(a), throughputCommand(a), aggregateCommand(a), scanCommand(a), reuseCommand(a), roundsCommand(a), scaleCommand(a),
 		workerCommand(a), leaderCommand(a))
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/cli"
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/kmeans"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 	"github.com/bellwether-compute/bellwether/jobs/scan"
@@ -42,5 +43,8 @@ func workerJobs(traces string) []jobs.Job {
 	if traces != "" {
 		load = bench.Traced(load, traces)
 	}
-	return []jobs.Job{jobs.MustNew(load), jobs.MustNew(probe.Definition), jobs.MustNew(bench.Vectors), jobs.MustNew(scan.Definition)}
+	return []jobs.Job{
+		jobs.MustNew(load), jobs.MustNew(probe.Definition), jobs.MustNew(bench.Vectors), jobs.MustNew(scan.Definition),
+		jobs.MustNewRounds(bench.EmptyRounds), jobs.MustNewRounds(kmeans.Definition),
+	}
 }
