@@ -3,6 +3,7 @@ package kmeans
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
 )
@@ -366,5 +368,43 @@ func TestOutput(t *testing.T) {
 	}
 	if _, err := run(t, 1, params...); err == nil || !strings.Contains(err.Error(), "the folder has the output of an earlier job") {
 		t.Errorf("a second job with this output: error %v", err)
+	}
+}
+
+// TestOutputOfFailedJobIsRemoved writes the rows of a partition, and then ends the job as after a failure.
+func TestOutputOfFailedJobIsRemoved(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "out")
+	ctx, release := jobs.WithGrant(t.Context(), jobs.Grant{Files: []string{"/"}})
+	defer release()
+	p := Definition.Defaults
+	p.Source, p.K, p.Columns, p.Output = "testdata/iris.csv", 2, irisColumns, folder
+	plan, err := Definition.Plan(ctx, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounder, err := Definition.Open(ctx, p, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := dataset.RoundState[state]{State: state{Phase: writing, Centres: []float64{1, 1, 1, 1, 2, 2, 2, 2}, Scales: make([]scale, 4)}}
+	mapper, err := rounder.Round(ctx, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total, err := mapper.Map(ctx, 0)
+	if err != nil || len(total.Value.Parts) != 1 || total.Value.Parts[0].Rows != 150 {
+		t.Fatalf("parts %+v, error %v", total.Value.Parts, err)
+	}
+	if _, err := os.Stat(total.Value.Parts[0].Name); err != nil {
+		t.Fatal(err)
+	}
+	if err := rounder.(io.Closer).Close(); err != nil {
+		t.Error(err)
+	}
+	if err := rounder.(jobs.Cleaner).CleanUp(ctx); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("the folder contains %v, error %v, want nothing", left, err)
 	}
 }
