@@ -8,6 +8,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
 	"github.com/bellwether-compute/bellwether/bench/peers/programs"
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
+	"github.com/bellwether-compute/bellwether/bench/peers/rounds"
 	"github.com/bellwether-compute/bellwether/bench/peers/scan"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
@@ -40,6 +41,11 @@ func (o *options) benchmarks() []benchmark {
 			func(ctx context.Context, setup report.Setup, r *results) (measured, error) {
 				o.aggregate.Setup = setup
 				return keep(&r.Aggregate)(aggregate.Run(ctx, o.aggregate))
+			}),
+		of("rounds", rounds.Systems(), func(s rounds.System) string { return s.Name }, &o.rounds.Systems,
+			func(ctx context.Context, setup report.Setup, r *results) (measured, error) {
+				o.rounds.Setup = setup
+				return keep(&r.Rounds)(rounds.Run(ctx, o.rounds))
 			}),
 		of("scan", scan.Systems(), func(s scan.System) string { return s.Name }, &o.scan.Systems,
 			func(ctx context.Context, setup report.Setup, r *results) (measured, error) {

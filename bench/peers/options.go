@@ -16,6 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
 	"github.com/bellwether-compute/bellwether/bench/peers/programs"
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
+	"github.com/bellwether-compute/bellwether/bench/peers/rounds"
 	"github.com/bellwether-compute/bellwether/bench/peers/scan"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
@@ -28,6 +29,7 @@ type options struct {
 	throughput throughput.Config
 	failover   failover.Config
 	aggregate  aggregate.Config
+	rounds     rounds.Config
 	scan       scan.Config
 	programs   programs.Config
 }
@@ -35,11 +37,11 @@ type options struct {
 // errHelp is the result of parsing flags that request help.
 var errHelp = errors.New("help requested")
 
-const usage = `usage: peers [flags] throughput|failover|aggregate|scan|programs|all
+const usage = `usage: peers [flags] throughput|failover|aggregate|rounds|scan|programs|all
 
 Compares other systems with Bellwether on this machine. It needs Redis and
-PostgreSQL, Node.js for Azurite and DuckDB, Open MPI and Dask for aggregate, and GNU
-parallel, Python, g++ and clang for programs, unless -system selects systems without them.
+PostgreSQL, Node.js for Azurite and DuckDB, Open MPI and Dask for aggregate and rounds, and
+GNU parallel, Python, g++ and clang for programs, unless -system selects systems without them.
 
 `
 
@@ -73,7 +75,7 @@ func parse(args []string, errs io.Writer) (o *options, err error) {
 		return o, err
 	}
 	if flags.NArg() != 1 {
-		return o, fmt.Errorf("want one of throughput, failover, aggregate, scan, programs and all, got %q", flags.Args())
+		return o, fmt.Errorf("want one of throughput, failover, aggregate, rounds, scan, programs and all, got %q", flags.Args())
 	}
 	if err := o.check(); err != nil {
 		return o, err
@@ -103,6 +105,12 @@ func (o *options) register(flags *flag.FlagSet) {
 		"multiples of 8", &a.Sizes, func(n uint64) bool { return n > 0 && n%8 == 0 && n < 1<<31 })
 	flags.Uint64Var(&a.Total, "total", 8_000_000_000, "aggregate: bytes of all vectors of one size")
 	flags.Uint64Var(&a.Least, "least", 64, "aggregate: the least number of vectors of one size")
+	r := &o.rounds
+	flags.IntVar(&r.Workers, "keepers", 2, "rounds: worker processes")
+	flags.Uint64Var(&r.Shape.Points, "points", 1_000_000, "rounds: points")
+	flags.Uint64Var(&r.Shape.Dimensions, "dimensions", 16, "rounds: dimensions of a point")
+	flags.Uint64Var(&r.Shape.Clusters, "clusters", 64, "rounds: clusters")
+	flags.Uint64Var(&r.Shape.Rounds, "passes", 20, "rounds: passes over the points")
 	flags.Uint64Var(&o.scan.Rows, "rows", 100_000_000, "scan: rows of the file, about 17 bytes each")
 	flags.Int64Var(&o.programs.Text, "text", 1_000_000_000, "programs: bytes of the text whose words are counted")
 }
@@ -134,6 +142,7 @@ func (o *options) check() error {
 		{"slots", o.throughput.Slots, 64},
 		{"kills", o.failover.Kills, 1000},
 		{"workers", o.aggregate.Workers, 64},
+		{"keepers", o.rounds.Workers, 64},
 	} {
 		if n.value < 1 || n.value > n.most {
 			return fmt.Errorf("-%s must be 1 to %d, got %d", n.name, n.most, n.value)
@@ -157,6 +166,12 @@ func (o *options) check() error {
 	if o.aggregate.Least < 1 {
 		return errors.New("-least must be at least 1, got 0")
 	}
+	if o.rounds.Shape.Rounds > 99 { // the status of a job of Bellwether lists 100 rounds
+		return fmt.Errorf("-passes must be 1 to 99, got %d", o.rounds.Shape.Rounds)
+	}
+	if s := o.rounds.Shape; s.Clusters < 1 || s.Points < s.Clusters || s.Dimensions < 1 || s.Rounds < 1 {
+		return fmt.Errorf("-points must be at least -clusters, and -clusters, -dimensions and -passes at least 1, got %d, %d, %d and %d", s.Points, s.Clusters, s.Dimensions, s.Rounds)
+	}
 	if !slices.Contains([]string{"table", "markdown", "json"}, o.format) {
 		return fmt.Errorf("-o must be table, markdown or json, got %q", o.format)
 	}
@@ -176,7 +191,7 @@ func (o *options) choose(what string, named []string) error {
 	}
 	switch {
 	case !known:
-		return fmt.Errorf("want throughput, failover, aggregate, scan, programs or all, got %q", what)
+		return fmt.Errorf("want throughput, failover, aggregate, rounds, scan, programs or all, got %q", what)
 	case o.run == nil:
 		return fmt.Errorf("%s does not measure any of the selected systems", what)
 	}

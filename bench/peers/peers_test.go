@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 
 func TestBadUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                                 "want one of throughput, failover, aggregate, scan, programs and all",
-		"throughput failover":              "want one of throughput, failover, aggregate, scan, programs and all",
+		"":                                 "want one of throughput, failover, aggregate, rounds, scan, programs and all",
+		"throughput failover":              "want one of throughput, failover, aggregate, rounds, scan, programs and all",
 		"latency":                          `got "latency"`,
 		"-rounds 0 all":                    "-rounds must be 1 to 1000, got 0",
 		"-processes -1 throughput":         "-processes must be 1 to 64, got -1",
@@ -51,6 +51,9 @@ func TestBadUsage(t *testing.T) {
 		"-system River failover":           "failover does not measure any of the selected systems",
 		"-workers 0 aggregate":             "-workers must be 1 to 64, got 0",
 		"-sizes 12 aggregate":              "want multiples of 8",
+		"-points 9 -clusters 10 rounds":    "-points must be at least -clusters",
+		"-passes 100 rounds":               "-passes must be 1 to 99, got 100",
+		"-keepers 0 rounds":                "-keepers must be 1 to 64, got 0",
 		"-rows 1 scan":                     "-rows must be at least 2, got 1",
 		"-least 0 aggregate":               "-least must be at least 1",
 		"-system River aggregate":          "aggregate does not measure any of the selected systems",

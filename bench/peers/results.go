@@ -14,6 +14,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
 	"github.com/bellwether-compute/bellwether/bench/peers/programs"
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
+	"github.com/bellwether-compute/bellwether/bench/peers/rounds"
 	"github.com/bellwether-compute/bellwether/bench/peers/scan"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
@@ -25,6 +26,7 @@ type results struct {
 	Throughput *throughput.Result `json:"throughput,omitempty"`
 	Failover   *failover.Result   `json:"failover,omitempty"`
 	Aggregate  *aggregate.Result  `json:"aggregate,omitempty"`
+	Rounds     *rounds.Result     `json:"rounds,omitempty"`
 	Scan       *scan.Result       `json:"scan,omitempty"`
 	Programs   *programs.Result   `json:"programs,omitempty"`
 

@@ -1,0 +1,89 @@
+package rounds
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/bellwether-compute/bellwether/bench/peers/report"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestTables(t *testing.T) {
+	fake := func(name string, times ...timed) System {
+		return System{
+			Name: name, Language: "Go",
+			versions: func(context.Context, *place) (string, error) { return name + " 1.0", nil },
+			run: func(context.Context, *place, Shape) (timed, error) {
+				now := times[0]
+				times = times[1:]
+				return now, nil
+			},
+		}
+	}
+	r, err := Run(t.Context(), Config{
+		Setup:   report.Setup{Dir: t.TempDir(), Rounds: 3, Progress: func(string, ...any) {}},
+		Systems: []System{fake(Bellwether, timed{2, 1}, timed{4, 1}, timed{6, 2}), fake("Other", timed{4, 4}, timed{2, 1}, timed{3, 1})},
+		Workers: 4, Shape: Shape{1e7, 16, 64, 20},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, table := range r.Tables() {
+		if err := table.Text(&text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{
+		"k-means of 10,000,000 points × 16, k = 64, 20 rounds",
+		"Bellwether, rounds  4        Go    1                    3      Bellwether, rounds 1.0\n",
+		"Other               3        Go    1                    2      Other 1.0\n",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, text.String())
+		}
+	}
+}
+
+// TestLossesAreCompared checks that a system that computes other numbers than its loop is found.
+func TestLossesAreCompared(t *testing.T) {
+	says := func(loss string) []string { return []string{"echo", `{"seconds":1,"loss":` + loss + `}`} }
+	if _, err := pair(t.Context(), says("2"), says("2.0000000001")); err != nil {
+		t.Error(err)
+	}
+	for _, other := range []string{"2.00001", "0"} {
+		if _, err := pair(t.Context(), says("2"), says(other)); err == nil || !strings.Contains(err.Error(), "that of the loop is 2") {
+			t.Errorf("loss %s: got error %v", other, err)
+		}
+	}
+}
+
+// TestPrograms runs the programs of other systems that are installed, with more processes than some have points for each cluster.
+func TestPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs other systems")
+	}
+	p := &place{dir: t.TempDir(), workers: 3, cores: 2}
+	for _, s := range Systems()[1:] {
+		t.Run(s.Name, func(t *testing.T) {
+			if _, err := exec.LookPath("mpicc"); s.Name == openMPI && err != nil {
+				t.Skip("Open MPI is not installed")
+			}
+			if s.Name == dask && exec.Command(python, "-c", "import distributed").Run() != nil {
+				t.Skip("Dask is not installed")
+			}
+			if version, err := s.versions(t.Context(), p); err != nil || version == "" {
+				t.Errorf("version %q, %v", version, err)
+			}
+			got, err := s.run(t.Context(), p, Shape{5000, 3, 7, 4})
+			if err != nil || got.System <= 0 || got.Loop <= 0 {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
