@@ -2,11 +2,10 @@ package glm
 
 import "math"
 
-// bins adds lists of products exactly. A row has a factor f for all products of its list. Each product is rounded to
-// a multiple of the largest power of two that is at most |f|, divided by 2^52, and the rounded products are added
-// without an error. The sums therefore do not depend on the order of the rows, or on their division into partitions,
-// and an addition costs as much as one of floats: products of factors with the same exponent are added as integers of
-// 64 bits.
+// bins adds lists of products. A row has a factor f for all products of its list. Each product is cut off 52 bits after
+// the leading bit of f, and what is left is added without an error. The sums therefore do not depend on the order of
+// the rows, or on their division into partitions. An addition costs as much as one of floats: products of factors with
+// the same exponent are added as integers of 64 bits.
 type bins struct {
 	total *sums
 	index [2048]*bin // by the biased exponent of the factor

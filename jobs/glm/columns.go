@@ -64,18 +64,14 @@ type overview struct {
 	Deviance float64 // if all coefficients are 0
 }
 
-// oversee computes the overview from the partial of all partitions, and refuses columns that no coefficient can be
-// computed of.
-func oversee(p Params, total partial) (o overview, err error) {
+// overviewOf computes the overview from the partial of all partitions. It refuses columns whose coefficients cannot be
+// computed.
+func overviewOf(p Params, total partial) (o overview, err error) {
 	predictors := p.predictors()
 	target := len(predictors)
 	o.Rows = total.Rows
-	coefficients := len(predictors)
-	if p.Intercept {
-		coefficients++
-	}
-	if o.Rows <= uint64(coefficients) {
-		return o, fmt.Errorf("the input has %d rows for %d coefficients: want more rows than coefficients", o.Rows, coefficients)
+	if n := p.coefficients(); o.Rows <= uint64(n) {
+		return o, fmt.Errorf("the input has %d rows for %d coefficients: want more rows than coefficients", o.Rows, n)
 	}
 	if e := total.Columns[target]; e.Least == e.Greatest {
 		return o, fmt.Errorf("the target %q is %v in all rows, so there is nothing to explain", p.Target, e.Least)

@@ -2,6 +2,7 @@ package glm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -37,7 +38,7 @@ const maxHalvings = 40
 // next computes the state of the next round.
 func next(_ context.Context, p Params, s state, total partial, _ uint64) (jobs.Step[state], error) {
 	if s.Overview == nil {
-		o, err := oversee(p, total)
+		o, err := overviewOf(p, total)
 		if err != nil {
 			return jobs.Step[state]{}, jobs.Permanent(err)
 		}
@@ -52,19 +53,15 @@ func next(_ context.Context, p Params, s state, total partial, _ uint64) (jobs.S
 		return halve(s)
 	}
 	if total.Bad > 0 {
-		return jobs.Step[state]{}, jobs.Permanent(fmt.Errorf("the deviance of the null model is not finite: divide the target by a constant"))
+		return jobs.Step[state]{}, jobs.Permanent(errors.New("the deviance of the null model is not finite: divide the target by a constant"))
 	}
 	return improve(p, s, total, deviance, objective)
 }
 
 // begin returns the state of round 2, with the null model: only the intercept, if there is one, is not 0.
 func begin(p Params, o overview) state {
-	n, shift := len(o.Columns), 0
+	s := state{Overview: &o, Beta: make([]float64, p.coefficients())}
 	if p.Intercept {
-		n, shift = n+1, 1
-	}
-	s := state{Overview: &o, Beta: make([]float64, n)}
-	if shift == 1 {
 		s.Beta[0] = familyOf(p.Family).linked(o.Mean)
 	}
 	return s
@@ -158,7 +155,7 @@ const (
 // separated is the error of coefficients that grow without end.
 func (p Params) separated(coefficient int) error {
 	what := "a combination of columns tells rows with target 0 from others without an error (separation)"
-	return fmt.Errorf("the fit has no end: the coefficient of %s grows in each round, because %s: leave a column out, or give a ridge such as ridge=1", p.quoted(coefficient), what)
+	return fmt.Errorf("the fit does not end: the coefficient of %s grows in each round, because %s: leave a column out, or give a ridge such as ridge=1", p.quoted(coefficient), what)
 }
 
 // collinear is the error of a column that depends on those before it.

@@ -51,3 +51,12 @@ func (p Params) predictors() []string {
 	}
 	return list
 }
+
+// coefficients returns the number of coefficients.
+func (p Params) coefficients() int {
+	n := len(p.predictors())
+	if p.Intercept {
+		n++
+	}
+	return n
+}
