@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
@@ -159,7 +160,8 @@ func (m roundMapper[P, D, S, T, R]) Fork() func(ctx context.Context, partition u
 		if err != nil {
 			return out, err
 		}
-		out = RoundPartial[T]{First: o.first, Last: o.last, Bytes: o.bytes, Records: o.records, Skipped: o.skipped, Samples: o.samples}
+		// Merge appends to the samples, and other rounds use o too, so the partial's slice has no room to append in place.
+		out = RoundPartial[T]{First: o.first, Last: o.last, Bytes: o.bytes, Records: o.records, Skipped: o.skipped, Samples: slices.Clip(o.samples)}
 		out.Value, err = r.job.Map(ctx, r.from.params, m.state, Place{r.from.outputID, partition, true}, o.rows)
 		return out, err
 	}

@@ -275,3 +275,42 @@ func TestRoundsAreClosedOneByOne(t *testing.T) {
 		t.Errorf("a job that is closed reads %d records without an error", part.Records)
 	}
 }
+
+// TestRoundsShareNoSamples merges the partial of a partition with two others: the first merge keeps its samples, which
+// are not in memory that the rows of the partition share.
+func TestRoundsShareNoSamples(t *testing.T) {
+	from := new(memory.Driver)
+	from.Put("mem://a.csv", []byte("x,y\n1\n2\n3\n4,5\n"))
+	from.Put("mem://b.csv", []byte("x,y\n6\n"))
+	from.Put("mem://c.csv", []byte("x,y\n7\n"))
+	in := Defaults()
+	in.Source, in.Block, in.OnError = "mem://*", 15, "skip"
+	d := defineRounds(passed(new(atomic.Int64)), func(context.Context) source.Driver { return from })
+	plan, err := d.Plan(t.Context(), in)
+	if err != nil || plan.Partitions < 2 {
+		t.Fatal(plan.Partitions, err)
+	}
+	opened, err := d.Open(t.Context(), in, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = opened.(io.Closer).Close() }()
+	m, err := opened.Round(t.Context(), RoundState[[][]string]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := m.Map(t.Context(), 0)
+	if err != nil || len(left.Samples) != 3 {
+		t.Fatal(len(left.Samples), err)
+	}
+	merged := func(object string) RoundPartial[[]string] {
+		both, err := d.Merge(left, RoundPartial[[]string]{First: Border{Object: object}, Samples: []Fault{{Object: object}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return both
+	}
+	if one, two := merged("one"), merged("two"); one.Samples[3].Object != "one" || two.Samples[3].Object != "two" {
+		t.Errorf("the samples of two merges are %v and %v", one.Samples, two.Samples)
+	}
+}
