@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // TestPartitionsStayWhereTheyWereComputed runs jobs with rounds in fleets without faults. From the third round on, nearly
@@ -16,7 +17,7 @@ func TestPartitionsStayWhereTheyWereComputed(t *testing.T) {
 		partitions     uint64
 		rate           float64 // partitions per second and slot
 	}{
-		{2, 1, 1000, 2000}, {4, 2, 1000, 1000}, {3, 4, 100, 20}, {4, 2, 1000, 1e6}, {8, 8, 64, 1}, {2, 4, 5, 10}, {2, 4, 8, 10}, {3, 4, 6, 10}, {100, 8, 100_000, 100},
+		{2, 1, 1000, 2000}, {4, 2, 1000, 1000}, {3, 4, 100, 20}, {4, 2, 1000, 1e6}, {8, 8, 64, 1}, {2, 4, 5, 10}, {2, 4, 8, 10}, {3, 4, 6, 10}, {20, 8, 20_000, 100},
 	} {
 		t.Run(fmt.Sprintf("%d workers with %d slots, %d partitions", c.workers, c.slots, c.partitions), func(t *testing.T) {
 			f := newFleet(t, c.workers, c.slots, c.rate)
@@ -105,4 +106,43 @@ func (c computedBy) same(other computedBy) float64 {
 		}
 	}
 	return float64(n) / float64(len(c))
+}
+
+// TestStateSpreadsAlongATree opens a round on many workers. No worker serves its state to more than two others, and none
+// serves it that is gone or cannot.
+func TestStateSpreadsAlongATree(t *testing.T) {
+	f := newFleet(t, 40, 1, 1)
+	f.round()
+	for _, w := range f.ledger.workers {
+		w.hello.Holds = w.id != "w0007"
+	}
+	f.remove(f.workers[3]) // it has fetched the state of this round
+	j := &job{opening: wire.Opening{Job: "job/2", StateBlob: "blob"}, spread: stateSpread{5, 6, []string{"w0009", "w0003"}}}
+	served := map[string]int{}
+	stored := 0
+	for _, w := range f.ledger.workers {
+		o := f.ledger.openingFor(w, j)
+		switch {
+		case w.id == "w0007" && o.StateSize != 0:
+			t.Errorf("a worker that cannot fetch is told to fetch: %+v", o)
+		case w.id == "w0007":
+		case o.StateSize != 5 || o.StateSum != 6:
+			t.Errorf("worker %s gets the opening %+v", w.id, o)
+		case o.StateHolder == "" && w.id != "w0009":
+			stored++
+		case o.StateHolder != "":
+			served[o.StateHolder]++
+		}
+	}
+	for holder, n := range served {
+		if n > 2 || holder == "w0003" || holder == "w0007" {
+			t.Errorf("worker %s serves %d workers", holder, n)
+		}
+	}
+	if stored != 2 || len(served) < 17 {
+		t.Errorf("%d workers read from storage, want the two that the dead worker would serve; %d workers serve others", stored, len(served))
+	}
+	if o := f.ledger.openingFor(f.ledger.workers[0], &job{opening: wire.Opening{StateBlob: "blob"}}); o.StateHolder != "" || o.StateSize != 0 {
+		t.Errorf("a leader that does not know who has the state says %+v", o)
+	}
 }

@@ -364,6 +364,9 @@ func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	case o.Function == wire.Plan:
 		l.do(StorePlan{j.spec.ID, o.Partitions, ref, o.Found})
 	case o.Continues:
+		if o.StateSize > 0 {
+			j.nextSpread = stateSpread{o.StateSize, o.StateSum, []string{w.id}}
+		}
 		l.countMissing(j)
 		l.endRound(j, EndRound{State: ref, Value: o.Value, Last: o.Last})
 	default:

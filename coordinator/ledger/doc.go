@@ -110,6 +110,9 @@
 //	… if it is idle and there are neither  the last partitions of the largest home, without waiting for their
 //	                                       worker, except for 20 ms at the beginning of a round
 //
+// A large state is in storage when its round begins. The worker that has computed it also serves it to two workers, and each
+// of these serves two others (see stateSpread).
+//
 // What can fail, step by step:
 //
 //	a report of an earlier round comes late  the round has ended: the worker drops its items and spans

@@ -19,6 +19,8 @@ type job struct {
 	state   jobState
 	round   Round // zero for a job without rounds
 
+	spread, nextSpread stateSpread // of the round's state, and of the state of the next round
+
 	forest      *forest                  // finished nodes of the job
 	assignments assignmentList           // spans of the job that workers hold
 	queue       queue                    // partitions that are neither finished nor assigned

@@ -242,7 +242,7 @@ func (l *Ledger) sendAssignments(w *worker) {
 			operandRoom -= size
 		}
 		if !a.share.opened {
-			opening := a.job.opening
+			opening := l.openingFor(w, a.job)
 			size := len(opening.Params) + len(opening.Data) + len(opening.State)
 			if size > room && len(w.receipt.Opens) > 0 {
 				continue

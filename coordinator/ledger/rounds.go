@@ -28,6 +28,32 @@ func (r Round) hasState() bool { return len(r.State) > 0 || r.StateBlob != "" }
 // id returns the ID of the job. The ledger's jobs are rounds if the job has rounds, and have IDs of their own.
 func (j *job) id() string { return engine.JobOf(j.spec.ID) }
 
+// stateSpread describes how a state that is too large for receipts comes to the workers. The worker that has computed it
+// is the root of a tree, in which each worker serves two others. Storage serves all workers for which no
+// other worker is known, and those whose fetch fails. A new leader does not know who has the state.
+type stateSpread struct {
+	size    uint64   // number of bytes of the state
+	sum     uint32   // CRC-32C of the state
+	workers []string // workers that have the state or fetch it, level by level; nil if none is known
+}
+
+// openingFor returns the opening of a job for a worker. It names the worker from which a large state is fetched.
+func (l *Ledger) openingFor(w *worker, j *job) wire.Opening {
+	o, s := j.opening, &j.spread
+	if o.StateBlob == "" || len(s.workers) == 0 || !w.hello.Holds {
+		return o
+	}
+	o.StateSize, o.StateSum = s.size, s.sum
+	if w.id == s.workers[0] {
+		return o // the worker has the state, because it has computed it
+	}
+	if holder := s.workers[(len(s.workers)-1)/2]; l.worker(holder) != nil {
+		o.StateHolder = holder
+	}
+	s.workers = append(s.workers, w.id)
+	return o
+}
+
 // endRound requests the end of a round that has computed the state of the next one, or whose time is up.
 func (l *Ledger) endRound(j *job, e EndRound) {
 	if j.ending() {
@@ -52,6 +78,7 @@ func (l *Ledger) join(j *job) {
 			}
 			if s := w.share(j); before.job.round.Number+1 == j.round.Number {
 				l.settle(s, before)
+				j.spread = before.job.nextSpread
 			}
 		}
 	}

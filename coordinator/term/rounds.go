@@ -12,9 +12,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// maxState is the maximum size in bytes of the state of a round in a receipt. Workers read larger states from storage.
-const maxState = 64 << 10
-
 // active returns the active job that the ledger knows by an ID: the ID of a job, or of the current round of a job
 // with rounds. It returns nil if there is none.
 func (t *Term) active(id string) *activeJob {
@@ -41,7 +38,7 @@ func (j *activeJob) setRound(state []byte) ledger.Round {
 	}
 	j.id = engine.RoundID(j.spec.ID, r.Round)
 	round := ledger.Round{Rounds: true, Number: r.Round, Last: r.Last, TimeUp: r.TimeUp, Earlier: r.Earlier, State: r.State, StateBlob: r.Blob}
-	if r.Blob != "" && state != nil && len(state) <= maxState {
+	if r.Blob != "" && state != nil && len(state) <= wire.MaxState {
 		round.State, round.StateBlob = state, ""
 	}
 	return round

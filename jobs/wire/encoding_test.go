@@ -68,7 +68,7 @@ var (
 			{Partial: &Partial{Node: engine.Leaf(9), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 30, Stored: true, Lacking: 6}},
 			{Partial: &Partial{Node: engine.Node{Level: 1, Index: 4}, MergedFor: 7, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
 			{Output: &Output{Function: Plan, Partitions: 9, Data: []byte("data"), Sum: Checksum([]byte("data")), Found: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}},
-			{Output: &Output{Function: Finish, Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Epoch: 7, Lacking: 6, Continues: true, Value: 0.5, Last: true}},
+			{Output: &Output{Function: Finish, Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Epoch: 7, Lacking: 6, Continues: true, Value: 0.5, Last: true, StateSize: 100_000, StateSum: 9}},
 			{Output: &Output{Function: Estimate, Partitions: 20, Data: []byte("null"), Sum: Checksum([]byte("null")), Epoch: 7, Stop: true}},
 			{Failure: &Failure{Error: "bad", Function: Estimate}},
 		}}},
@@ -78,7 +78,7 @@ var (
 		Opens: []Opening{{
 			Job: "j", Kind: JobKind{"primes", "1"}, Params: jobs.Params(`{"limit":9}`),
 			Priority: -2, Partitions: 100, Data: []byte{1}, InStore: true, ParamsSHA256: []byte{2}, PartitionTimeout: time.Minute, Audit: 1000, Keep: 1 << 30,
-			State: []byte{3}, StateBlob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Rounds: true, Last: true,
+			State: []byte{3}, StateBlob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Rounds: true, Last: true, StateHolder: "w-2", StateSize: 100_000, StateSum: 9,
 		}},
 		Assigned: []Assignment{
 			{ID: SpanID{7, 2}, Job: "j", Span: engine.Span{Lo: 9, Hi: 20}, Alone: true, Attempt: 3},

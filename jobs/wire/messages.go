@@ -195,6 +195,11 @@ type Output struct {
 	Continues bool    `cbor:"30,keyasint,omitempty"`
 	Value     float64 `cbor:"31,keyasint,omitempty"`
 	Last      bool    `cbor:"32,keyasint,omitempty"`
+
+	// StateSize and StateSum are the number of bytes and the CRC-32C of the state of the next round, if other workers can
+	// fetch it from this one. Otherwise they are 0.
+	StateSize uint64 `cbor:"33,keyasint,omitempty"`
+	StateSum  uint32 `cbor:"34,keyasint,omitempty"`
 }
 
 // OutputNode returns the node under which the output of a function is stored if it is too large for a message. The node
@@ -297,7 +302,16 @@ type Opening struct {
 	StateBlob string `cbor:"31,keyasint,omitempty"`
 	Rounds    bool   `cbor:"32,keyasint,omitempty"` // true if Job is the ID of a round: see [engine.RoundID]
 	Last      bool   `cbor:"33,keyasint,omitempty"`
+
+	// StateHolder is another worker that has the state in StateBlob, or will soon have it. It is empty if none is known.
+	// StateSize and StateSum are the number of bytes and the CRC-32C of the state, or 0 if they are unknown.
+	StateHolder string `cbor:"34,keyasint,omitempty"`
+	StateSize   uint64 `cbor:"35,keyasint,omitempty"`
+	StateSum    uint32 `cbor:"36,keyasint,omitempty"`
 }
+
+// MaxState is the maximum size in bytes of the state of a round in an [Opening]. Larger states are in StateBlob.
+const MaxState = 64 << 10
 
 // Assignment is an order to a worker to run a span or to make a call.
 type Assignment struct {

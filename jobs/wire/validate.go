@@ -183,6 +183,9 @@ func (r Receipt) Validate() error {
 		if err := validateJobID(o.Job); err != nil {
 			return err
 		}
+		if o.StateHolder != "" && !ValidWorker(o.StateHolder) {
+			return malformed("job %s whose state worker %.100q has: want a valid worker ID", o.Job, o.StateHolder)
+		}
 		if o.Partitions == 0 {
 			continue // the job is not planned yet
 		}

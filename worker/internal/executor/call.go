@@ -199,13 +199,30 @@ func (c *call) make() (wire.Item, error) {
 
 // round returns the round in which Finish is called, or nil if the job has no rounds.
 func (c *call) round() (*session.InRound, error) {
-	in, err := c.storage.round(c.opening)
-	if err != nil || in == nil || in.Number > 0 {
+	in, err := c.calls.tasks.round(c.storage, c.opening)
+	if err != nil || in == nil {
 		return in, err
+	}
+	in.State = slices.Clone(in.State) // Start and Next may change the state, which other workers fetch
+	if in.Number > 0 {
+		return in, nil
 	}
 	plan, err := c.storage.plan(c.opening)
 	in.Partitions, in.PlanData = plan.Partitions, plan.Data
 	return in, err
+}
+
+// holdState keeps the state of the next round that a call of Finish has returned, for this and other workers.
+func (c *call) holdState(o *wire.Output, data []byte) {
+	if !o.Continues || c.cfg.Bulk == nil || len(data) <= wire.MaxState {
+		return
+	}
+	state := newRoundState(data)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls.tasks.hold(nextRound(c.opening.Job), state) {
+		o.StateSize, o.StateSum = uint64(len(data)), state.sum
+	}
 }
 
 // limit returns the time limit of a call; 0 means no limit.
@@ -264,8 +281,11 @@ func (c *call) moveLarge(item wire.Item) (_ wire.Item, err error) {
 		}
 		blob, err := c.storage.writeOutput(o.Function, o.Data)
 		c.blobs = append(c.blobs, blob)
+		c.holdState(&o, o.Data)
 		o.Data, o.Sum, o.Blob = nil, 0, blob
 		return wire.Item{Output: &o}, err
+	case item.Output != nil:
+		c.holdState(item.Output, item.Output.Data)
 	}
 	return item, nil
 }

@@ -122,6 +122,15 @@
 //   - The blob of a state cannot be read: reading is retried while storage is unavailable. Otherwise opening the
 //     round fails.
 //
+// A state that is too large for an opening is durable before its round begins. Its bytes come from this worker, if its
+// call of Finish has returned them, from the worker that the opening names, or from storage (see state.go). Each
+// worker that has a round open serves its state. What can fail:
+//
+//   - The other worker does not have the state yet, because it is also getting it: the fetch is repeated for a second, and
+//     for the time that the state takes at 50 MB/s. Then the state is read from storage.
+//   - The other worker is gone, or its bytes are damaged: the state is read from storage.
+//   - The leader dies: the next one knows no worker with the state, so workers that open the round read from storage.
+//
 // # What can fail
 //
 //   - A partition fails: the failure is reported, and the span continues with the next partition.

@@ -78,11 +78,17 @@ func (p *partials) delivered(n int) {
 
 var _ bulk.Source = served{}
 
-// served gives other workers access to the partials that this worker holds.
-type served struct{ p *partials }
+// served gives other workers access to the partials that this worker holds, and to the states of rounds.
+type served struct {
+	p     *partials
+	tasks *tasks
+}
 
 // ReadAt implements [bulk.Source].
 func (s served) ReadAt(job string, node engine.Node, to []byte, offset int64) error {
+	if node == wire.OutputNode(wire.Finish) {
+		return s.tasks.readState(job, to, offset)
+	}
 	return s.p.checkRead(job, node, s.p.held.ReadAt(job, node, to, offset))
 }
 

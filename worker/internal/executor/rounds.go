@@ -11,7 +11,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
-	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 // roundsJob is a job with rounds that is open. The tasks of its rounds share what it has loaded:
@@ -31,6 +30,8 @@ type roundsJob struct {
 	running int            // number of tasks of rounds; guarded by core.mu
 	idle    *time.Timer    // closes the job; runs while running is 0
 
+	states map[string]roundState // encoded large states of the current round and of the next one, by round ID; guarded by core.mu
+
 	opening sync.Mutex // held while the job is being opened and while a round begins
 	opened  engine.Task
 }
@@ -42,7 +43,7 @@ func (l *tasks) useRounds(o wire.Opening, limits jobs.Limits) *roundsJob {
 	defer l.mu.Unlock()
 	r := l.rounds[id]
 	if r == nil {
-		r = &roundsJob{core: l.core, id: id, limits: limits}
+		r = &roundsJob{core: l.core, id: id, limits: limits, states: make(map[string]roundState)}
 		r.ctx, r.end = context.WithCancel(l.life)
 		r.idle = time.AfterFunc(l.timing.roundsIdle, func() { l.closeIdle(r) })
 		l.rounds[id] = r
@@ -113,23 +114,6 @@ func (r *roundsJob) close() {
 	if ended {
 		r.cleanUp(r.id, r.limits, r.opened)
 	}
-}
-
-// round returns the round of a job's opening, or nil if the job has no rounds. It reads a large state from storage.
-func (s jobStorage) round(o wire.Opening) (*session.InRound, error) {
-	if !o.Rounds {
-		return nil, nil
-	}
-	_, number := engine.SplitRound(o.Job)
-	in := &session.InRound{Round: engine.Round{Number: number, State: o.State}, Last: o.Last}
-	if o.StateBlob == "" {
-		return in, nil
-	}
-	err := s.retry("read state", func() (err error) {
-		in.State, err = s.store.Partial(s.ctx, o.Job, o.StateBlob)
-		return err
-	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
-	return in, err
 }
 
 // dropStates starts to remove blobs that may be states of a round that has not begun when its job ended. Another worker may

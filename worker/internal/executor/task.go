@@ -199,7 +199,7 @@ func (t *task) open() (engine.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := t.storage.round(o)
+	in, err := t.tasks.round(t.storage, o)
 	if err != nil {
 		return nil, err
 	}
@@ -212,6 +212,9 @@ func (t *task) open() (engine.Task, error) {
 	}
 	if in != nil {
 		t.shared = t.tasks.useRounds(o, t.limits)
+		t.mu.Lock()
+		t.tasks.hold(o.Job, newRoundState(in.State))
+		t.mu.Unlock()
 		openJob := open
 		open = func(ctx context.Context) (engine.Task, error) { return t.shared.begin(ctx, openJob, in.State) }
 	}

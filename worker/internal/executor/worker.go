@@ -120,7 +120,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	defer link.close()
 	if w.partials.held != nil {
-		serving, err := bulk.Serve(w.cfg.Bulk, w.cfg.Subjects.Bulk(w.cfg.ID), served{w.partials})
+		serving, err := bulk.Serve(w.cfg.Bulk, w.cfg.Subjects.Bulk(w.cfg.ID), served{w.partials, w.tasks})
 		if err != nil {
 			return fmt.Errorf("start worker: %w", err)
 		}
