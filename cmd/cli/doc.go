@@ -53,6 +53,7 @@
 //	blob        name of a partial that is stored outside the manifest
 //	bytes       size of a message or of a partial
 //	cause       cause of a change of leader, as in history; or type of an Azure eviction
+//	data        size of the data that this worker's partitions of a round have read
 //	detect      from the previous leader's last sign of life to the decision to replace it
 //	dir         a folder
 //	elect       from the decision to replace the leader until the lease was acquired
@@ -72,6 +73,7 @@
 //	name        name of an entry of the poison list, or of a stored value
 //	node        node of the aggregation tree, level/index
 //	nodes       number of finished nodes with which a job was resumed
+//	not_kept    size of the data that did not fit into the caches
 //	objects     number of foreign objects in a listing of storage; key is the first of them
 //	operation   operation on storage or on the lease that failed
 //	pack        ID of a file of kept partials

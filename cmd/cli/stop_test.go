@@ -99,7 +99,7 @@ func TestStopAfter(t *testing.T) {
 	}
 	for _, command := range []string{"submit", "run"} {
 		status, _, errs := c.run(append(c.jobArgs(command, nil), "--stop-after", "1s")...)
-		if status != 2 || !strings.Contains(errs, "no estimates") {
+		if status != 2 || !strings.Contains(errs, "neither estimates nor rounds") {
 			t.Errorf("%s of a job without estimates: status %d, %s", command, status, errs)
 		}
 	}
