@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 func known() []jobs.Job {
 	return []jobs.Job{
 		jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition), jobs.MustNew(scan.Definition),
-		jobs.MustNew(bench.Vectors),
+		jobs.MustNew(bench.Vectors), jobs.MustNewRounds(walk),
 	}
 }
 

@@ -211,6 +211,7 @@ func (c *cluster) partialsAllowed(id string, o op) (n int) {
 	if c.Storage == JetStream && c.history.crash.After(begun) {
 		return math.MaxInt
 	}
+	n = o.keeps
 	for _, at := range c.history.deaths {
 		if at.After(begun) && at.Before(c.history.outcomes[id].Finished.Add(later)) {
 			n += writesAtOnce

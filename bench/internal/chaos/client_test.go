@@ -31,6 +31,7 @@ type outcome struct {
 	ID         string      `json:"id"`
 	State      store.State `json:"state"`
 	Partitions uint64      `json:"partitions"`
+	Rounds     uint64      `json:"rounds"` // 0 for a job without rounds
 	SHA256     string      `json:"sha256"`
 	Executed   uint64      `json:"executed"`
 	Repeated   uint64      `json:"repeated"`
@@ -191,8 +192,8 @@ func (c *cluster) check(o op, got outcome) {
 	if got.SHA256 != want.SHA256 || got.Partitions != want.Partitions {
 		violation("has the result %s of %d partitions, run gives %s of %d", got.SHA256, got.Partitions, want.SHA256, want.Partitions)
 	}
-	if got.Executed < got.Partitions || got.Repeated != got.Executed-got.Partitions {
-		violation("executed %d and repeated %d do not fit %d partitions", got.Executed, got.Repeated, got.Partitions)
+	if all := got.Partitions * max(1, got.Rounds); got.Rounds != want.Rounds || got.Executed < all || got.Repeated != got.Executed-all {
+		violation("executed %d and repeated %d in %d rounds do not fit %d partitions in %d rounds", got.Executed, got.Repeated, got.Rounds, got.Partitions, want.Rounds)
 	}
 }
 

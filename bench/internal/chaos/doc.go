@@ -36,7 +36,8 @@
 //
 // A large partial remains in storage if its worker writes it and dies before learning that the job
 // has ended. Three remaining partials are allowed for each process that died during the job,
-// because a worker writes three partials at the same time.
+// because a worker writes three partials at the same time. The last state of a job with rounds remains until the job is
+// removed, because other jobs may continue from it.
 //
 // A NATS server that was killed may restore deleted messages, because it records deletions in its
 // files later than writes (seen with NATS 2.15.2). If the server restores an entry of the index of

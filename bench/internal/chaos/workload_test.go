@@ -23,6 +23,7 @@ type op struct {
 
 	cancelAfter time.Duration // time from the submission to the cancellation; 0 if the job is not cancelled
 	needs       time.Duration // minimum time from the beginning of the operation to the end of the faults
+	keeps       int           // number of partials that remain in storage when the job has ended
 	large       bool          // true if the job's partials are too large for the manifest
 
 	want   store.State
@@ -98,11 +99,26 @@ var workload = []func(*rand.Rand) op{
 		o.want, o.reason = store.Failed, fmt.Sprintf("partition %d ", hopeless)
 		return o
 	},
+	func(r *rand.Rand) op { return walkOp("rounds", 5+r.IntN(10), 1) },
+	func(r *rand.Rand) op { return walkOp("rounds with states of 1 MB", 2+r.IntN(4), 125_000) },
 	func(r *rand.Rand) op {
 		o := probeOp("cancelled", 100_000, "sleep=50ms")
 		o.want, o.cancelAfter = store.Cancelled, drawn(r, 0, 3*time.Second)
 		return o
 	},
+}
+
+// walkOp runs a job with rounds. With many numbers, its states travel from worker to worker, and its partials are large.
+func walkOp(name string, rounds, length int) op {
+	o := op{
+		name: name, job: "walk", want: store.Completed,
+		params: []string{"partitions=40", fmt.Sprintf("rounds=%d", rounds), fmt.Sprintf("length=%d", length)},
+		faults: []string{"sleep=10ms"},
+	}
+	if length > 1000 {
+		o.large, o.keeps = true, 1 // the last state, from which other jobs may continue
+	}
+	return o
 }
 
 func probeOp(name string, partitions int, faults ...string) op {
