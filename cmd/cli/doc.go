@@ -62,6 +62,7 @@
 //	error       the error that occurred
 //	from        address of the client that asked for an action
 //	function    function of a job's definition
+//	holder      the worker that has the state of a round
 //	id          ID of this process in an election of the command elect
 //	items       number of finished nodes and failures that a worker keeps until they are durable
 //	job         ID of a job

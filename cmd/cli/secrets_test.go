@@ -92,6 +92,7 @@ var secretCommands = map[string]secretCommand{
 	"bench leader":     {args: []string{"secrets"}, stays: true},
 	"bench overhead":   {none: true},
 	"bench reuse":      {none: true},
+	"bench rounds":     {none: true},
 	"bench scale":      {none: true},
 	"bench scan":       {none: true},
 	"bench throughput": {none: true},
