@@ -67,7 +67,8 @@ changed objects, or what differs from the most similar run, such as a parameter 
 The command kept lists and drops what is in the folder.
 
 With --stop-after, a job with estimates ends when the time is up. The result is that of its
-largest prefix that is judged by then, and is not the same in every run.
+largest prefix that is judged by then, and is not the same in every run. A job with rounds
+ends with the result of its finished rounds.
 
 The job fails if it needs more memory than --memory, for example because of many groups. A job with
 rounds keeps its data in up to three quarters of it between rounds, and loads the rest again.

@@ -36,13 +36,14 @@ type Rounds[P, D, S, T, R any] struct {
 	// Size returns the number of bytes that rows take in memory.
 	Size func(rows D) int64
 
-	Check   func(p P, times map[string]string) error                                             // as in Job
-	Prepare func(ctx context.Context, p P, columns []string) (stores bool, err error)            // as in Job; with stores, Place.OutputID is set
-	Discard func(ctx context.Context, p P, outputID string) error                                // as in Job
-	Start   func(ctx context.Context, p P) (S, error)                                            // state of round 1
-	Map     func(ctx context.Context, p P, state S, at Place, rows D) (T, error)                 // must not change the state and the rows
-	Merge   func(left, right T) (T, error)                                                       // may change and return left or right
-	Next    func(ctx context.Context, p P, state S, total T, round uint64) (jobs.Step[S], error) // as in jobs.Rounds
+	Check    func(p P, times map[string]string) error                                             // as in Job
+	Prepare  func(ctx context.Context, p P, columns []string) (stores bool, err error)            // as in Job; with stores, Place.OutputID is set
+	Discard  func(ctx context.Context, p P, outputID string) error                                // as in Job
+	Start    func(ctx context.Context, p P) (S, error)                                            // state of round 1
+	Continue func(ctx context.Context, p P, earlier S) (S, error)                                 // state of round 1 from the last one of an earlier job, as in jobs.Rounds; may be nil
+	Map      func(ctx context.Context, p P, state S, at Place, rows D) (T, error)                 // must not change the state and the rows
+	Merge    func(left, right T) (T, error)                                                       // may change and return left or right
+	Next     func(ctx context.Context, p P, state S, total T, round uint64) (jobs.Step[S], error) // as in jobs.Rounds
 
 	MaxRounds func(p P) uint64
 	// Finish computes the result from the last state.
@@ -74,6 +75,9 @@ func defineRounds[P, D, S, T, R any](j Rounds[P, D, S, T, R], open func(ctx cont
 		Merge: func(left, right RoundPartial[T]) (RoundPartial[T], error) { return left.merge(right, j.Merge) },
 		Next:  r.next, MaxRounds: j.MaxRounds, Finish: r.finish, Limits: j.Limits, Restricted: j.Restricted,
 	}
+	if j.Continue != nil {
+		d.Continue = r.continues
+	}
 	if (j.Read == nil) == (j.Open == nil) || j.Size == nil || j.Start == nil || j.Map == nil || j.Merge == nil || j.Next == nil || j.Finish == nil || j.Prepare != nil && j.Discard == nil {
 		d.Plan = nil // a nil Plan makes jobs.NewRounds refuse the definition
 	}
@@ -87,13 +91,26 @@ type rounds[P, D, S, T, R any] struct {
 }
 
 func (r *rounds[P, D, S, T, R]) start(ctx context.Context, p P, plan jobs.Plan) (s RoundState[S], err error) {
+	if s.Totals, err = firstTotals(plan); err == nil {
+		s.State, err = r.job.Start(ctx, p)
+	}
+	return s, err
+}
+
+func (r *rounds[P, D, S, T, R]) continues(ctx context.Context, p P, plan jobs.Plan, earlier RoundState[S]) (s RoundState[S], err error) {
+	if s.Totals, err = firstTotals(plan); err == nil {
+		s.State, err = r.job.Continue(ctx, p, earlier.State)
+	}
+	return s, err
+}
+
+// firstTotals returns the totals before the first round.
+func firstTotals(plan jobs.Plan) (Totals, error) {
 	data, _, err := decodePlan(plan)
 	if err != nil {
-		return s, err
+		return Totals{}, err
 	}
-	s.Totals = Totals{OutputID: data.OutputID, Omitted: data.Omitted}
-	s.State, err = r.job.Start(ctx, p)
-	return s, err
+	return Totals{OutputID: data.OutputID, Omitted: data.Omitted}, nil
 }
 
 func (r *rounds[P, D, S, T, R]) next(ctx context.Context, p P, state RoundState[S], total RoundPartial[T], round uint64) (jobs.Step[RoundState[S]], error) {

@@ -17,6 +17,9 @@
 // 1998). The sample consists of the different rows with the lowest hash of their values and the parameter seed, with
 // the number of times that each occurs. An input with fewer different rows than the sample is its own sample.
 //
+// A job that continues from an earlier one begins with the last centres of that job. It must have the same k and columns, and may
+// have another input.
+//
 // # The same bytes
 //
 // The result depends on the values of the rows and the parameters alone: not on the workers, the block size, or the

@@ -31,8 +31,9 @@ var job = dataset.Rounds[Params, rows, state, tally, Result]{
 		return nil
 	},
 	Open: reader, Size: size, Prepare: prepare, Discard: discard,
-	Start: func(context.Context, Params) (state, error) { return state{}, nil },
-	Map:   compute, Merge: merge, Next: next, Finish: finish,
+	Start:    func(context.Context, Params) (state, error) { return state{}, nil },
+	Continue: func(_ context.Context, p Params, earlier state) (state, error) { return earlier.again(p) },
+	Map:      compute, Merge: merge, Next: next, Finish: finish,
 	MaxRounds: func(p Params) uint64 {
 		if p.Output != "" {
 			return p.Rounds + 2
@@ -53,8 +54,8 @@ const (
 // state is the state of a round. The fields are exported for the codec.
 type state struct {
 	Phase   phase
-	Columns []string  // names of the columns of numbers
-	Centres []float64 // one after the other
+	Columns []string  // names of the columns of numbers; in round 1 only of a job that continues from an earlier one
+	Centres []float64 // one after the other; as Columns
 	Scales  []scale   // of each column
 	Spread  scale     // of squared distances
 

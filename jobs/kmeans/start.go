@@ -41,11 +41,16 @@ func start(ctx context.Context, sample []sampled, k int, seed uint64) (centres [
 			centres, spread = list, last
 		}
 	}
+	return sorted(centres, len(sample[0].Row)), spread / rowsOf(sample), nil
+}
+
+// rowsOf returns the number of rows of a sample.
+func rowsOf(sample []sampled) float64 {
 	rows := uint64(0)
 	for _, s := range sample {
 		rows += s.Count
 	}
-	return sorted(centres, len(sample[0].Row)), spread / float64(rows), nil
+	return float64(rows)
 }
 
 // draw draws k rows of a sample, each with a probability in proportion to the squared distance to the nearest row
