@@ -108,26 +108,28 @@
 // Open returns a [Rounder], whose Round returns the mapper of a round. What Open returns lives as long as the job on
 // that worker. A [Cache], which Open makes with [NewCache], keeps what a partition has read for the next rounds:
 //
-//		Open:  func(ctx context.Context, p params, _ jobs.Plan) (jobs.Rounder[state, sums], error) {
-//			return rounder{rows: jobs.NewCache(ctx, func(rows []float64) int64 { return 8 * int64(len(rows)) })}, nil
-//		}
-//		…
-//		rows, err := r.rows.Get(ctx, partition, r.load) // in Map
+//	Open:  func(ctx context.Context, p params, _ jobs.Plan) (jobs.Rounder[state, sums], error) {
+//		return rounder{rows: jobs.NewCache(ctx, func(rows []float64) int64 { return 8 * int64(len(rows)) })}, nil
+//	}
+//	…
+//	rows, err := r.rows.Get(ctx, partition, r.load) // in Map
 //
-//	  - A value of Map depends on its partition and the state of its round alone. A partition may run on another
-//	    worker in the next round, and a worker that joins late has an empty cache.
-//	  - The caches of all jobs of a worker use at most three quarters of its memory (--memory), and less if large partials
-//	    need it. A cache keeps what it has, and does not replace it by values that do not fit. These are loaded again in
-//	    each round. The job's log says so once per worker, with the memory that would be needed.
-//	  - Partitions that run at the same time share a value, so they must not change it. Partitions of an earlier round may
-//	    still run when the next round begins. A [Check] finds a job that uses values of other partitions.
-//	  - A worker closes the Rounder when the job ends. A worker that is never told of the end, for example
-//	    because the leader has died, closes it after 10 minutes without a round. The same happens to a worker that
-//	    gets no partitions of the job for so long. If it gets some later, it calls Open again.
+// The cache only saves time, under these conditions:
+//
+//   - A value of Map depends on its partition and the state of its round alone. A partition may run on another
+//     worker in the next round, and a worker that joins late has an empty cache.
+//   - The caches of all jobs of a worker use at most three quarters of its memory (--memory), and less if large partials
+//     need it. A cache keeps what it has, and does not replace it by values that do not fit. These are loaded again in
+//     each round. The job's log says so once per worker, with the memory that would be needed.
+//   - Partitions that run at the same time share a value, so they must not change it. Partitions of an earlier round may
+//     still run when the next round begins. A [Check] finds a job that uses values of other partitions.
+//   - A worker closes the Rounder when the job ends. A worker that is never told of the end, for example
+//     because the leader has died, closes it after 10 minutes without a round. The same happens to a worker that
+//     gets no partitions of the job for so long. If it gets some later, it calls Open again.
 //
 // A round begins when its state is durable. A crash loses partitions of the current round at most. A
 // state of up to 4 KiB is part of the job's checkpoint. A larger state is written to storage once per round. Workers get
-// a state of up to 64 KiB from the leader, and read a larger one from storage, each worker once per round.
+// a state of up to 64 KiB from the leader, and a larger one from other workers, or from storage if these are gone.
 //
 // With --stop-after, the job ends with the result of its finished rounds when the time is up, which is not the same in every
 // run. The last state is kept with the job until the job is removed. A job whose definition has Continue may begin there, with other
