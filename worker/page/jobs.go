@@ -180,7 +180,8 @@ type mapAnswer struct {
 	Done       uint64 `json:"done"`
 	MergesLeft uint64 `json:"merges_left"` // number of merges that remain after all partitions are finished
 	Executed   uint64 `json:"executed"`
-	Error      string `json:"error"` // reason why the other members are unknown: no leader answers, or the job is not active
+	Earlier    uint64 `json:"earlier,omitempty"` // partitions that earlier rounds have finished; only for a job with rounds
+	Error      string `json:"error"`             // reason why the other members are unknown: no leader answers, or the job is not active
 
 	Left *float64 `json:"left_ms"` // estimated time until all partitions are finished, or until all merges of large partials are finished; null if unknown
 	client.Live
@@ -271,7 +272,7 @@ func newMapAnswer(ctx context.Context, c *client.Client, id string, windows []cl
 	progress, m, err := c.Map(ctx, id, windows...)
 	status := client.StatusOf(progress)
 	a := mapAnswer{
-		State: progress.State, Partitions: progress.Partitions, Done: progress.Done, MergesLeft: progress.MergesLeft, Executed: progress.Executed,
+		State: progress.State, Partitions: progress.Partitions, Done: progress.Done, MergesLeft: progress.MergesLeft, Executed: progress.Executed, Earlier: progress.Earlier,
 		Live: *status.Live, Merges: []mergeAnswer{}, Tree: []wire.TreeNode{}, Errors: []wire.ErrorCount{}, Holders: []string{}, Windows: []windowAnswer{},
 	}
 	if left, known := status.Remaining(); known {

@@ -154,20 +154,28 @@ func TestResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.open(url + "/?light&job=" + id)
-	b.until(`view.job?.state === "completed" && $("rt")`)
+	b.until(`view.job?.state === "completed" && $("rt") && view.samples?.samples.at(-1)?.done === 30`)
 	long := strings.Repeat("x", 2000)
-	look[any](b, `events?.close(), events = null, connect = () => {}, window.completed = view.job, 0`)
-	show := func(members string) { look[any](b, `take("job", {...completed, `+members+`}); 0`) }
+	look[any](b, `events?.close(), events = null, connect = () => {}, window.completed = view.job, window.firstSamples = view.samples, 0`)
+	show := func(members string) {
+		look[any](b, `take("samples", firstSamples), take("job", {...completed, `+members+`}); 0`)
+	}
 	for name, test := range map[string]struct{ job, want string }{
 		"rows": {
-			`sha256: "1", result: {columns: ["key", "sum(x)"], rows: Array.from({length: 1000}, (_, i) => ["` + long + `" + i, i]), rows_read: 9}`,
-			`document.querySelectorAll(".rows tbody tr").length === 200 && /The first 200 of 1,000 rows/.test($("result").innerText) && /rows_read\s+9/.test($("result").innerText)`,
+			`sha256: "1", result: {columns: [{name: "key", type: "text"}, {name: "sum(x)", type: "float"}], rows: Array.from({length: 1000}, (_, i) => ["` + long + `" + i, i]), rows_read: 9}`,
+			`document.querySelectorAll(".rows tbody tr").length === 200 && /The first 200 of 1,000 rows/.test($("result").innerText) && $("result").querySelector("thead").innerText.trim().split(/\s+/).join() === "key,sum(x)" && /rows_read\s+9/.test($("result").innerText)`,
 		},
 		"no rows":     {`sha256: "2", result: {columns: ["key"], rows: []}`, `$("rt").rows.length === 2`},
 		"long member": {`sha256: "3", result: {text: "` + long + `"}`, `$("rt").rows.length === 1`},
 		"error": {
 			`state: "failed", result: null, error: "Plan failed: ` + long + `\nat one\nat two"`,
 			`$("result").querySelector("details").innerText.trim() === "2 more lines" && /The job's error is below/.test($("fails").innerText)`,
+		},
+		"rounds": {
+			`sha256: "5", result: 1, max_rounds: 5, round: 3, measure: "loss", finished_rounds: [3, 2, 1].map((value, i) => ({round: i + 1, value, seconds: 1}))}); ` +
+				`take("samples", {...view.samples, samples: [{...view.samples.samples.at(-1), done: 90, executed: 92}]`,
+			`/Mapped\s+100/.test($("jobstats").innerText) && /30 of 30/.test($("jobstats").innerText) && /Executed again\s+2/.test($("jobstats").innerText) &&
+				/Round 3 of at most 5, loss 1 after round 3/.test($("estimatetext").innerText) && !$("estimate").hidden`,
 		},
 		"stopped": {
 			`state: "completed", sha256: "4", result: 1, partitions: 1e7, stopped: {partitions: 30, rung: 9}`,

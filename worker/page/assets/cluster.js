@@ -10,7 +10,8 @@ function spark(values) {
 }
 
 function latency(name, values, answers) {
-	if (!answers || !values.length) return [name, "no answer", ""];
+	if (!answers) return [name, "no answer", ""];
+	if (!values.length) return [name, "–", ""];
 	const last = values.at(-1);
 	return [name, [last < 10 ? last.toFixed(1) : count(last), " ", small("ms")], "most " + Math.max(...values).toFixed(1), spark(values)];
 }

@@ -35,7 +35,7 @@ function stats(list, rows) {
 	list.replaceChildren(...rows.map(([name, value, below, extra]) => el("div", {},
 		el("dt", {}, name),
 		el("dd", { className: "big" }, ...[value].flat()),
-		el("dd", { className: "sub" }, below || "\u00a0", extra || ""))));
+		el("dd", { className: "sub", title: below || "" }, below || "\u00a0", extra || ""))));
 }
 
 // choice shows a group of buttons of which one is pressed.

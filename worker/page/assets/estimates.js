@@ -33,7 +33,8 @@ function roundText(j) {
 	const seconds = last ? j.finished_rounds.reduce((sum, r) => sum + r.seconds, 0) / j.finished_rounds.length : 0;
 	return `Round ${short(j.round || 0)} of at most ${short(j.max_rounds)}`
 		+ (last && j.measure ? `, ${j.measure} ${digits(last.value)} after round ${short(last.round)}` : "")
-		+ (last ? `, ${span(seconds)} a round` : "");
+		+ (last ? `, ${span(seconds)} a round` : "")
+		+ (j.time_up ? "; ended because the time was up" : "");
 }
 
 // course returns what the chart shows: its heading, numbers, their unit and a text.
@@ -43,8 +44,9 @@ function course(j) {
 	return { heading: [(j.measure || "rounds").replace(/^./, c => c.toUpperCase()) + " ", j.measure ? "after each round" : ""], list, unit: "round", text: roundText(j) };
 }
 
-// drawEstimates draws the estimates over the logarithm of the number of partitions. The last two thirds of the
-// estimates give the range of the chart. The band and the curve of the first, less accurate ones are cut at its edges.
+// drawEstimates draws the estimates over the logarithm of the number of partitions, and the numbers of rounds over the rounds.
+// The last two thirds of the estimates give the range of the chart. The band and the curve of the first, less accurate
+// ones are cut at its edges.
 function drawEstimates() {
 	const { heading: [title, of], list, unit, text } = course(view.job), curve = intervals(list);
 	for (const id of ["h-estimate", "estimatetext"]) $(id).hidden = !text;
@@ -54,9 +56,10 @@ function drawEstimates() {
 	if (curve.length < 2) return;
 	const [g, width] = surface($("estimate"), 120);
 	const chart = { x: 72, y: 8, width: width - 72, height: 88 };
-	const late = curve.slice(Math.floor(curve.length / 3)), low = Math.min(...late.map(c => c[2])), high = Math.max(...late.map(c => c[3]));
+	const late = unit === "round" ? curve : curve.slice(Math.floor(curve.length / 3)), scale = unit === "round" ? n => n : Math.log;
+	const low = Math.min(...late.map(c => c[2])), high = Math.max(...late.map(c => c[3]));
 	const room = (high - low || Math.abs(high) || 1) * 0.06, from = low - room, to = high + room;
-	const x = n => chart.x + Math.log(n / curve[0][0]) / Math.log(curve.at(-1)[0] / curve[0][0]) * chart.width;
+	const x = n => chart.x + (scale(n) - scale(curve[0][0])) / (scale(curve.at(-1)[0]) - scale(curve[0][0])) * chart.width;
 	const y = v => chart.y + chart.height - (v - from) / (to - from) * chart.height;
 	for (const v of [low, (low + high) / 2, high]) {
 		g.fillStyle = colour.line;

@@ -5,7 +5,7 @@
 // began, or null for now.
 let replay = null;
 let playing = 0; // the timer of a replay
-let progress = []; // [milliseconds since the job began, finished partitions], while the page watched
+let progress = []; // [milliseconds since the job began, finished partitions of all rounds], while the page watched
 
 // openJob opens a job. Quietly leaves the focus and the scroll position.
 function openJob(id, quietly) {
@@ -51,16 +51,22 @@ function shown() {
 	const n = partitions();
 	if (replay === null && isLive()) {
 		const { held, computed, durable, retrying, failed } = view.map.total;
-		return { counts: [n - held - computed - durable - retrying - failed, held, computed, durable, retrying, failed], done: view.map.done, executed: view.map.executed };
+		return { counts: [n - held - computed - durable - retrying - failed, held, computed, durable, retrying, failed], done: view.map.done, executed: view.map.executed - (view.map.earlier || 0) };
 	}
 	const s = sampleAt(replay === null ? Infinity : replay);
 	if (!s) return { counts: [n, 0, 0, 0, 0, 0], done: 0, executed: 0 };
 	const completed = replay === null && view.job?.state === "completed";
-	const failed = completed ? view.job.all_skipped : s.failing;
-	return { counts: [n - s.done, 0, 0, Math.max(0, s.done - failed), 0, failed], done: s.done, executed: s.executed };
+	const failed = completed ? view.job.all_skipped : s.failing, done = inRound(s.done);
+	return { counts: [n - done, 0, 0, Math.max(0, done - failed), 0, failed], done, executed: s.executed - s.done + done };
 }
 
-// points are the finished partitions over the job's life: from checkpoints, and then from
+// inRound returns how many of the finished partitions of all rounds belong to the last of these rounds.
+function inRound(done) {
+	const n = partitions();
+	return view.job?.max_rounds && n ? done % n || Math.min(done, n) : done;
+}
+
+// points are the finished partitions of all rounds over the job's life: from checkpoints, and then from
 // what the page saw.
 function points() {
 	const list = [[0, 0], ...(view.samples?.samples || []).map(s => [s.at_ms, s.done])];
@@ -97,7 +103,7 @@ function drawFigures() {
 	const again = Math.max(0, s.executed - s.done);
 	const large = replay === null && hasLargePartials();
 	let left = large ? ["Time left", view.map.left_ms === null ? "–" : span(view.map.left_ms / 1000), rest ? "until all is mapped" : "until all is merged"]
-		: ["Time left", rest && v.mean ? span(rest / v.mean) : "–", rest && v.high ? span(rest / v.high) + " – " + span(rest / v.low) : ""];
+		: [view.job?.max_rounds ? "Left of the round" : "Time left", rest && v.mean ? span(rest / v.mean) : "–", rest && v.high ? span(rest / v.high) + " – " + span(rest / v.low) : ""];
 	if (ended) left = [view.job.state === "completed" ? "Took" : "Ended after", span(life() / 1000), plural("leader", view.job.epochs.length)];
 	const merges = replay === null && isLive() && view.map.merges_left;
 	const checkpoint = isLive() && replay === null ? view.map.checkpoint_ms === null ? "no checkpoint yet" : "checkpoint " + span(view.map.checkpoint_ms / 1000) + " ago" : "from checkpoints";
@@ -106,7 +112,7 @@ function drawFigures() {
 		["Mapped", n ? percent(s.done / n) : "–", n ? short(s.done) + " of " + short(n) : "not planned"],
 		["Merged", n ? percent(merged) : "–", merges ? plural("merge", merges) + " left" : "into the tree's upper nodes"],
 		["Durable", n ? percent((s.counts[3] + (isLive() ? 0 : s.counts[5])) / n) : "–", checkpoint],
-		ended ? ["Rate", [short(life() ? s.done / life() * 1000 : 0), small("/s")], "mean"] : ["Rate", [short(v.mean), small("/s")], "20 s mean"],
+		ended ? ["Rate", [short(life() ? points().at(-1)[1] / life() * 1000 : 0), small("/s")], "mean"] : ["Rate", [short(v.mean), small("/s")], "20 s mean"],
 		left,
 		["Executed again", count(again), s.done ? (again / s.done * 100).toFixed(2) + " %" : ""],
 		...(view.job?.reuse ? [["Reused", count(view.job.reuse.partitions), view.job.reuse.partitions ? span(view.job.reuse.saved_seconds) + " saved, from " + plural("job", (view.job.reuse.from || []).length) : ""]] : []),
@@ -218,11 +224,14 @@ const textOf = value => typeof value === "string" ? value : value === null ? "" 
 // hasRows tells whether a result has rows and the names of their columns, as those of the job scan have.
 const hasRows = r => Array.isArray(r?.columns) && Array.isArray(r?.rows) && r.rows.length > 0 && r.rows.every(Array.isArray);
 
+// nameOf returns the name of a column, which may be an object with a name and a type.
+const nameOf = column => typeof column?.name === "string" ? column.name : textOf(column);
+
 // rowsOf shows the first rows of a result, in a box of its own that scrolls.
 function rowsOf({ columns, rows }) {
 	const right = columns.map((_, i) => rows.every(r => typeof r[i] === "number") ? "n r" : "n");
-	const table = el("table", {}, el("thead", {}, el("tr", {}, ...columns.map((c, i) => el("th", { className: right[i] }, textOf(c))))),
-		el("tbody", {}, ...rows.slice(0, MAX_ROWS).map(r => el("tr", {}, ...columns.map((_, i) => el("td", { className: right[i], "data-l": textOf(columns[i]) }, textOf(r[i] ?? null)))))));
+	const table = el("table", {}, el("thead", {}, el("tr", {}, ...columns.map((c, i) => el("th", { className: right[i] }, nameOf(c))))),
+		el("tbody", {}, ...rows.slice(0, MAX_ROWS).map(r => el("tr", {}, ...columns.map((_, i) => el("td", { className: right[i], "data-l": nameOf(columns[i]) }, textOf(r[i] ?? null)))))));
 	addRoles(table);
 	const box = el("div", { className: "rows", tabIndex: 0, role: "region", ariaLabel: "Rows of the result" }, table);
 	return rows.length > MAX_ROWS ? [box, el("p", { className: "q s" }, `The first ${count(MAX_ROWS)} of ${plural("row", rows.length)}. The command result prints all.`)] : [box];
@@ -314,7 +323,7 @@ function setUpJob() {
 }
 
 on("map", () => {
-	if (view.map.partitions && (!progress.length || view.map.elapsed_ms > progress.at(-1)[0])) progress.push([view.map.elapsed_ms, view.map.done]);
+	if (view.map.partitions && (!progress.length || view.map.elapsed_ms > progress.at(-1)[0])) progress.push([view.map.elapsed_ms, view.map.done + (view.map.earlier || 0)]);
 	if (progress.length > 1200) progress.shift();
 	if (view.job) drawFailures();
 	drawTrouble();
