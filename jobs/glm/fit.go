@@ -76,8 +76,9 @@ func (p Params) penalty(s state) (sum float64) {
 	return float64(p.Ridge * sum)
 }
 
-// halve returns to the middle between the best coefficients and those that are worse (Marschner, glm2: fitting
-// generalized linear models with convergence problems, 2011).
+// halve halves the last step, which has made the deviance larger: the next round tries the coefficients in the middle
+// between the best ones and the current ones (Marschner, glm2: fitting generalized linear models with convergence
+// problems, 2011).
 func halve(s state) (step jobs.Step[state], err error) {
 	if s.Halvings++; s.Halvings > maxHalvings {
 		return step, jobs.Permanent(fmt.Errorf("no step from round %d on makes the deviance smaller: give a larger tolerance, or fewer columns", s.Fits+1))

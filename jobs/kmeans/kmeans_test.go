@@ -300,7 +300,7 @@ func TestParameters(t *testing.T) {
 		"parameter keep: want the parameter output too":                 {"columns=a", "keep=b"},
 		"parameter keep: want the parameter columns too":                {"output=/tmp/x", "keep=b"},
 		"parameter columns: want the members to use":                    {"format=ndjson"},
-		"the output has a column \"cluster\" of its own":                {"output=/tmp/x", "columns=a,cluster"},
+		"the job adds a column \"cluster\" to the output":               {"output=/tmp/x", "columns=a,cluster"},
 		"parameter output: /tmp/*: want the name of a folder without *": {"output=/tmp/*"},
 		"parameter k": {"k=0"},
 	} {

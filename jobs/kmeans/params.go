@@ -54,7 +54,7 @@ func (p *Params) Validate() error {
 	}
 	for _, name := range append(columns, keep...) {
 		if name == clusterColumn || name == distanceColumn {
-			return fmt.Errorf("the output has a column %q of its own: give the columns of the input other names with the parameter names", name)
+			return fmt.Errorf("the job adds a column %q to the output: give the column of the input another name with the parameter names", name)
 		}
 	}
 	if err := output.CheckName(p.Output); err != nil {

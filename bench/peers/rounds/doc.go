@@ -9,5 +9,5 @@
 //
 // The loops have a thread, goroutine or process for each core. The time begins when all points are in memory. The
 // programs of other systems make points around centres, and each run checks that the losses of system and loop agree.
-// The command "bellwether bench rounds" does the same with points of its own.
+// The command "bellwether bench rounds" compares Bellwether alone with a plain loop, and generates other points.
 package rounds
