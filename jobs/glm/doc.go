@@ -11,6 +11,11 @@
 // linear model needs three rounds, the others usually six to ten. If a step makes the deviance larger, the next round
 // tries half of it.
 //
+// A job that continues from an earlier one computes the sums of the null model in round 2 too, because the result has its
+// deviance. Round 3 then begins with the best coefficients of the earlier job, if they fit better than the null model; with the same rows it
+// is the last round or the last but one. Family, target,
+// columns and intercept must be those of the earlier job. Input, ridge and tolerance may differ.
+//
 // # The same bytes for every block size
 //
 // The result does not depend on the order of the rows, on their division into objects and partitions, or on the

@@ -10,8 +10,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// state is the state of a round. All coefficients are those of scaled columns.
+// state is the state of a round. Coefficients are those of scaled columns unless a field says otherwise.
 type state struct {
+	Model    model
+	Earlier  []float64 // coefficients of an earlier job in the units of the columns, with which to continue; nil if there are none
+	Newton   []float64 // coefficients of round 3 if Earlier are of no use
 	Overview *overview // nil in the first round
 	Beta     []float64 // coefficients whose sums the round computes
 	Best     *fit      // the best coefficients so far; nil before the second round has ended
@@ -42,7 +45,7 @@ func next(_ context.Context, p Params, s state, total partial, _ uint64) (jobs.S
 		if err != nil {
 			return jobs.Step[state]{}, jobs.Permanent(err)
 		}
-		return jobs.Step[state]{State: begin(p, o), Value: o.Deviance}, nil
+		return jobs.Step[state]{State: s.begin(p, o), Value: o.Deviance}, nil
 	}
 	if total.Rows != s.Overview.Rows {
 		return jobs.Step[state]{}, jobs.Permanent(fmt.Errorf("this round has read %d rows and the first one %d: the input or its columns have changed", total.Rows, s.Overview.Rows))
@@ -50,6 +53,9 @@ func next(_ context.Context, p Params, s state, total partial, _ uint64) (jobs.S
 	deviance := total.Sums[2].float(0)
 	objective := deviance + p.penalty(s)
 	if best := s.Best; best != nil && (total.Bad > 0 || objective-best.Objective > float64(max(p.Tolerance, noise)*(best.Objective+0.1))) {
+		if s.resumes() {
+			return s.leave(), nil
+		}
 		return halve(s)
 	}
 	if total.Bad > 0 {
@@ -59,12 +65,12 @@ func next(_ context.Context, p Params, s state, total partial, _ uint64) (jobs.S
 }
 
 // begin returns the state of round 2, with the null model: only the intercept, if there is one, is not 0.
-func begin(p Params, o overview) state {
-	s := state{Overview: &o, Beta: make([]float64, p.coefficients())}
+func (s state) begin(p Params, o overview) state {
+	next := state{Model: s.Model, Earlier: s.Earlier, Overview: &o, Beta: make([]float64, p.coefficients())}
 	if p.Intercept {
-		s.Beta[0] = familyOf(p.Family).linked(o.Mean)
+		next.Beta[0] = familyOf(p.Family).linked(o.Mean)
 	}
-	return s
+	return next
 }
 
 // penalty returns ridge·Σβ², where β is in the units of the columns.
@@ -108,6 +114,9 @@ func improve(p Params, s state, total partial, deviance, objective float64) (ste
 	}
 	l, first := factor(information, n)
 	if first < n {
+		if s.resumes() {
+			return s.leave(), nil
+		}
 		if s.Best != nil && p.Family != "linear" {
 			return step, jobs.Permanent(p.separated(first))
 		}
@@ -122,14 +131,14 @@ func improve(p Params, s state, total partial, deviance, objective float64) (ste
 			most = j
 		}
 	}
-	old := s.Best
+	old, resumes := s.Best, s.resumes()
 	s.Best = &fit{Beta: append([]float64(nil), s.Beta...), Deviance: deviance, Objective: objective, Inverse: l.inverse(n)}
 	if old == nil {
 		s.Null = deviance
 	}
 	s.Fits, s.Halvings = s.Fits+1, 0
 	unit := math.Abs(objective) + 0.1
-	s.Done = gain < float64(negligibleGain*unit) || old != nil && math.Abs(old.Objective-objective) < float64(p.Tolerance*unit)
+	s.Done = gain < float64(negligibleGain*unit) || old != nil && !resumes && math.Abs(old.Objective-objective) < float64(p.Tolerance*unit)
 	if s.Done && p.Family != "linear" && moved > separatedMove {
 		return step, jobs.Permanent(p.separated(most))
 	}
@@ -137,6 +146,9 @@ func improve(p Params, s state, total partial, deviance, objective float64) (ste
 		for j, d := range change {
 			s.Beta[j] += d
 		}
+	}
+	if s.resumes() {
+		s.Newton, s.Beta = s.Beta, s.Overview.scaled(s.Earlier)
 	}
 	return jobs.Step[state]{State: s, Done: s.Done, Value: deviance}, nil
 }

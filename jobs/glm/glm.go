@@ -16,7 +16,8 @@ var Definition = dataset.DefineRounds(dataset.Rounds[Params, []float64, state, p
 		return newReader(p).read, nil
 	},
 	Size:      func(rows []float64) int64 { return 8 * int64(cap(rows)) },
-	Start:     func(context.Context, Params) (state, error) { return state{}, nil },
+	Start:     func(_ context.Context, p Params) (state, error) { return state{Model: p.model()}, nil },
+	Continue:  func(_ context.Context, p Params, earlier state) (state, error) { return earlier.again(p) },
 	Map:       compute,
 	Merge:     merge,
 	Next:      next,

@@ -22,7 +22,7 @@ type Result struct {
 	RowsRead     uint64   `json:"rows_read"`
 	RowsSkipped  uint64   `json:"rows_skipped"`
 	Freedom      uint64   `json:"degrees_of_freedom"` // number of rows less the number of coefficients
-	Iterations   uint64   `json:"iterations"`         // number of steps from the null model
+	Iterations   uint64   `json:"iterations"`         // number of steps from the null model; the coefficients of an earlier job are one
 	Converged    bool     `json:"converged"`          // false if the largest number of rounds ended the fit
 
 	Columns      []Column      `json:"columns"` // of the table of coefficients
