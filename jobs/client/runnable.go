@@ -34,6 +34,10 @@ func (k *runKinds) note(kind wire.JobKind) {
 	k.seen[kind] = time.Now()
 }
 
+// errNobody says that the leader knows no worker, not even itself: its term has just begun. Whether workers
+// run a kind of job is unknown if this leader ends, too.
+var errNobody = errors.New("no worker has reported to the leader")
+
 // openFor returns the storage for the submission of a job. If queue is false, openFor fails with
 // [ErrUnused] or [ErrUnknown] if these errors last for Config.Timeout, because workers may be starting. A
 // leader that does not answer any more does not make an unknown kind known.
@@ -57,7 +61,7 @@ func (c *Client) openFor(ctx context.Context, kind wire.JobKind, queue bool) (*s
 			err = c.checkRuns(ctx, kind)
 		}
 		switch {
-		case errors.Is(err, ErrUnknown):
+		case errors.Is(err, ErrUnknown) && !errors.Is(err, errNobody):
 			unknown = err
 		case err == nil && unknown != nil && !c.run.recently(kind):
 			return s, unknown
@@ -81,6 +85,8 @@ func (c *Client) checkRuns(ctx context.Context, kind wire.JobKind) error {
 		return c.errUnused()
 	case err != nil, len(answer.Kinds) == 0 && (answer.Totals == nil || answer.Totals.Workers > 0):
 		return nil
+	case len(answer.Kinds) == 0:
+		return errorf(ErrUnknown, "%w of cluster %s yet", errNobody, c.cfg.Cluster.Name)
 	}
 	var versions []string
 	for _, k := range answer.Kinds {

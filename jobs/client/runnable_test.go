@@ -1,14 +1,18 @@
 package client_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // TestSubmitToNobody submits to a cluster that no worker has used.
@@ -58,5 +62,25 @@ func TestSubmitWhatNobodyRuns(t *testing.T) {
 	want(t, "submit another version", err, client.ErrUnknown, "no worker of cluster default runs version 2 of sum: they run version 1")
 	if _, err := hasty.Submit(t.Context(), jobs.MustNew(other), client.SubmitOptions{Queue: true}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSubmitWhileLeadersChange submits to a leader to which no worker has reported, and which is then replaced by
+// a leader of an earlier version, which does not tell what its workers run.
+func TestSubmitWhileLeadersChange(t *testing.T) {
+	l, c := leadFake(t)
+	answers := []wire.Workers{{Epoch: 1, Totals: &wire.Totals{}}, {Epoch: 2, Totals: &wire.Totals{Workers: 1}}}
+	var asked atomic.Int32
+	if _, err := l.nc.Subscribe(l.subjects.Ask(wire.AskWorkers), func(m *nats.Msg) {
+		at := min(int(asked.Add(1)), len(answers)) - 1
+		_ = m.Respond(wire.Encode(answers[at])) // fails only if the test has ended
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Submit(t.Context(), jobs.MustNew(sum), client.SubmitOptions{}); err != nil || asked.Load() < 2 {
+		t.Errorf("got error %v after %d answers, want none after two", err, asked.Load())
 	}
 }
