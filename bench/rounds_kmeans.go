@@ -1,16 +1,12 @@
 package bench
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"time"
 
@@ -19,53 +15,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/kmeans"
 )
 
-// write writes the file and returns its numbers, one row after the other. Each run writes the same rows. They lie around K
-// places, so far from each other that many rows have two near centres.
-func (c RoundsConfig) write(ctx context.Context) (points []float64, err error) {
-	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	w := bufio.NewWriterSize(f, 1<<20)
-	var line []byte
-	for j := range c.Columns {
-		line = fmt.Appendf(line, "x%d,", j+1)
-	}
-	line[len(line)-1] = '\n'
-	random := rand.New(rand.NewPCG(1, 2))
-	points = make([]float64, 0, c.Rows*c.Columns)
-	for i := range c.Rows {
-		if _, err := w.Write(line); err != nil {
-			return nil, err
-		}
-		if i%(1<<16) == 0 {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			c.Progress("writing the file", uint64(i), uint64(c.Rows))
-		}
-		line = line[:0]
+// points writes rows for k-means. They lie around K places, so far from each other that many rows have two near centres.
+func (c RoundsConfig) points(ctx context.Context) (rowsFile, error) {
+	return c.write(ctx, "points.csv", c.Rows, c.Columns, func(row []float64, random *rand.Rand) {
 		place := random.IntN(c.K)
-		for j := range c.Columns {
-			x := math.Round(1000*(float64(place*(j+3)%17)+3*random.NormFloat64())) / 1000
-			points = append(points, x)
-			line = append(strconv.AppendFloat(line, x, 'f', 3, 64), ',')
+		for j := range row {
+			row[j] = float64(place*(j+3)%17) + 3*random.NormFloat64()
 		}
-		line[len(line)-1] = '\n'
-	}
-	if _, err := w.Write(line); err != nil {
-		return nil, err
-	}
-	return points, w.Flush()
-}
-
-// remove removes the file.
-func (c RoundsConfig) remove() error {
-	if err := os.Remove(c.File); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
+	})
 }
 
 // clusters is the result of k-means.
@@ -75,26 +32,24 @@ type clusters struct {
 }
 
 // kmeans measures the job and the loop. A run of one round gives the centres with which the loop begins.
-func (c RoundsConfig) kmeans(ctx context.Context, on *client.Client, points []float64) (r KMeansReport, err error) {
-	begin, _, err := c.runKMeans(ctx, on, 1)
+func (c RoundsConfig) kmeans(ctx context.Context, on *client.Client, points rowsFile) (r LoopReport, err error) {
+	begin, _, err := c.runKMeans(ctx, on, points.name, 1)
 	if err != nil {
 		return r, err
 	}
-	got, rounds, err := c.runKMeans(ctx, on, c.Moves)
+	got, rounds, err := c.runKMeans(ctx, on, points.name, c.Moves)
 	if err != nil {
 		return r, err
 	}
 	if len(rounds) != c.Moves+1 {
 		return r, fmt.Errorf("k-means ended after %d rounds, want %d: take more rows or fewer rounds", len(rounds), c.Moves+1)
 	}
-	r.First, r.Job = rounds[0], sum(rounds[1:])
 	began := time.Now()
-	inertia, err := c.loop(ctx, points, begin.centres)
+	inertia, err := c.loop(ctx, points.numbers, begin.centres)
 	if err != nil {
 		return r, err
 	}
-	r.Loop = time.Since(began).Seconds()
-	r.Ratio = r.Job / r.Loop
+	r = compared(rounds, time.Since(began))
 	if math.Abs(inertia-got.inertia) > 1e-9*inertia {
 		return r, fmt.Errorf("the loop has an inertia of %v, the job of %v", inertia, got.inertia)
 	}
@@ -102,10 +57,10 @@ func (c RoundsConfig) kmeans(ctx context.Context, on *client.Client, points []fl
 }
 
 // runKMeans runs the job in the cluster with a number of rounds with centres.
-func (c RoundsConfig) runKMeans(ctx context.Context, on *client.Client, moves int) (r clusters, rounds []float64, err error) {
+func (c RoundsConfig) runKMeans(ctx context.Context, on *client.Client, file string, moves int) (r clusters, rounds []float64, err error) {
 	tell := func(done, all uint64) { c.Progress(fmt.Sprintf("k-means, %d rounds", moves), done, all) }
 	data, rounds, err := runRounds(ctx, on, jobs.MustNewRounds(kmeans.Definition), tell,
-		"input="+c.File, fmt.Sprint("k=", c.K), fmt.Sprint("rounds=", moves), "tolerance=0")
+		"input="+file, fmt.Sprint("k=", c.K), fmt.Sprint("rounds=", moves), "tolerance=0")
 	if err != nil {
 		return r, nil, err
 	}

@@ -88,7 +88,7 @@ func runBellwether(ctx context.Context, p *place, s Shape) (t timed, err error) 
 			Loop float64 `json:"loop_s"`
 		}
 	}
-	err = processes.Ask(ctx, &report, "", p.program, "bench", "rounds", "-o", "json", "--dir", p.dir, "--workers", fmt.Sprint(p.workers), "--partitions", "1", "--empty-rounds", "2",
+	err = processes.Ask(ctx, &report, "", p.program, "bench", "rounds", "-o", "json", "--jobs", "kmeans", "--dir", p.dir, "--workers", fmt.Sprint(p.workers),
 		"--rows", fmt.Sprint(s.Points), "--columns", fmt.Sprint(s.Dimensions), "--k", fmt.Sprint(s.Clusters), "--rounds", fmt.Sprint(s.Rounds))
 	if err == nil && len(report.KMeans) != 1 {
 		err = fmt.Errorf("bench rounds printed %d measurements of k-means, want 1", len(report.KMeans))

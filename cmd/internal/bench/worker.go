@@ -9,6 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/cli"
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/glm"
 	"github.com/bellwether-compute/bellwether/jobs/kmeans"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
@@ -45,6 +46,7 @@ func workerJobs(traces string) []jobs.Job {
 	}
 	return []jobs.Job{
 		jobs.MustNew(load), jobs.MustNew(probe.Definition), jobs.MustNew(bench.Vectors), jobs.MustNew(scan.Definition),
-		jobs.MustNewRounds(bench.EmptyRounds), jobs.MustNewRounds(kmeans.Definition),
+		jobs.MustNewRounds(bench.EmptyRounds), jobs.MustNewRounds(bench.LargeRounds),
+		jobs.MustNewRounds(kmeans.Definition), jobs.MustNewRounds(glm.Definition),
 	}
 }
