@@ -33,7 +33,7 @@ var Vectors = jobs.Definition[VectorParams, []float64, VectorResult]{
 		data, err := jobs.Vector[float64]{}.EncodeInPlace(root)
 		return VectorResult{Bytes: len(data), CRC32C: crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))}, err
 	},
-	Codec: jobs.Vector[float64]{},
+	Codec: jobs.Vector[float64]{}, Shards: jobs.Vector[float64]{},
 }
 
 // VectorParams are the parameters of the job Vectors.

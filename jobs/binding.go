@@ -29,6 +29,9 @@ func bind[P, T, R any](d Definition[P, T, R]) (*binding[P, T, R], error) {
 	if d.Plan == nil || d.Open == nil || d.Merge == nil || d.Finish == nil {
 		return b, errors.New("want all of Plan, Open, Merge and Finish")
 	}
+	if d.Merger != nil && d.Shards != nil {
+		return b, errors.New("Merger and Shards: want one of them, because only Merge merges shards")
+	}
 	if d.Codec == nil {
 		codec, err := newCBORCodec[T]()
 		if err != nil {
@@ -222,15 +225,19 @@ func oneWay[T any](mapper Mapper[T]) error {
 	return nil
 }
 
-// merger merges the partials of a job. It has one of the two functions.
+// merger merges the partials of a job. It has one of the two functions, and shards only with the first.
 type merger[T any] struct {
 	merge   func(left, right T) (T, error)                      // the definition's Merge
+	shards  Sharder[T]                                          // the definition's Shards, or nil
 	outside func(ctx context.Context, left, right T) (T, error) // the function that the definition's Merger returned
 }
 
 func (m merger[T]) call(ctx context.Context, left, right T) (T, error) {
 	if m.outside != nil {
 		return m.outside(ctx, left, right)
+	}
+	if m.shards != nil {
+		return m.mergeWithIdle(ctx, left, right)
 	}
 	return m.merge(left, right)
 }
@@ -241,7 +248,7 @@ func (b *binding[P, T, R]) merger(p P) merger[T] {
 			return merger[T]{outside: outside}
 		}
 	}
-	return merger[T]{merge: b.def.Merge}
+	return merger[T]{merge: b.def.Merge, shards: b.def.Shards}
 }
 
 // mergerOf returns the function that merges partials of a job with the given stored parameters.

@@ -60,6 +60,7 @@ const (
 	causeEstimate = "Estimate or Stop depends on more than its arguments, such as the time, random numbers or the order of a map"
 	causePrefix   = "the result of Stop or Finish depends on more than the prefix, or Map on the number of calls before it"
 	causeCodec    = "the codec loses a part of the value, or depends on the order of a map"
+	causeShards   = "Merge uses more of a partial than one shard, such as a number at the front or the length of a vector, or the vectors of the job differ in length; want a definition without Shards"
 	causeEncoded  = "Merge differs for partials that were encoded and decoded, because the codec loses a part of the value, or Merge depends on more than its operands, or Fill on what its spare value contains"
 	causeShared   = "Map or Merge depends on which calls came before it or run at the same time, such as by memory that slots share, or Fill on what its spare value contains"
 )
@@ -337,7 +338,22 @@ func (f *checkForest) merge(n engine.Node, data []byte, check func(engine.Node, 
 		if !bytes.Equal(data, again) {
 			return &DifferenceError{f.describe(n), "two merges of its children", causeMerge}
 		}
+		if err := f.checkShards(n, left, right, data); err != nil {
+			return err
+		}
 	}
+}
+
+// checkShards compares a merge with merges of shards. Nodes differ in their number of shards, from 2 to 8.
+func (f *checkForest) checkShards(n engine.Node, left, right, merged []byte) error {
+	differs, err := f.job.binding.checkShards(left, right, merged, 2+int((uint64(n.Level)+n.Index)%7))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s, in shards: %w", f.describe(n), err)
+	case differs != "":
+		return &DifferenceError{f.describe(n), "its merge and merges of its children's shards (" + differs + ")", causeShards}
+	}
+	return nil
 }
 
 // nodeDiffers is the error for a node whose partial differs from the reference's

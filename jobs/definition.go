@@ -102,6 +102,11 @@ type Definition[P, T, R any] struct {
 	// function must not change its operands, because a failed call is retried up to the job's
 	// number of attempts.
 	Merger func(p P) func(ctx context.Context, left, right T) (T, error)
+	// Shards, if not nil, says how partials are cut into shards, and promises that Merge merges each shard as it merges
+	// the partial. Merges of large partials then use the slots of their process that have no work, for example at the
+	// top of the tree, where few merges are left. A definition has not both Shards and a Merger. For a Merge that adds
+	// vectors element by element, Shards is a [Vector].
+	Shards Sharder[T]
 	// Finish computes the result from the root's partial, which covers all partitions. A
 	// large part of the result may be an [Attachment].
 	Finish func(ctx context.Context, p P, root T) (R, error)

@@ -46,6 +46,8 @@
 //     of a map.
 //   - Merge is associative apart from rounding errors, because all runs use the same tree. Merge
 //     need not be commutative.
+//   - If the definition has Shards, Merge merges each shard of a partial as it merges the partial ([Sharder]), because
+//     runs differ in which partials are merged in shards.
 //   - Encoding and decoding a partial loses nothing. [New] refuses types whose values the default
 //     codec would change, for example by a tag json:"-", a field that is not exported, two fields
 //     of one name, or omitempty on a float, which turns -0 into 0. The author must ensure that a
@@ -152,7 +154,19 @@
 // For large partials, such as vectors of numbers, use the codec [Vector] or [Raw], a Merge that changes
 // its left operand and returns it, and a mapper that is a [Filler]. The package's example of Filler is
 // such a job. If the mapper is also a [Sizer], a worker knows the size of the partials before it has
-// computed one. If the result is large too, Finish returns an [Attachment].
+// computed one. If Merge works element by element, the definition has Shards. If the result is large too, Finish returns an [Attachment].
+//
+// # Shards
+//
+// Few merges are left at the top of the tree, and one merge is made by one worker. If the definition has Shards, a merge
+// of partials of at least 512 KiB is also made by the slots of its process that have no partition to run. Each merges one
+// shard, a part of the partial, of at least 256 KiB. For vectors that Merge adds element by element, a shard is a range
+// of the vector, and [Vector] cuts it out without a copy:
+//
+//	Codec: jobs.Vector[float64]{}, Shards: jobs.Vector[float64]{},
+//
+// The number of shards differs from run to run, and the bytes do not, on the condition that [Sharder] states. [Check]
+// merges each node of the tree in 2 to 8 shards too, and finds a Merge that does not satisfy the condition.
 //
 // # Reuse
 //

@@ -25,7 +25,8 @@ var spectrum = jobs.Definition[spectrumParams, []float64, jobs.Attachment]{
 		data, err := jobs.Vector[float64]{}.EncodeInPlace(root)
 		return jobs.NewAttachment("spectrum.f64", data), err
 	},
-	Codec: jobs.Vector[float64]{},
+	Codec:  jobs.Vector[float64]{},
+	Shards: jobs.Vector[float64]{}, // the sum of two vectors is that of each range, so idle slots help
 	Merge: func(left, right []float64) ([]float64, error) {
 		for i := range left {
 			left[i] += right[i]

@@ -33,6 +33,7 @@ type untyped interface {
 	items(ctx context.Context, p Params, plan Plan) (func(partition uint64) string, error)
 	open(ctx context.Context, p Params, plan Plan) (openTask, error)
 	recode(partial []byte) ([]byte, error) // decodes and encodes a partial
+	checkShards(left, right, merged []byte, n int) (differs string, err error)
 }
 
 // New checks a definition and returns its job.

@@ -171,8 +171,8 @@ const subtreesPerSlot = 64
 // reduce computes the subtrees of one level concurrently and merges them as soon as two
 // siblings are finished. The subtrees are nodes of the aggregation tree, so reduce performs
 // exactly the merges of the tree. Slots begin the subtrees in order, so the number of values
-// in memory is about the number of slots plus the number of levels. If a prefix suffices, reduce returns its
-// partial instead of the root's.
+// in memory is about the number of slots plus the number of levels. Slots that are left without a subtree help
+// to merge shards. If a prefix suffices, reduce returns its partial instead of the root's.
 func (l Local) reduce(ctx context.Context, job Job, params Params, task openTask, tree engine.Tree) (engine.Operand, *Stopped, error) {
 	l.prefixes = job.Estimates(params)
 	spans, err := l.spans(ctx, job, task, tree)
@@ -184,6 +184,7 @@ func (l Local) reduce(ctx context.Context, job Job, params Params, task openTask
 		l.Progress(0, tree.Partitions())
 	}
 	f := task.forest()
+	ctx = engine.WithIdle(ctx, new(engine.Idle))
 	judge := judge{Local: l, job: job, params: params, tree: tree, forest: f}
 	limited, release := judge.limit(ctx)
 	defer release()
@@ -264,7 +265,7 @@ func last(spans []Span) Span {
 
 // each runs n spans in the slots. After each span, each calls the function done with the stack that
 // contains the span's nodes. The function done must empty the stack, and is called from several
-// goroutines. If it returns errSuffices, all slots stop.
+// goroutines. If it returns errSuffices, all slots stop. A slot that has ended is an idle slot of ctx.
 func (l Local) each(ctx context.Context, task openTask, n uint64, span func(i uint64) Span, done func(i uint64, s engine.Stack) error) error {
 	var next atomic.Uint64
 	var stop atomic.Bool
@@ -274,6 +275,7 @@ func (l Local) each(ctx context.Context, task openTask, n uint64, span func(i ui
 	var group errgroup.Group
 	for range max(l.Slots, 1) {
 		group.Go(func() error {
+			defer engine.IdleOf(ctx).Add(1)
 			s := task.NewStack()
 			defer func() {
 				if err := s.Interrupted(); err != nil {

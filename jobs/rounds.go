@@ -45,7 +45,8 @@ type Rounds[P, S, T, R any] struct {
 	Finish func(ctx context.Context, p P, state S) (R, error)
 
 	Codec      Codec[T]
-	StateCodec Codec[S] // encodes states; nil means CBOR in core deterministic encoding
+	Shards     Sharder[T] // as in a Definition
+	StateCodec Codec[S]   // encodes states; nil means CBOR in core deterministic encoding
 
 	// Measure names the number in the field Value of a [Step], in one or two words such as "loss". If it is empty,
 	// Next returns no number for people.

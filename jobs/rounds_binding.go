@@ -31,7 +31,7 @@ func bindRounds[P, S, T, R any](d Rounds[P, S, T, R]) (b *roundsBinding[P, S, T,
 	}
 	common := Definition[P, T, R]{
 		Name: d.Name, Version: d.Version, Summary: d.Summary, Defaults: d.Defaults,
-		Plan: d.Plan, Merge: d.Merge, Codec: d.Codec, Limits: d.Limits, Restricted: d.Restricted,
+		Plan: d.Plan, Merge: d.Merge, Codec: d.Codec, Shards: d.Shards, Limits: d.Limits, Restricted: d.Restricted,
 		Preview: d.Preview, Items: d.Items, NoAudit: d.NoAudit,
 		NoReuse: func(P) string { return "it has rounds" },
 		Open:    func(context.Context, P, Plan) (Mapper[T], error) { return outsideRounds[T]{}, nil },

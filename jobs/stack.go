@@ -228,7 +228,7 @@ func (s *stack[T]) push(ctx context.Context, n engine.Node, value T) error {
 		s.merging = true
 		s.progress.Set(s.next, engine.Merge)
 		var err error
-		if s.merge.outside == nil && s.pool.share == nil && s.reuse == nil { // the usual case is inline, because push takes most of the time of empty partitions
+		if s.merge.outside == nil && s.merge.shards == nil && s.pool.share == nil && s.reuse == nil { // the usual case is inline, because push takes most of the time of empty partitions
 			value, err = s.merge.merge(s.values[top-1], value)
 		} else {
 			value, err = s.mergeInto(ctx, s.tree.Lift(n.Parent()), top-1, value)
@@ -250,7 +250,7 @@ func (s *stack[T]) push(ctx context.Context, n engine.Node, value T) error {
 }
 
 // mergeInto returns the value of the node parent, the merge of the value at the index left and of
-// right, if the definition has a Merger, the mapper is a Filler or partials are reused.
+// right, if the definition has a Merger or Shards, the mapper is a Filler or partials are reused.
 func (s *stack[T]) mergeInto(ctx context.Context, parent engine.Node, left int, right T) (T, error) {
 	value, err := s.merge.call(ctx, s.values[left], right)
 	if err != nil && s.merge.outside != nil {

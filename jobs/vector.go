@@ -34,6 +34,8 @@ type FixedSize interface {
 // in little-endian order, without a header. NaNs keep their bits. A nil slice and an empty slice
 // have the same encoding, which is decoded as nil.
 //
+// Vector is also the [Sharder] of partials whose Merge works element by element.
+//
 // Vector is an [InPlaceCodec]. On a little-endian machine EncodeInPlace never copies, and
 // DecodeInPlace copies only bytes whose address is not a multiple of the size of a number.
 type Vector[E FixedSize] struct{}
@@ -77,6 +79,39 @@ func (v Vector[E]) DecodeInPlace(data []byte) ([]E, error) {
 	littleEndian[E](data)
 	return orNil(unsafe.Slice((*E)(start), len(data)/v.size())), nil
 }
+
+var _ Sharder[[]float64] = Vector[float64]{}
+
+// Split implements [Sharder]. It returns ranges of about the same length, and copies nothing.
+func (Vector[E]) Split(partial []E, n int) (shards [][]E) {
+	at := func(i int) int { return len(partial)/n*i + len(partial)%n*i/n } // does not overflow
+	for i := range n {
+		shards = append(shards, partial[at(i):at(i+1):at(i+1)])
+	}
+	return shards
+}
+
+// Join implements [Sharder]. If the shards are the ranges of left, Join returns left.
+func (Vector[E]) Join(left []E, shards [][]E) []E {
+	length, inPlace := 0, true
+	for _, shard := range shards {
+		inPlace = inPlace && (len(shard) == 0 || length < len(left) && &shard[0] == &left[length])
+		length += len(shard)
+	}
+	if inPlace && length == len(left) {
+		return left
+	}
+	joined := make([]E, length)
+	rest := memory(joined)
+	for _, shard := range shards {
+		copyPieces(rest, memory(shard))
+		rest = rest[len(memory(shard)):]
+	}
+	return joined
+}
+
+// Size implements [Sharder].
+func (Vector[E]) Size(partial []E) int64 { return int64(len(memory(partial))) }
 
 // aliases marks codecs whose DecodeInPlace copies nothing, so that the decoded partial uses the memory of the
 // encoded data.

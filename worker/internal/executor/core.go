@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -36,6 +37,7 @@ type core struct {
 	goroutines sync.WaitGroup // counts the goroutines of all parts, except removals
 	removals   sync.WaitGroup // counts the goroutines that remove data of ended jobs from storage
 	code       runningCode    // calls of jobs' code, which run on some of the goroutines
+	idle       engine.Idle    // slots that wait for a span; merges of large partials borrow them
 
 	wake  chan struct{} // wakes the link, which then calls the session's Step; the buffer has one element
 	unfit chan struct{} // closed when no slot is usable, or when no more calls can be made

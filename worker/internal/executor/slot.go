@@ -77,6 +77,8 @@ func (s *slot) loop() {
 // take waits for a span, and returns the span with its task. It returns nil when the slot should
 // end.
 func (s *slot) take() (*session.HeldSpan, *task) {
+	s.idle.Add(1)
+	defer s.idle.Add(-1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {

@@ -128,7 +128,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		defer serving.Close()
 		ctx = caches.With(ctx, w.partials.held.Caches())
 	}
-	w.life, w.kill = context.WithCancel(context.WithoutCancel(ctx))
+	w.life, w.kill = context.WithCancel(engine.WithIdle(context.WithoutCancel(ctx), &w.idle))
 	defer w.kill()
 	w.removing, w.endRemovals = context.WithCancel(context.WithoutCancel(ctx))
 	defer w.endRemovals()
