@@ -129,7 +129,8 @@ func (m *metrics) addGauges(h *health, memoryLimit int64) {
 func (m *metrics) addPartials(h *health, limit int64) {
 	m.gauge("held_partial_bytes", "Bytes of large partials that this worker holds in memory.", func() float64 { return float64(h.partials().Held) })
 	m.gauge("spilled_partial_bytes", "Bytes of large partials that this worker holds in files of its spill folder.", func() float64 { return float64(h.partials().Spilled) })
-	m.gauge("memory_used_bytes", "Bytes of memory for held partials, slots that compute large partials, and operands and results of merges.", func() float64 { return float64(h.partials().Used) })
+	m.gauge("memory_used_bytes", "Bytes of memory for held partials, slots that compute large partials, operands and results of merges, large states of rounds, and what cached_bytes counts.", func() float64 { return float64(h.partials().Used) })
+	m.gauge("cached_bytes", "Bytes that jobs keep in caches from round to round, such as rows. They are part of memory_used_bytes, and give way to all other parts.", func() float64 { return float64(h.partials().Cached) })
 	m.gauge("memory_limit_bytes", "Limit of memory_used_bytes, above which partials are moved to the spill folder and slots wait: the setting --memory.", func() float64 { return float64(limit) })
 	m.indicator("memory_short", "1 if no partition may begin because memory_used_bytes is close to its limit, otherwise 0.", func() bool { return h.partials().Short })
 	m.count("partials_spilled_total", "Large partials that this worker moved from memory to its spill folder.", func() float64 { return float64(h.partials().Spills) })

@@ -112,7 +112,7 @@ func TestHeldPartialMetrics(t *testing.T) {
 	w := c.start(func(cfg *worker.Config) { cfg.Memory = limit })
 	w.awaitReady()
 	for name, want := range map[string]float64{
-		"held_partial_bytes": 0, "spilled_partial_bytes": 0, "memory_used_bytes": 0, "memory_limit_bytes": limit, "memory_short": 0,
+		"held_partial_bytes": 0, "spilled_partial_bytes": 0, "memory_used_bytes": 0, "cached_bytes": 0, "memory_limit_bytes": limit, "memory_short": 0,
 		"partials_spilled_total": 0, "partials_stored_total": 0, "assigned_merge_duration_seconds": 0,
 	} {
 		if got := w.metric(name); got != want {

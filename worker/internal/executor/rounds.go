@@ -21,14 +21,15 @@ import (
 // no round of it has run for timing.roundsIdle.
 type roundsJob struct {
 	*core
-	id      string
-	limits  jobs.Limits
-	ctx     context.Context // context that is done when the job has ended or the worker stops
-	end     context.CancelFunc
-	ended   bool           // the job has ended; guarded by core.mu
-	users   sync.WaitGroup // tasks of rounds; increases only while tasks.rounds contains the job
-	running int            // number of tasks of rounds; guarded by core.mu
-	idle    *time.Timer    // closes the job; runs while running is 0
+	partials *partials
+	id       string
+	limits   jobs.Limits
+	ctx      context.Context // context that is done when the job has ended or the worker stops
+	end      context.CancelFunc
+	ended    bool           // the job has ended; guarded by core.mu
+	users    sync.WaitGroup // tasks of rounds; increases only while tasks.rounds contains the job
+	running  int            // number of tasks of rounds; guarded by core.mu
+	idle     *time.Timer    // closes the job; runs while running is 0
 
 	states map[string]roundState // encoded large states of the current round and of the next one, by round ID; guarded by core.mu
 
@@ -43,7 +44,7 @@ func (l *tasks) useRounds(o wire.Opening, limits jobs.Limits) *roundsJob {
 	defer l.mu.Unlock()
 	r := l.rounds[id]
 	if r == nil {
-		r = &roundsJob{core: l.core, id: id, limits: limits, states: make(map[string]roundState)}
+		r = &roundsJob{core: l.core, partials: l.partials, id: id, limits: limits, states: make(map[string]roundState)}
 		r.ctx, r.end = context.WithCancel(l.life)
 		r.idle = time.AfterFunc(l.timing.roundsIdle, func() { l.closeIdle(r) })
 		l.rounds[id] = r
@@ -103,6 +104,7 @@ func (r *roundsJob) close() {
 	<-r.ctx.Done()
 	r.idle.Stop()
 	r.users.Wait()
+	r.dropAllStates()
 	if r.opened == nil {
 		return
 	}
@@ -116,6 +118,14 @@ func (r *roundsJob) close() {
 	}
 }
 
+// dropAllStates drops the states of a job that has ended here.
+func (r *roundsJob) dropAllStates() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.partials.useStates(-r.stateBytes())
+	clear(r.states)
+}
+
 // dropStates starts to remove blobs that may be states of a round that has not begun when its job ended. Another worker may
 // have returned the same state before, and the job's final manifest then names it.
 func (c *core) dropStates(round string, blobs []string) {
@@ -126,16 +136,11 @@ func (c *core) dropStates(round string, blobs []string) {
 		ctx, cancel := context.WithTimeout(c.removing, dropTimeout)
 		defer cancel()
 		m, _, err := c.store.Manifest(ctx, engine.JobOf(round))
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			c.dropBlobs(round, blobs)
-		case err != nil:
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			c.cfg.Logger.Warn("Could not remove states of a job that has ended", "job", engine.JobOf(round), "error", err)
-		case m.Rounds == nil || m.Rounds.Blob == "":
-			c.dropBlobs(round, blobs)
-		default:
-			c.dropBlobs(round, slices.DeleteFunc(slices.Clone(blobs), func(blob string) bool { return blob == m.Rounds.Blob }))
+			return
 		}
+		c.dropBlobs(round, slices.DeleteFunc(slices.Clone(blobs), func(blob string) bool { return m.Rounds != nil && blob == m.Rounds.Blob }))
 	})
 }
 

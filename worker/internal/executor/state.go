@@ -2,6 +2,7 @@ package executor
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
@@ -42,13 +43,29 @@ func (l *tasks) hold(round string, state roundState) (held bool) {
 	if r == nil || len(state.data) <= wire.MaxState {
 		return false
 	}
-	for id := range r.states {
-		if _, other := engine.SplitRound(id); other+1 < number {
-			delete(r.states, id)
-		}
-	}
+	before := r.stateBytes()
+	maps.DeleteFunc(r.states, func(id string, _ roundState) bool {
+		_, other := engine.SplitRound(id)
+		return other+1 < number
+	})
 	r.states[round] = state
+	l.partials.useStates(r.stateBytes() - before)
 	return true
+}
+
+// stateBytes returns the number of bytes of the states that the job holds. The caller must hold core.mu.
+func (r *roundsJob) stateBytes() (n int64) {
+	for _, s := range r.states {
+		n += int64(len(s.data))
+	}
+	return n
+}
+
+// useStates counts bytes of states against the memory of the worker.
+func (p *partials) useStates(n int64) {
+	if p.held != nil {
+		p.held.UseStates(n)
+	}
 }
 
 // state returns the state of a round that this worker has.

@@ -149,7 +149,7 @@ func TestStateStaysWithTheWorkerThatComputedIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer serving.Close()
-	startWorker(t, nc, noStore{t}, 1, []jobs.Job{repeated}, nil, func(c *Config) { c.Bulk, c.Memory = connect(t, url), 1<<30 })
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{repeated}, nil, func(c *Config) { c.Bulk, c.Memory = connect(t, url), 1<<30 })
 	l.wait("the worker's first report", func() bool { return len(l.reports) > 0 })
 	l.openRound("j/2", "x", stateOf(2))
 	l.mu.Lock()
@@ -178,10 +178,17 @@ func TestStateStaysWithTheWorkerThatComputedIt(t *testing.T) {
 		t.Errorf("the output says that the state has %d bytes with checksum %x, want %d, %x", output.StateSize, output.StateSum, stateSize, wire.Checksum(stateOf(3)))
 	}
 	l.openRound("j/3", "", stateOf(3))
+	if used := w.Partials().Used; used < 2*stateSize {
+		t.Errorf("%d bytes of memory are used, want at least the two states of %d bytes", used, stateSize)
+	}
 	for round, state := range map[string][]byte{"j/2": stateOf(2), "j/3": stateOf(3)} {
 		got := make([]byte, stateSize)
 		if err := bulk.Fetch(t.Context(), nc, l.subjects.Bulk("w"), round, wire.OutputNode(wire.Finish), got, wire.Checksum(state)); err != nil {
 			t.Errorf("fetch the state of %s from the worker: %v", round, err)
 		}
 	}
+	l.order(func(r *wire.Receipt) {
+		r.Jobs = append(r.Jobs, wire.JobReceipt{Job: "j/2", Ended: true, Continues: true}, wire.JobReceipt{Job: "j/3", Ended: true})
+	})
+	l.wait("no memory is used after the job has ended", func() bool { return w.Partials().Used == 0 })
 }

@@ -11,19 +11,19 @@
 //	                      │
 //	                      └──▶ pooled memory ──▶ Buffer
 //
-// The memory limit applies to the sum of four amounts: the held partials, the merge stacks of slots
-// (Use), the operands of merges (Reserve), and one more partial, so that a slot can begin. A partial
-// that is dropped or spilled while it is read counts until the last read ends. Work that would exceed
-// the limit waits. A slot may always begin if nothing is in memory, and one merge may run when no more
+// The memory limit applies to the sum of five amounts: the held partials, the merge stacks of slots
+// (Use), the operands of merges (Reserve), the large states of rounds (UseStates), and one more partial, so that a slot
+// can begin. A partial that is dropped or spilled while it is read counts until the last read ends. Work that would exceed
+// the limit waits. A slot may always begin if nothing but states is in memory, and one merge may run when no more
 // partials can be moved to files, so that a worker with little memory still makes progress. The
-// memory limit is therefore exceeded by at most one partial if partials are decoded in place.
+// memory limit is therefore exceeded by at most one partial and the states if partials are decoded in place.
 //
 // A merge takes over the memory of its operands on this worker, so these are not spilled from the
 // moment that the merge waits for memory or for other operands (Keep): it would have to read them back
 // into new memory.
 //
-// Caches of jobs with rounds use what partials leave of the limit, and at most three quarters of it. They do not
-// count, because they drop what they keep as soon as a partial needs the memory.
+// Caches of jobs with rounds use what partials leave of the limit, and at most three quarters of it. No work waits for
+// their memory, because they drop what they keep as soon as a partial needs it.
 //
 // The memory of a dropped partial is kept for later partials of about the same size, if the job
 // allows the reuse. Pooled memory is used before new memory is allocated, because the first write to
@@ -90,6 +90,7 @@ type Holdings struct {
 	reserves int            // number of reservations for which others wait
 	waiting  []*Reservation // reservations that are not granted yet, in order
 	stacks   int64
+	states   int64
 	largest  map[string]int64 // size in bytes of the largest partial so far, or of the expected partials, by job
 	pool     pool
 	caches   *caches.Memory // memory of caches of jobs, which partials take back
@@ -491,6 +492,13 @@ func (h *Holdings) Use(n int64) {
 	h.change(&h.stacks, n)
 }
 
+// UseStates adds n, which may be negative, to the number of bytes of the large states of rounds.
+func (h *Holdings) UseStates(n int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.change(&h.states, n)
+}
+
 // Short reports whether memory is short, so that no partition should begin.
 func (h *Holdings) Short() bool {
 	h.mu.Lock()
@@ -498,8 +506,8 @@ func (h *Holdings) Short() bool {
 	return h.short()
 }
 
-// used returns how many bytes count against the limit; pooled memory does not count.
-func (h *Holdings) used() int64 { return h.inMemory + h.reserved + h.stacks }
+// used returns how many bytes count against the limit; pooled memory and caches do not count, because they give way.
+func (h *Holdings) used() int64 { return h.inMemory + h.reserved + h.stacks + h.states }
 
 // next returns how many bytes the next partial may need.
 func (h *Holdings) next() (largest int64) {
@@ -509,7 +517,7 @@ func (h *Holdings) next() (largest int64) {
 	return largest
 }
 
-func (h *Holdings) short() bool { return h.used() > 0 && h.used()+h.next() > h.cfg.Limit }
+func (h *Holdings) short() bool { return h.used() > h.states && h.used()+h.next() > h.cfg.Limit }
 
 // Stuck reports whether memory is short and partials cannot be written to the spill folder.
 func (h *Holdings) Stuck() bool {
@@ -521,7 +529,8 @@ func (h *Holdings) Stuck() bool {
 // Stats are the figures of [Holdings] at one time.
 type Stats struct {
 	Held    int64  // size in bytes of the partials in memory
-	Used    int64  // bytes that count against the limit: partials in memory, merge stacks and reservations
+	Used    int64  // bytes in memory: partials, merge stacks, reservations, states and what caches keep
+	Cached  int64  // the part of Used that caches keep, which give way to partials
 	Spilled int64  // size in bytes of the partials in files
 	Spills  uint64 // number of partials that were moved to files so far
 	Short   bool   // result of Holdings.Short
@@ -531,7 +540,8 @@ type Stats struct {
 func (h *Holdings) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := Stats{Held: h.inMemory, Used: h.used(), Spills: h.moved, Short: h.short()}
+	cached := h.caches.Used()
+	s := Stats{Held: h.inMemory, Used: h.used() + cached, Cached: cached, Spills: h.moved, Short: h.short()}
 	for _, p := range h.parts {
 		if p.file != nil {
 			s.Spilled += p.size
