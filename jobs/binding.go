@@ -230,6 +230,7 @@ type merger[T any] struct {
 	merge   func(left, right T) (T, error)                      // the definition's Merge
 	shards  Sharder[T]                                          // the definition's Shards, or nil
 	outside func(ctx context.Context, left, right T) (T, error) // the function that the definition's Merger returned
+	plain   bool                                                // there is only the definition's Merge
 }
 
 func (m merger[T]) call(ctx context.Context, left, right T) (T, error) {
@@ -248,7 +249,7 @@ func (b *binding[P, T, R]) merger(p P) merger[T] {
 			return merger[T]{outside: outside}
 		}
 	}
-	return merger[T]{merge: b.def.Merge, shards: b.def.Shards}
+	return merger[T]{merge: b.def.Merge, shards: b.def.Shards, plain: b.def.Shards == nil}
 }
 
 // mergerOf returns the function that merges partials of a job with the given stored parameters.

@@ -228,7 +228,7 @@ func (s *stack[T]) push(ctx context.Context, n engine.Node, value T) error {
 		s.merging = true
 		s.progress.Set(s.next, engine.Merge)
 		var err error
-		if s.merge.outside == nil && s.merge.shards == nil && s.pool.share == nil && s.reuse == nil { // the usual case is inline, because push takes most of the time of empty partitions
+		if s.merge.plain && s.pool.share == nil && s.reuse == nil { // the usual case is inline, because push takes most of the time of empty partitions
 			value, err = s.merge.merge(s.values[top-1], value)
 		} else {
 			value, err = s.mergeInto(ctx, s.tree.Lift(n.Parent()), top-1, value)
