@@ -87,7 +87,7 @@ type Config struct {
 	HTTPHosts []string
 
 	// HTTPToken is a secret of at least 16 bytes that allows actions on the page. A client that
-	// sends HTTPToken may cancel jobs, requeue poisoned submissions and make the leader step down.
+	// sends HTTPToken may cancel, retry and resubmit jobs, requeue poisoned submissions and make the leader step down.
 	// If HTTPToken is empty, the page is read-only.
 	HTTPToken string
 

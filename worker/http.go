@@ -23,7 +23,7 @@ type healthAnswer struct {
 // serveHTTP listens on the configured address and serves /healthz, /readyz and /metrics, and the page that
 // shows the cluster, until the page is closed.
 func serveHTTP(cfg Config, h *health, log *slog.Logger) (*page.Page, error) {
-	view, err := page.New(page.Config{Cluster: cfg.Cluster, Program: cfg.Name, Hosts: cfg.HTTPHosts, Token: cfg.HTTPToken, Logger: log})
+	view, err := page.New(page.Config{Cluster: cfg.Cluster, Program: cfg.Name, Hosts: cfg.HTTPHosts, Token: cfg.HTTPToken, Jobs: cfg.Jobs, Logger: log})
 	if err != nil {
 		return nil, err
 	}

@@ -44,14 +44,14 @@ func (a *app) retry(ctx context.Context, c *client.Client, id string) (string, e
 		return "", err
 	}
 	job, err := a.Job(s.Job)
-	if err != nil || s.State != client.Failed && s.State != client.Cancelled {
+	if err != nil {
 		return c.Retry(ctx, id)
 	}
-	if _, keeps := job.Family(s.Params, ""); keeps != nil && s.Rounds == 0 {
-		a.Note("the new job computes all partitions: %v", keeps)
-		return c.Resubmit(ctx, id, nil)
+	again, recomputes, err := c.RetryAs(ctx, job, id)
+	if recomputes != nil && err == nil {
+		a.Note("the new job computes all partitions: %v", recomputes)
 	}
-	return c.Retry(ctx, id)
+	return again, err
 }
 
 func (a *app) resubmitCommand() *cobra.Command {

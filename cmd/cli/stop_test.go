@@ -93,7 +93,7 @@ func TestStopAfter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer fleet.Close()
-	page, err := fleet.Page(t.Context(), client.ShowEnded, "", 10)
+	page, err := fleet.Page(t.Context(), client.Query{Show: client.ShowEnded, Limit: 10})
 	if err != nil || len(page.Jobs) != 1 || page.Jobs[0].Needed != page.Jobs[0].Done || page.Jobs[0].Needed >= page.Jobs[0].Partitions {
 		t.Errorf("page of jobs: got %+v, %v", page.Jobs, err)
 	}

@@ -88,6 +88,16 @@ type Log struct {
 	Worker string
 	Text   string
 	Event  bool // only an event of the job, because another line or none tells operators of it
+
+	Details
+}
+
+// Details describe an event to programs.
+type Details struct {
+	Kind      store.EventKind
+	Partition *uint64 // partition that failed; nil for other events
+	Attempt   int     // number of the attempt that failed; 0 for other events
+	Host      string  // host of the worker that died; empty for other events
 }
 
 // Snapshot is the part of a manifest that the ledger provides, and with which it resumes a job.

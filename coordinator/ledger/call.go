@@ -448,13 +448,13 @@ func (l *Ledger) onCallFailed(j *job, w *worker, f *wire.Failure) {
 	}
 	c.failed++
 	c.due, c.avoidWorker = l.now+l.backoff(c.failed), w.id
+	last := f.Permanent || c.failed >= max(1, j.spec.MaxAttempts)
+	l.logFailure(j, w, nil, c.failed, last, fmt.Sprintf("%v failed, attempt %d of %d: %s", c, c.failed, j.spec.MaxAttempts, f.Error))
 	switch {
 	case f.Permanent:
 		l.fail(j, fmt.Sprintf("%v failed permanently on worker %s: %s", c, w.id, f.Error))
 	case c.failed >= max(1, j.spec.MaxAttempts):
 		l.fail(j, fmt.Sprintf("%v failed %s, last on worker %s: %s", c, times(c.failed), w.id, f.Error))
-	default:
-		l.log(j.spec.ID, w.id, "%v failed, attempt %d of %d: %s", c, c.failed, j.spec.MaxAttempts, f.Error)
 	}
 }
 

@@ -90,7 +90,7 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 	s := Snapshot{Nodes: j.finishedNodes(), Work: store.Work{
 		Executed: j.executed, Uncounted: j.uncounted, Builds: slices.Clone(j.builds.list), Skipped: j.firstSkipped(j.skipped.len), SkipReasons: j.reasons.sorted(),
 		Errors: j.errors.sorted(), OtherErrors: j.errors.others, Calls: l.snapshotCalls(j),
-		Elapsed: l.now - j.began, Retried: slices.Clone(j.retried.set.spans), PartitionTime: j.partitionTime(),
+		Elapsed: l.now - j.began, Retried: slices.Clone(j.retried.set.spans), PartitionTime: j.partitionTime(), Durations: j.durations.Clone(),
 		Deaths: deaths, WorkerTime: workerTime,
 		Cost: l.costNow(j), Judged: j.prefixes.estimates, Stopped: j.prefixes.stopped, Reused: j.reused,
 	}}

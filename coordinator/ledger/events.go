@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
+	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
 // This file records events of jobs that operators are not told of, because there may be many or because another log
@@ -59,9 +60,15 @@ func (l *Ledger) noteLoss(w *worker, what string) {
 			text += fmt.Sprintf(" and %d more", n-maxNoted)
 		}
 		if n > 0 {
-			l.note(j, w.id, "%s", text)
+			l.do(Log{Job: j.spec.ID, Worker: w.id, Text: text, Event: true, Details: Details{Kind: store.DeathEvent, Host: w.hello.Host}})
 		}
 	}
+}
+
+// logFailure records a failed attempt. An attempt after which the job fails or skips the partition is only an event,
+// because another line tells operators of it.
+func (l *Ledger) logFailure(j *job, w *worker, partition *uint64, attempt int, last bool, text string) {
+	l.do(Log{Job: j.spec.ID, Worker: w.id, Text: text, Event: last, Details: Details{Kind: store.FailureEvent, Partition: partition, Attempt: attempt}})
 }
 
 // text names the call or the partitions of an assignment.

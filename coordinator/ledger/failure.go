@@ -23,6 +23,7 @@ func (l *Ledger) onFailure(j *job, w *worker, f *wire.Failure) {
 	case f.Function != wire.Map:
 		l.onCallFailed(j, w, f)
 	case f.Permanent:
+		l.logFailure(j, w, &f.Partition, 0, true, fmt.Sprintf("Partition %d failed permanently: %s", f.Partition, f.Error))
 		l.failAt(j, f.Partition, fmt.Sprintf("partition %d failed permanently on worker %s: %s", f.Partition, w.id, f.Error))
 	default:
 		l.onPartitionFailed(j, w, f)
@@ -36,7 +37,7 @@ func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
 	s := w.share(j)
 	s.openFailures++
 	s.benchedUntil = l.now + l.backoff(s.openFailures)
-	l.log(j.spec.ID, w.id, "Worker could not open the job: %s", f.Error)
+	l.logFailure(j, w, nil, s.openFailures, false, "Worker could not open the job: "+f.Error)
 	failures := 0
 	for _, o := range l.workers {
 		if o.draining || !o.knows(j) || l.heldBack(o, j) {
@@ -67,6 +68,8 @@ func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 	p.failed++
 	j.queue.failed.postpone(p, l.now+l.backoff(p.failed), w.id)
 	limit := max(l.cfg.MaxFailing, int(l.mayBeSkipped(j)))
+	last := p.failed >= j.spec.MaxAttempts || j.queue.failed.list.len > limit
+	l.logFailure(j, w, &f.Partition, p.failed, last, fmt.Sprintf("Partition %d failed, attempt %d of %d: %s", f.Partition, p.failed, j.spec.MaxAttempts, f.Error))
 	switch {
 	case p.failed >= j.spec.MaxAttempts:
 		l.giveUp(j, f.Partition, fmt.Sprintf("partition %d failed %s, last on worker %s: %s", f.Partition, times(p.failed), w.id, f.Error))
@@ -74,7 +77,6 @@ func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 		l.fail(j, fmt.Sprintf("more than %d partitions are failing, last partition %d on worker %s: %s", limit, f.Partition, w.id, f.Error))
 	default:
 		j.retried.add(single(f.Partition))
-		l.log(j.spec.ID, w.id, "Partition %d failed, attempt %d of %d: %s", f.Partition, p.failed, j.spec.MaxAttempts, f.Error)
 	}
 }
 

@@ -17,8 +17,8 @@ func TestImports(t *testing.T) {
 		"time":                            {"Duration", "Hour", "Minute", "Second", "Millisecond"},
 		importtest.Module + "jobs/field":  nil,
 		importtest.Module + "jobs":        {"Estimated", "Stopped"},
-		importtest.Module + "jobs/engine": {"Span", "Node", "Tree", "NewTree", "Leaf", "MaxPartitions", "NextRung", "LastRung", "RungNumber", "JobOf", "CountedRound"},
-		importtest.Module + "jobs/store":  {"Spec", "State", "Work", "Cost", "Reused", "Contributor", "Attempt", "CallRecord", "CrashSuspect", "ErrorText", "Queued", "Running", "Completed", "Failed", "Cancelled", "MaxSkipped"},
+		importtest.Module + "jobs/engine": {"Span", "Node", "Tree", "NewTree", "Leaf", "MaxPartitions", "NextRung", "LastRung", "RungNumber", "JobOf", "CountedRound", "Durations"},
+		importtest.Module + "jobs/store":  {"Spec", "State", "Work", "Cost", "Reused", "Contributor", "Attempt", "CallRecord", "CrashSuspect", "ErrorText", "Queued", "Running", "Completed", "Failed", "Cancelled", "MaxSkipped", "EventKind", "DeathEvent", "FailureEvent"},
 		importtest.Module + "jobs/wire":   nil,
 	}})
 }

@@ -46,6 +46,7 @@ type job struct {
 	reused       *store.Reused // nil unless the job looked for kept partials when it was planned
 	lastError    string
 	retried      retriedPartitions
+	durations    engine.Durations
 	errors       errorTexts
 
 	rate       rate // partitions per second that one slot finishes, averaged over all workers; measured by this leader

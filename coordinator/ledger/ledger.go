@@ -26,6 +26,7 @@ type Ledger struct {
 	slotsByKind map[wire.JobKind]int // number of slots that can run a kind of job; slots of draining workers do not count
 	reserved    int                  // number of workers that are reserved for quarantined partitions and calls
 	deaths      deathLog
+	gone        []goneWorker // the last one first, at most wire.MaxGone
 
 	lastNumber uint64 // number of the newest assignment in this term
 	counts     uint64 // number of times that workers were counted for display: see worker.countedIn

@@ -16,6 +16,7 @@ type View struct {
 	ledger  *Ledger
 	job     *job
 	held    []heldSpan
+	again   uint64   // number of partitions of held spans whose worker has died before
 	workers []string // IDs of the workers that hold spans
 }
 
@@ -23,7 +24,6 @@ type View struct {
 type heldSpan struct {
 	span   engine.Span
 	worker uint32 // index of the span's worker in View.workers
-	again  bool   // a worker died while it held the span
 }
 
 // View returns a view of an active job, or nil if the job is not active.
@@ -37,7 +37,10 @@ func (l *Ledger) View(job string) *View {
 		before := len(v.held)
 		for _, a := range w.assignments {
 			if a.job == j && a.call == nil && (a.duplicate == nil || a.duplicate.id.Number > a.id.Number) {
-				v.held = append(v.held, heldSpan{a.span, uint32(len(v.workers)), a.deaths > 0})
+				v.held = append(v.held, heldSpan{a.span, uint32(len(v.workers))})
+				if a.deaths > 0 {
+					v.again += a.span.Len()
+				}
 			}
 		}
 		if len(v.held) > before {
@@ -57,7 +60,10 @@ func (v *View) Map(windows []wire.Window, durable []engine.Span) *wire.JobMap {
 	if !j.planned() {
 		return nil
 	}
-	m := &wire.JobMap{Elapsed: v.ledger.now - j.began, Tree: j.forest.upperNodes(wire.TreeLevels), OtherErrors: j.errors.others}
+	m := &wire.JobMap{Elapsed: v.ledger.now - j.began, Tree: j.forest.upperNodes(wire.TreeLevels), OtherErrors: j.errors.others, Reassigned: v.again, Durations: j.durations.Clone()}
+	for _, s := range j.queue.suspects.list {
+		m.Reassigned += s.span.Len()
+	}
 	for _, e := range j.errors.sorted() {
 		m.Errors = append(m.Errors, wire.ErrorCount{Text: e.Text, Count: e.Count, Partition: e.Partition})
 	}
@@ -118,11 +124,7 @@ func (v *View) cells(w wire.Window, durable []engine.Span, holder func(worker ui
 		}
 		c.each(h.span, func(r *wire.CellRun, n uint64) {
 			r.Holder = holder(h.worker)
-			if h.again {
-				r.Retrying += n
-			} else {
-				r.Held += n
-			}
+			r.Held += n
 		})
 	}
 	v.ledger.addExceptions(v.job, c)
@@ -143,9 +145,6 @@ func (c *cells) addDurable(durable []engine.Span) {
 // addExceptions adds failed, retried and skipped partitions to the cells, and then computes the
 // remaining counts of each cell.
 func (l *Ledger) addExceptions(j *job, c *cells) {
-	for _, s := range j.queue.suspects.list {
-		c.each(s.span, func(r *wire.CellRun, n uint64) { r.Retrying += n })
-	}
 	for f := range j.queue.failed.in(c.span) {
 		c.each(single(f.partition), func(r *wire.CellRun, n uint64) {
 			switch {

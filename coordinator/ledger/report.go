@@ -109,6 +109,7 @@ func (l *Ledger) receiveItems(w *worker, jr JobReport) {
 			c.received = max(c.received, jr.First-1)
 		}
 	}
+	var d delivery
 	for i, item := range jr.Items {
 		number := jr.First + uint64(i)
 		if j == nil || j.ending() || number <= c.received {
@@ -140,6 +141,10 @@ func (l *Ledger) receiveItems(w *worker, jr JobReport) {
 			l.onPartial(j, w, item.Partial, item.Ref)
 		}
 		j.spend(item, j.forest.done()-min(done, j.forest.done()))
+		d = j.measure(d, w.id, item)
+	}
+	if len(jr.Items) > 0 && j != nil {
+		j.measure(d, w.id, Item{})
 	}
 }
 

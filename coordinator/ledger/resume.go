@@ -114,6 +114,7 @@ func (j *job) resumeFailures(w store.Work) {
 		j.reasons.add(r.Partition, r.Text)
 	}
 	j.errors.resume(w.Errors, w.OtherErrors)
+	j.durations = w.Durations.Clone()
 	for _, span := range w.Retried {
 		j.retried.add(span)
 	}

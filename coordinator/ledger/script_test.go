@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -46,6 +47,8 @@ import (
 //	died W, merged JOB, merge-slow JOB, merge-failed JOB, checkpointed JOB, ended JOB, parked JOB, cancel JOB, stop
 //	state, jobs, workers, all-durable    print what the ledger has
 //	deaths                          print the number of deaths from outside, and for how long workers have run
+//	gone                            print which workers have died, and what they ran
+//	durations JOB                   print how long partitions took, as the next checkpoint will contain it
 //	elapsed JOB                     print the time spent on a job, as the next checkpoint will contain it
 //	partition-time JOB              print the mean slot time of a partition, as the next checkpoint will contain it
 //	map JOB [lo=N] step=N cells=N [durable=LO-HI]
@@ -199,6 +202,15 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return fmt.Sprintln(s.ledger.snapshot(s.ledger.jobsByID[subject]).Elapsed)
 	case "partition-time":
 		return fmt.Sprintln(s.ledger.snapshot(s.ledger.jobsByID[subject]).PartitionTime)
+	case "durations":
+		d := s.ledger.snapshot(s.ledger.jobsByID[subject]).Durations
+		return fmt.Sprintf("%v slowest %v\n", d.Counts, d.Slowest)
+	case "gone":
+		var b strings.Builder
+		for _, g := range s.ledger.Gone() {
+			fmt.Fprintf(&b, "%s for %v: %s; ran %s\n", g.ID, g.For, g.Cause, cmp.Or(g.Work, "nothing"))
+		}
+		return b.String()
 	case "deaths":
 		n, workerTime := s.ledger.outsideDeaths()
 		return fmt.Sprintf("%d in %v\n", n, workerTime)
@@ -224,6 +236,9 @@ func (s *script) formatMap(job string, window wire.Window, durable []engine.Span
 		fmt.Fprintf(&b, "%s held=%d computed=%d durable=%d retrying=%d failed=%d", name, c.Held, c.Computed, c.Durable, c.Retrying, c.Failed)
 	}
 	format("total", m.Total)
+	if m.Reassigned > 0 {
+		fmt.Fprintf(&b, " reassigned=%d", m.Reassigned)
+	}
 	b.WriteString("\n")
 	for _, r := range m.Maps[0].Runs {
 		format(fmt.Sprintf("%d cells", r.Repeat), r.Cell)

@@ -71,9 +71,10 @@ func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, 
 			running := l.now - a.progressAt
 			info.Cost += running.Seconds() + a.share.slotSeconds(min(a.ran, a.span.Len()))
 			if len(info.Running) < wire.MaxRunning {
+				failed := a.job.queue.failed.find(a.span.Lo)
 				info.Running = append(info.Running, wire.RunningSpan{
-					Number: a.id.Number, Job: a.job.id(), For: running, Slot: a.slot,
-					Again: a.deaths > 0 || a.job.queue.failed.find(a.span.Lo) != nil,
+					Number: a.id.Number, Job: a.job.id(), For: running, Slot: a.slot, Lo: a.span.Lo, Hi: a.span.Hi,
+					Again: failed != nil && failed.failed > 0, Reassigned: a.deaths > 0,
 				})
 			}
 		}

@@ -102,7 +102,8 @@ func (l *Ledger) onWorkerDied(id string) {
 			l.log("", id, "Worker left")
 		} else {
 			l.log("", id, "Worker died")
-			l.noteLoss(w, "Worker died")
+			l.noteLoss(w, "Worker died: its process has ended or lost its connection")
+			l.noteGone(w, "its process has ended or lost its connection")
 			l.recordDeath(w)
 		}
 		l.removeWorker(w, true)
@@ -122,6 +123,7 @@ func (l *Ledger) checkLiveness() {
 		case silence > w.reportInterval+l.cfg.SilentAfter:
 			l.log("", w.id, "Worker is silent for %v, its work goes to others", silence.Round(time.Millisecond))
 			l.noteLoss(w, fmt.Sprintf("Worker is silent for %v", silence.Round(time.Millisecond)))
+			l.noteGone(w, fmt.Sprintf("it was silent for %v", silence.Round(time.Second)))
 			l.removeWorker(w, false)
 		case silence > w.reportInterval+w.reportInterval/2 && l.now-w.probedAt > w.reportInterval:
 			l.probe(w)

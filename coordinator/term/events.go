@@ -8,7 +8,11 @@ import (
 
 // record records an event of a job. The events of this leader form pages of their own in the job's journal.
 func (t *Term) record(job, worker, text string, routine bool) {
-	line := store.JournalLine{At: t.env.Now().UTC(), Source: store.FromLeader, Worker: worker, Text: text}
+	t.recordLine(job, store.JournalLine{Worker: worker, Text: text}, routine)
+}
+
+func (t *Term) recordLine(job string, line store.JournalLine, routine bool) {
+	line.At, line.Source = t.env.Now().UTC(), store.FromLeader
 	t.cfg.Journal.Add(store.LeaderJournal(t.leadership.Epoch), job, line, routine)
 }
 

@@ -13,7 +13,11 @@ import (
 type events []string
 
 func (e *events) Add(writer, job string, line store.JournalLine, routine bool) {
-	*e = append(*e, fmt.Sprintf("%s %s %s %s %t: %s", writer, job, line.Source, line.Worker, routine, line.Text))
+	kind := ""
+	if line.Kind != "" {
+		kind = fmt.Sprintf(" %s of attempt %d on host %q", line.Kind, line.Attempt, line.Host)
+	}
+	*e = append(*e, fmt.Sprintf("%s %s %s %s %t%s: %s", writer, job, line.Source, line.Worker, routine, kind, line.Text))
 }
 
 func (e *events) End(writer, job string) { *e = append(*e, writer+" "+job+" end") }
@@ -39,6 +43,25 @@ func TestEvents(t *testing.T) {
 		e2 + " event leader-2 false: Leader of epoch 2 continues the job",
 		e2 + " end\n",
 	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("the events are\n%s\nwant %q", all, want)
+		}
+	}
+}
+
+// TestFailureEvents checks that attempts that fail are recorded with partition and attempt, and written also if the job
+// ends at once.
+func TestFailureEvents(t *testing.T) {
+	c := newCluster(t)
+	w := c.addWorker("w1")
+	w.fails = "no disk"
+	journal := &events{}
+	c.lead(func(cfg *term.Config) { cfg.Journal = journal })
+	id := c.submit("partitions=1")
+	c.until("the failure", func() bool { return c.manifest(id).State == store.Failed })
+	all := strings.Join(*journal, "\n") + "\n"
+	for attempt := range 2 {
+		want := fmt.Sprintf("%s event w1 false failure of attempt %d on host %q: Partition 0 failed, attempt %d of 2: no disk\n", id, attempt+1, "", attempt+1)
 		if !strings.Contains(all, want) {
 			t.Errorf("the events are\n%s\nwant %q", all, want)
 		}

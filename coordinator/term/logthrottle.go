@@ -6,6 +6,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
+	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
 const (
@@ -42,7 +43,8 @@ func (l *logThrottle) allow(now time.Time) (dropped int, ok bool) {
 func (t *Term) logDecision(l ledger.Log) {
 	l.Job = engine.JobOf(l.Job)
 	if l.Job != "" {
-		t.record(l.Job, l.Worker, l.Text, l.Event)
+		d := l.Details
+		t.recordLine(l.Job, store.JournalLine{Worker: l.Worker, Text: l.Text, Kind: d.Kind, Partition: d.Partition, Attempt: d.Attempt, Host: d.Host}, l.Event && d.Kind == "")
 	}
 	if l.Event {
 		return

@@ -128,7 +128,7 @@ func nextWork(w store.Work) store.Work {
 	return store.Work{
 		Workers:  workers,
 		Executed: w.Executed, Uncounted: w.Uncounted, Builds: w.Builds, Errors: w.Errors, OtherErrors: w.OtherErrors,
-		PartitionTime: w.PartitionTime, Elapsed: w.Elapsed, Deaths: w.Deaths, WorkerTime: w.WorkerTime, Cost: w.Cost,
+		PartitionTime: w.PartitionTime, Durations: w.Durations, Elapsed: w.Elapsed, Deaths: w.Deaths, WorkerTime: w.WorkerTime, Cost: w.Cost,
 	}
 }
 

@@ -38,7 +38,7 @@ func (t *Term) WorkersAfter(query wire.WorkerQuery) wire.Workers {
 	if t.ledger != nil {
 		*answer.Totals = t.ledger.Totals()
 		answer.Workers, answer.More = t.ledger.WorkersAfter(query.After, min(max(query.Limit, 0), wire.MaxQueried))
-		answer.Kinds = t.ledger.Kinds()
+		answer.Kinds, answer.Gone = t.ledger.Kinds(), t.ledger.Gone()
 	}
 	total := answer.Totals
 	total.Leader = t.Leader()

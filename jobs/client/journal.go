@@ -20,6 +20,12 @@ const (
 	FromStderr = store.FromStderr
 )
 
+// Kinds of events.
+const (
+	FailureEvent = store.FailureEvent
+	DeathEvent   = store.DeathEvent
+)
+
 // JournalReader reads the events or the logs of a job from storage, where they are within seconds. A job keeps at
 // most about 128 KiB of the newest lines of each worker, and as many events of each leader.
 type JournalReader struct {

@@ -28,6 +28,21 @@ func (c *Client) Retry(ctx context.Context, id string) (string, error) {
 	})
 }
 
+// RetryAs is like Retry for a job of which the definition is known. If the definition says that its partials cannot be used
+// again, such as those that name objects of an output, the new job computes everything, and RetryAs also returns the reason.
+func (c *Client) RetryAs(ctx context.Context, job jobs.Job, id string) (again string, recomputes, err error) {
+	s, err := c.Status(ctx, id)
+	if err != nil {
+		return "", nil, err
+	}
+	if _, keeps := job.Family(s.Params, ""); keeps != nil && s.Rounds == 0 && (s.State == Failed || s.State == Cancelled) {
+		again, err = c.Resubmit(ctx, id, nil)
+		return again, keeps, err
+	}
+	again, err = c.Retry(ctx, id)
+	return again, nil, err
+}
+
 // Resubmit submits a job again with the same options, and returns the ID of the new job. If params is not nil, the
 // new job has these parameters. The new job does not wait for the jobs after which the old one ran.
 func (c *Client) Resubmit(ctx context.Context, id string, params jobs.Params) (string, error) {

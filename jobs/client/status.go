@@ -33,6 +33,9 @@ type Spec = store.Spec
 // ErrorText is an error of failed attempts to run partitions.
 type ErrorText = store.ErrorText
 
+// Durations describes how long partitions took.
+type Durations = engine.Durations
+
 // Estimated is an estimate of a job's result from its first partitions.
 type Estimated = jobs.Estimated
 
@@ -74,6 +77,10 @@ type Status struct {
 	// SkipReasons are the reasons why partitions were skipped, sorted by partition. Large reasons are shortened,
 	// and if there are many, not all partitions have one. In a list of jobs the reasons are missing.
 	SkipReasons []ErrorText `json:"skip_reasons,omitempty"`
+
+	// Durations tell how long partitions took, according to the last checkpoint; nil if nothing was measured yet, and in a
+	// list of jobs.
+	Durations *Durations `json:"durations,omitempty"`
 
 	// Estimates contains the estimates so far, in the order of their partitions; only the last one if the status
 	// is from a list of jobs. Stopped is set if a prefix of the partitions suffices.
@@ -234,6 +241,9 @@ func newStatus(r record, live *wire.Jobs) Status {
 		Errors: m.Errors, OtherErrors: m.OtherErrors, SkipReasons: m.SkipReasons, Estimates: m.Judged, Stopped: m.Stopped,
 	}
 	s.SlotSeconds, s.LostSeconds = m.SlotSeconds, m.LostSeconds
+	if len(m.Durations.Counts) > 0 {
+		s.Durations = &m.Durations
+	}
 	if m.Rounds != nil {
 		s.Round, s.FinishedRounds, s.TimeUp = m.Rounds.Counted(), m.Rounds.Finished, m.Rounds.TimeUp
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -88,6 +89,9 @@ func (c *Client) Life(ctx context.Context, id string) (Life, error) {
 // Summary describes a job in a list of jobs.
 type Summary struct {
 	ID, Job, Version string
+	Name             string            // the name that the submitter has given
+	Labels           map[string]string // the labels that the submitter has given
+	Retries          string            // ID of the failed job that this job retries; empty for other jobs
 	Priority         int
 	State            State // state of the job; empty if the job's records are damaged
 	Partitions, Done uint64
@@ -107,7 +111,40 @@ const (
 	ShowAll    Show = "all"
 	ShowActive Show = "active" // jobs that have not ended
 	ShowEnded  Show = "ended"
+	ShowFailed Show = "failed"
 )
+
+// Query selects a page of the list of jobs.
+type Query struct {
+	Show   Show
+	Find   string // only jobs of which the ID, kind, name, a label, state or trouble contains this text, in any case
+	Before string // only jobs that were submitted before the job with this ID; empty: the newest jobs
+	Limit  int    // maximum number of jobs in the page
+}
+
+// batch returns how many jobs are read before the next check whether the page is full. If not all jobs are selected, many
+// are read to find one.
+func (q Query) batch() int {
+	if q.Find != "" || q.Show == ShowFailed {
+		return summaryBatch
+	}
+	return max(1, min(q.Limit, summaryBatch))
+}
+
+// selects reports whether a job belongs to the list.
+func (q Query) selects(j Summary) bool {
+	switch {
+	case q.Show == ShowActive && j.State.Final(), q.Show == ShowEnded && !j.State.Final(), q.Show == ShowFailed && j.State != Failed:
+		return false
+	case q.Find == "":
+		return true
+	}
+	words := []string{j.ID, j.Job, j.Name, string(j.State), j.Trouble}
+	for label, value := range j.Labels {
+		words = append(words, label+"="+value)
+	}
+	return strings.Contains(strings.ToLower(strings.Join(words, "\n")), strings.ToLower(q.Find))
+}
 
 // Page is a part of the list of jobs, newest first.
 type Page struct {
@@ -125,10 +162,9 @@ const (
 	summaryBatch = 100  // number of jobs that are read before the next check whether the page is full
 )
 
-// Page returns up to limit jobs that were submitted before the job whose ID is the argument before, or the
-// newest jobs if before is empty. Page works without a leader. Page reads a bounded number of records, so a
-// page may have fewer than limit jobs although there are older jobs.
-func (c *Client) Page(ctx context.Context, show Show, before string, limit int) (Page, error) {
+// Page returns a page of the list of jobs. Page works without a leader. Page reads a bounded number of records, so a
+// page may have fewer jobs than Query.Limit although there are older jobs.
+func (c *Client) Page(ctx context.Context, q Query) (Page, error) {
 	s, err := c.open(ctx)
 	if err != nil {
 		return Page{}, err
@@ -150,31 +186,31 @@ func (c *Client) Page(ctx context.Context, show Show, before string, limit int) 
 	young := ids[max(0, len(ids)-youngIDs):]
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		switch {
-		case before != "" && id >= before:
+		case q.Before != "" && id >= q.Before:
 			return true
-		case show == ShowActive:
+		case q.Show == ShowActive:
 			return !active[id] && !slices.Contains(young, id)
 		}
 		return false
 	})
 	slices.Reverse(ids)
 	looked := 0
-	for batch := range slices.Chunk(ids, max(1, min(limit, summaryBatch))) {
+	for batch := range slices.Chunk(ids, q.batch()) {
 		list, err := c.summaries(ctx, s, batch, live)
 		if err != nil {
 			return Page{}, err
 		}
 		for _, j := range list {
-			if len(page.Jobs) == limit {
-				page.Next = page.Jobs[limit-1].ID
+			if len(page.Jobs) == q.Limit {
+				page.Next = page.Jobs[q.Limit-1].ID
 				return page, nil
 			}
-			if ended := j.State.Final(); show == ShowAll || ended == (show == ShowEnded) {
+			if q.selects(j) {
 				page.Jobs = append(page.Jobs, j)
 			}
 		}
 		looked += len(batch)
-		if last := batch[len(batch)-1]; last != ids[len(ids)-1] && (len(page.Jobs) == limit || looked >= maxLook) {
+		if last := batch[len(batch)-1]; last != ids[len(ids)-1] && (len(page.Jobs) == q.Limit || looked >= maxLook) {
 			page.Next = last
 			return page, nil
 		}
@@ -223,7 +259,7 @@ func (c *Client) summary(ctx context.Context, s *store.Store, id string, live *w
 		case err != nil:
 			return Summary{}, c.explain(fmt.Errorf("read job %s: %w", id, err))
 		}
-		j = Summary{ID: id, Job: spec.Job, Version: spec.Version, Priority: spec.Priority, Submitted: spec.Submitted, State: Queued}
+		j = Summary{ID: id, Job: spec.Job, Version: spec.Version, Name: spec.Name, Labels: spec.Labels, Retries: spec.Retries, Priority: spec.Priority, Submitted: spec.Submitted, State: Queued}
 		c.known.put(j)
 	}
 	if live != nil {

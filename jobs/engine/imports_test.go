@@ -10,7 +10,7 @@ import (
 // the arithmetic of the tree needs neither clocks nor I/O.
 func TestImports(t *testing.T) {
 	importtest.Check(t, importtest.Rules{Files: 8, NoMaps: true, Allowed: map[string][]string{
-		"context": {"Context", "WithValue"}, "crypto/sha256": nil, "encoding/binary": nil, "encoding/json": {"RawMessage"}, "errors": {"New"}, "fmt": {"Errorf", "Sprintf"}, "iter": nil,
-		"math/bits": nil, "regexp": {"MustCompile"}, "slices": {"Backward", "Chunk"}, "strconv": {"FormatUint", "ParseUint"}, "strings": {"Cut"}, "sync/atomic": nil, "time": {"Duration"},
+		"cmp": {"Compare"}, "context": {"Context", "WithValue"}, "crypto/sha256": nil, "encoding/binary": nil, "encoding/json": {"RawMessage"}, "errors": {"New"}, "fmt": {"Errorf", "Sprintf"}, "iter": nil,
+		"math/bits": nil, "regexp": {"MustCompile"}, "slices": {"Backward", "Chunk", "Clone", "SortStableFunc"}, "strconv": {"FormatUint", "ParseUint"}, "strings": {"Cut"}, "sync/atomic": nil, "time": {"Duration", "Microsecond"},
 	}})
 }

@@ -192,21 +192,22 @@ func (m Manifest) Earlier() uint64 {
 // Work describes the work on a job so far, except the finished nodes. The ledger of a new leader begins
 // with the Work of the last manifest, and provides the Work of the next manifest.
 type Work struct {
-	Workers       []Contributor  `cbor:"7,keyasint,omitempty"`  // workers that ran partitions of the job, sorted by ID
-	Executed      uint64         `cbor:"8,keyasint,omitempty"`  // number of reported executions of partitions, including repeated executions
-	Skipped       []uint64       `cbor:"9,keyasint,omitempty"`  // partitions that were skipped because they failed too often, sorted
-	SkipReasons   []ErrorText    `cbor:"45,keyasint,omitempty"` // reasons why partitions were skipped, sorted by partition; not of all partitions if the reasons are large
-	Attempts      []Attempt      `cbor:"10,keyasint,omitempty"` // failures of partitions that are not done, sorted by partition
-	CrashSuspects []CrashSuspect `cbor:"11,keyasint,omitempty"` // spans whose workers died during their execution, sorted
-	Errors        []ErrorText    `cbor:"16,keyasint,omitempty"` // the most frequent errors of failed attempts, the most frequent first
-	OtherErrors   uint64         `cbor:"17,keyasint,omitempty"` // number of failed attempts with errors that are not in Errors
-	Calls         []CallRecord   `cbor:"20,keyasint,omitempty"` // failures of unfinished calls of Plan, Merge, Finish and Estimate, and deaths of their workers
-	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds, the only build that may compute partials
-	Uncounted     bool           `cbor:"23,keyasint,omitempty"` // true if executions of partitions in Nodes may be missing from Executed
-	PartitionTime time.Duration  `cbor:"24,keyasint,omitempty"` // mean time for which a partition occupies a slot; 0 until it is measured, and in manifests of earlier versions
-	Elapsed       time.Duration  `cbor:"32,keyasint,omitempty"` // time for which leaders have worked on the job, each measured by its leader: see [Manifest.TimeSpent]
-	Deaths        int            `cbor:"33,keyasint,omitempty"` // number of workers of the cluster that died from outside; 0 in manifests of earlier versions
-	WorkerTime    time.Duration  `cbor:"34,keyasint,omitempty"` // sum of the times for which workers ran, to which Deaths belongs
+	Workers       []Contributor    `cbor:"7,keyasint,omitempty"`  // workers that ran partitions of the job, sorted by ID
+	Executed      uint64           `cbor:"8,keyasint,omitempty"`  // number of reported executions of partitions, including repeated executions
+	Skipped       []uint64         `cbor:"9,keyasint,omitempty"`  // partitions that were skipped because they failed too often, sorted
+	SkipReasons   []ErrorText      `cbor:"45,keyasint,omitempty"` // reasons why partitions were skipped, sorted by partition; not of all partitions if the reasons are large
+	Attempts      []Attempt        `cbor:"10,keyasint,omitempty"` // failures of partitions that are not done, sorted by partition
+	CrashSuspects []CrashSuspect   `cbor:"11,keyasint,omitempty"` // spans whose workers died during their execution, sorted
+	Errors        []ErrorText      `cbor:"16,keyasint,omitempty"` // the most frequent errors of failed attempts, the most frequent first
+	OtherErrors   uint64           `cbor:"17,keyasint,omitempty"` // number of failed attempts with errors that are not in Errors
+	Calls         []CallRecord     `cbor:"20,keyasint,omitempty"` // failures of unfinished calls of Plan, Merge, Finish and Estimate, and deaths of their workers
+	Builds        []string         `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds, the only build that may compute partials
+	Uncounted     bool             `cbor:"23,keyasint,omitempty"` // true if executions of partitions in Nodes may be missing from Executed
+	PartitionTime time.Duration    `cbor:"24,keyasint,omitempty"` // mean time for which a partition occupies a slot; 0 until it is measured, and in manifests of earlier versions
+	Elapsed       time.Duration    `cbor:"32,keyasint,omitempty"` // time for which leaders have worked on the job, each measured by its leader: see [Manifest.TimeSpent]
+	Durations     engine.Durations `cbor:"46,keyasint,omitzero"`  // of the partitions of all rounds, for display
+	Deaths        int              `cbor:"33,keyasint,omitempty"` // number of workers of the cluster that died from outside; 0 in manifests of earlier versions
+	WorkerTime    time.Duration    `cbor:"34,keyasint,omitempty"` // sum of the times for which workers ran, to which Deaths belongs
 	Cost
 	Retried []engine.Span `cbor:"31,keyasint,omitempty"` // partitions that ran again after a failure or a worker's death, for display; may include neighbouring partitions
 

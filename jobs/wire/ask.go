@@ -47,9 +47,13 @@ type WorkerInfo struct {
 type RunningSpan struct {
 	Number uint64        `cbor:"1,keyasint" json:"number"` // number of the assignment, as in SpanID
 	Job    string        `cbor:"2,keyasint" json:"job"`
-	Again  bool          `cbor:"3,keyasint,omitempty" json:"again"` // true if an earlier attempt failed or its worker died
+	Again  bool          `cbor:"3,keyasint,omitempty" json:"again"` // true if an earlier attempt failed
 	For    time.Duration `cbor:"4,keyasint" json:"for_ns"`          // time since a partition of the span was last reported
 	Slot   int           `cbor:"5,keyasint,omitempty" json:"slot"`  // number of the slot plus 1; 0 for an older worker, which does not report the number
+
+	Reassigned bool   `cbor:"6,keyasint,omitempty" json:"reassigned"` // true if a worker died that held the span
+	Lo         uint64 `cbor:"7,keyasint,omitempty" json:"lo"`         // first partition of the span that is not reported
+	Hi         uint64 `cbor:"8,keyasint,omitempty" json:"hi"`         // last partition plus 1; 0 in answers of older leaders
 }
 
 // MaxRunning is the largest number of running spans that an answer of the leader lists for each
@@ -118,7 +122,25 @@ type Workers struct {
 	Storage string       `cbor:"4,keyasint,omitempty"` // identity of the storage that the leader uses
 	Totals  *Totals      `cbor:"5,keyasint,omitempty"` // figures of the cluster; only in answers to a WorkerQuery
 	Kinds   []KindCount  `cbor:"6,keyasint,omitempty"` // the definitions that workers run, at most MaxKinds; empty in answers of older programs
+	Gone    []GoneWorker `cbor:"7,keyasint,omitempty"` // workers that have died under this leader, the last one first, at most MaxGone; only in answers to a WorkerQuery
 }
+
+// GoneWorker describes a worker that has died or was silent for too long.
+type GoneWorker struct {
+	ID    string        `cbor:"1,keyasint" json:"id"`
+	Host  string        `cbor:"2,keyasint" json:"host"`
+	PID   int           `cbor:"3,keyasint" json:"pid"`
+	Cause string        `cbor:"4,keyasint" json:"cause"`            // what the leader has noticed
+	Work  string        `cbor:"5,keyasint,omitempty" json:"work"`   // the work that it ran, with the jobs; cut at MaxGoneWork bytes
+	Used  uint64        `cbor:"6,keyasint,omitempty" json:"memory"` // memory in bytes that its process used when it last reported
+	For   time.Duration `cbor:"7,keyasint" json:"for_ns"`           // time since then
+}
+
+// The lists of workers that have died are short, so that an answer with them fits in a message.
+const (
+	MaxGone     = 20
+	MaxGoneWork = 300
+)
 
 // KindCount is the number of workers that run the jobs of a definition.
 type KindCount struct {
@@ -173,6 +195,9 @@ type JobMap struct {
 	// in answers of leaders of earlier versions.
 	Elapsed       time.Duration `cbor:"9,keyasint,omitempty"`  // time for which leaders have worked on the job
 	CheckpointAge time.Duration `cbor:"10,keyasint,omitempty"` // time since Checkpoint
+
+	Reassigned uint64           `cbor:"11,keyasint,omitempty"` // number of unfinished partitions that a dead worker held, and that others hold now or will get
+	Durations  engine.Durations `cbor:"12,keyasint,omitzero"`
 }
 
 // TreeLevels is the number of levels in JobMap.Tree. A tree with fewer levels is listed completely.
@@ -247,7 +272,7 @@ type Cell struct {
 	Held     uint64   `json:"held"`     // number of partitions assigned to a worker
 	Computed uint64   `json:"computed"` // number of finished partitions that no durable checkpoint contains
 	Durable  uint64   `json:"durable"`  // number of finished partitions in a durable checkpoint
-	Retrying uint64   `json:"retrying"` // number of partitions that run again or will run again after a failure or a worker's death
+	Retrying uint64   `json:"retrying"` // number of partitions that run again or will run again after a failure
 	Failed   uint64   `json:"failed"`   // number of partitions that were skipped, or that failed and wait for the end of a backoff
 }
 
@@ -294,6 +319,10 @@ type Usage struct {
 
 	Nodes     int    `cbor:"4,keyasint,omitempty" json:"nodes"`      // number of large partials that the worker holds
 	NodeBytes uint64 `cbor:"5,keyasint,omitempty" json:"node_bytes"` // size in bytes of the large partials that the worker holds
+
+	// Cores is how many cores the process and its programs that have ended have kept busy, on average over about the last
+	// second. It is 0 on systems that do not tell, and for workers of earlier versions.
+	Cores float64 `cbor:"6,keyasint,omitempty" json:"cores"`
 }
 
 // Merging describes a merge that is running on a worker.

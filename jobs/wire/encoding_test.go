@@ -55,7 +55,7 @@ var (
 			{ID: SpanID{7, 1}, Job: "j", Span: engine.Span{Lo: 5, Hi: 9}, Running: true, Step: "Map", Done: 2, Slot: 2},
 			{ID: SpanID{7, 3}, Job: "j", Function: Merge, Node: engine.Node{Level: 1, Index: 4}},
 		},
-		LostSlots: 1, LostCalls: 2, LostAt: []int{1}, Server: "N1", Usage: Usage{Memory: 9, Items: 2, Bytes: 5, Nodes: 3, NodeBytes: 6},
+		LostSlots: 1, LostCalls: 2, LostAt: []int{1}, Server: "N1", Usage: Usage{Memory: 9, Items: 2, Bytes: 5, Nodes: 3, NodeBytes: 6, Cores: 1.5},
 		Nodes: []HeldNode{{Job: "j", Node: engine.Node{Level: 3, Index: 1}, Size: 1 << 30, Sum: 5, Lacking: 6}},
 		Jobs: []JobReport{{Job: "j", First: 3, Items: []Item{
 			{Partial: &Partial{Node: engine.Node{Level: 2, Index: 0}, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
@@ -112,8 +112,8 @@ var (
 		kindOf(WorkerQuery{After: "w", Limit: 5}),
 		kindOf(Workers{Epoch: 7, Workers: []WorkerInfo{{
 			ID: "w", Host: "h", PID: 4, Slots: 2, Leader: true, State: "idle", Since: since, Lost: 1, Build: "amd64/v1 go1.26.0",
-			Busy: 1, Spans: 2, Usage: Usage{Memory: 9}, Cost: 0.5, Running: []RunningSpan{{Number: 3, Job: "j", Again: true, For: time.Second, Slot: 1}}, LostAt: []int{1}, Version: "v1.2.3",
-		}}, More: 3, Storage: "s", Kinds: []KindCount{{"k", "1", 2}}, Totals: &Totals{
+			Busy: 1, Spans: 2, Usage: Usage{Memory: 9, Cores: 1.5}, Cost: 0.5, Running: []RunningSpan{{Number: 3, Job: "j", Again: true, For: time.Second, Slot: 1, Reassigned: true, Lo: 4, Hi: 9}}, LostAt: []int{1}, Version: "v1.2.3",
+		}}, More: 3, Storage: "s", Kinds: []KindCount{{"k", "1", 2}}, Gone: []GoneWorker{{"w0", "h", 4, "died", "partition 5 of job j", 9, time.Second}}, Totals: &Totals{
 			Workers: 1, Draining: 1, Silent: 1, Slots: 2, Busy: 1, Lost: 1, Memory: 9, Rate: 0.5, Builds: []BuildCount{{"b", 1}}, OtherBuilds: 1, Versions: []VersionCount{{"v1.2.3", 1}}, OtherVersions: 1,
 			Planning: 1, Running: 2, Queued: 3, Waiting: 4, Leader: LeaderInfo{Epoch: 7, Worker: "w", Host: "h", PID: 4, Since: since, Storage: "s"},
 		}}),
@@ -124,9 +124,10 @@ var (
 			SlotSeconds: 1.5, LostSeconds: 0.5, Round: 3, Earlier: 18,
 			Estimates: []jobs.Estimated{{Partitions: 4, Value: []byte("0.5"), At: time.Second}}, Stopped: &jobs.Stopped{At: 5, Rung: 5, Timed: true},
 		}}, More: 9, Storage: "s", Map: &JobMap{
-			Elapsed: time.Hour, CheckpointAge: time.Second,
-			Maps:    []CellMap{{Window{1, 2, 3}, []CellRun{{Repeat: 3, Cell: Cell{Held: 1}, Holder: 1}}, []engine.Span{{Lo: 1, Hi: 2}}}},
-			Holders: []string{"w"}, Total: Cell{Held: 1, Computed: 2, Durable: 3, Retrying: 4, Failed: 5}, Tree: []TreeNode{{4, true}}, Errors: []ErrorCount{{"e", 2, 3}}, OtherErrors: 1, Started: since, Checkpoint: since,
+			Elapsed: time.Hour, CheckpointAge: time.Second, Reassigned: 7,
+			Durations: engine.Durations{Counts: []uint64{1, 2}, Slowest: []engine.SlowPartition{{Lo: 3, Hi: 4, Took: time.Second, Worker: "w"}}},
+			Maps:      []CellMap{{Window{1, 2, 3}, []CellRun{{Repeat: 3, Cell: Cell{Held: 1}, Holder: 1}}, []engine.Span{{Lo: 1, Hi: 2}}}},
+			Holders:   []string{"w"}, Total: Cell{Held: 1, Computed: 2, Durable: 3, Retrying: 4, Failed: 5}, Tree: []TreeNode{{4, true}}, Errors: []ErrorCount{{"e", 2, 3}}, OtherErrors: 1, Started: since, Checkpoint: since,
 		}}),
 		kindOf(Cancel{Job: "j"}),
 		kindOf(AuditRequest{Opening: fullReceipt.Opens[0], Partitions: []uint64{3, 99}}),

@@ -5,13 +5,16 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
+	"slices"
 	"strings"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
 type doneAnswer struct {
-	Done bool `json:"done"`
+	Done bool   `json:"done"`
+	Job  string `json:"job,omitempty"` // ID of the new job that the action has submitted
 }
 
 // handleActions adds the HTTP paths of actions, which change the cluster's state. A request for an
@@ -21,11 +24,12 @@ func (p *Page) handleActions(mux *http.ServeMux) {
 	if p.cfg.Token == "" {
 		return
 	}
-	act := func(path string, do func(context.Context, *client.Client, *http.Request) error) {
+	submit := func(path string, do func(context.Context, *client.Client, *http.Request) (job string, err error)) {
 		handler := p.answer(func(ctx context.Context, c *client.Client, r *http.Request) (any, error) {
-			err := do(ctx, c, r)
+			job, err := do(ctx, c, r)
 			p.cfg.Logger.Info("Action from the page", "path", r.URL.Path, "from", r.RemoteAddr, "error", err)
-			return doneAnswer{err == nil}, err
+			p.jobs.forget()
+			return doneAnswer{err == nil, job}, err
 		})
 		mux.HandleFunc("POST /api/v1/"+path, func(w http.ResponseWriter, r *http.Request) {
 			if !p.authorized(r) {
@@ -36,6 +40,17 @@ func (p *Page) handleActions(mux *http.ServeMux) {
 			handler(w, r)
 		})
 	}
+	act := func(path string, do func(context.Context, *client.Client, *http.Request) error) {
+		submit(path, func(ctx context.Context, c *client.Client, r *http.Request) (string, error) { return "", do(ctx, c, r) })
+	}
+	submit("jobs/{id}/retry", p.retry)
+	submit("jobs/{id}/resubmit", func(ctx context.Context, c *client.Client, r *http.Request) (string, error) {
+		id, err := idOf(r)
+		if err != nil {
+			return "", err
+		}
+		return c.Resubmit(ctx, id, nil)
+	})
 	act("jobs/{id}/cancel", func(ctx context.Context, c *client.Client, r *http.Request) error {
 		id, err := idOf(r)
 		if err != nil {
@@ -51,6 +66,24 @@ func (p *Page) handleActions(mux *http.ServeMux) {
 		defer p.poisoned.forget()
 		return c.Requeue(ctx, r.PathValue("name"))
 	})
+}
+
+// retry submits a job again that has failed.
+func (p *Page) retry(ctx context.Context, c *client.Client, r *http.Request) (string, error) {
+	id, err := idOf(r)
+	if err != nil {
+		return "", err
+	}
+	s, err := c.Status(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(p.cfg.Jobs, func(j jobs.Job) bool { return j.Name() == s.Job })
+	if i < 0 {
+		return c.Retry(ctx, id)
+	}
+	again, _, err := c.RetryAs(ctx, p.cfg.Jobs[i], id)
+	return again, err
 }
 
 // authorized reports whether a request has the token. The comparison of tokens takes constant time.

@@ -22,7 +22,7 @@ var embedded embed.FS
 
 // scripts are the parts of the page's script, in order. The page loads all scripts as one file,
 // because every additional request would delay the first display of the page.
-var scripts = []string{"format.js", "dom.js", "draw.js", "source.js", "cluster.js", "leader.js", "jobs.js", "poisoned.js", "estimates.js", "job.js", "map.js", "workers.js", "page.js"}
+var scripts = []string{"format.js", "dom.js", "draw.js", "source.js", "place.js", "cluster.js", "leader.js", "jobs.js", "poisoned.js", "estimates.js", "durations.js", "result.js", "failures.js", "job.js", "map.js", "workers.js", "page.js"}
 
 // assets contains the files of the page, by name.
 type assets map[string]asset

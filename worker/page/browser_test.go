@@ -161,7 +161,7 @@ func (b *browser) at(width int) {
 	b.do(chromedp.EmulateViewport(int64(width), 900))
 	b.until(fmt.Sprintf("innerWidth === %d", width))
 	if wide := look[int](b, "document.documentElement.scrollWidth"); wide > width {
-		b.t.Errorf("at %d pixels the page is %d pixels wide: %s", width, wide, look[string](b, `[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.tagName + "#" + e.id + "." + e.className).slice(0, 8).join(" ")`))
+		b.t.Errorf("at %d pixels the page is %d pixels wide: %s", width, wide, look[string](b, `[...document.querySelectorAll("body *")].filter(e => Math.max(e.getBoundingClientRect().right, e.getBoundingClientRect().left + e.scrollWidth) > innerWidth + 1).map(e => e.tagName + "#" + e.id + "." + e.className).slice(0, 8).join(" ")`))
 	}
 }
 

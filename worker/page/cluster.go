@@ -85,12 +85,13 @@ func (p *Page) getCluster(ctx context.Context, c *client.Client, _ *http.Request
 // workersAnswer is the answer to /api/v1/workers.
 type workersAnswer struct {
 	Workers []wire.WorkerInfo `json:"workers"` // sorted by ID
+	Gone    []wire.GoneWorker `json:"gone"`    // workers that have died under this leader, the last one first
 	Next    string            `json:"next"`    // value of the parameter "after" for the next page; empty on the last page
 	More    int               `json:"more"`    // number of workers on further pages
 }
 
 func newWorkersAnswer(w client.Workers, limit int) workersAnswer {
-	a := workersAnswer{Workers: w.Workers[:min(len(w.Workers), limit)]}
+	a := workersAnswer{Workers: w.Workers[:min(len(w.Workers), limit)], Gone: append([]wire.GoneWorker{}, w.Gone...)}
 	if a.More = w.More + len(w.Workers) - len(a.Workers); a.More > 0 && limit > 0 {
 		a.Next = a.Workers[len(a.Workers)-1].ID
 	}

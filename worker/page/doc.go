@@ -20,8 +20,10 @@
 //	/api/v1/workers?after=&limit=   workers by ID, with what each runs
 //	/api/v1/terms?before=&limit=    changes of leader, newest first
 //	/api/v1/throughput              how the jobs of the last 24 hours advanced
-//	/api/v1/jobs?show=&before=&limit=
-//	                                jobs, newest first; show is all, active or ended
+//	/api/v1/jobs?show=&find=&before=&limit=
+//	                                jobs, newest first; show is all, active, ended or failed, and find
+//	                                is a text in the ID, kind, name, labels, state or reason; also the
+//	                                jobs that have failed and that nobody has retried
 //	/api/v1/poisoned?after=&limit=  submissions that no leader begins any more, by name
 //	/api/v1/jobs/ID                 a job, with its parameters, failures and result
 //	/api/v1/jobs/ID/map?window=LO:STEP:CELLS&window=…
@@ -29,8 +31,9 @@
 //	                                large partials, and for each window how many partitions
 //	                                of each cell are in which state
 //	/api/v1/jobs/ID/samples         the job's life so far, from its checkpoint
+//	/api/v1/jobs/ID/events          what has happened to a job: attempts that failed, workers that died
 //	/api/v1/save?job=&window=       one HTML file with the page and its data
-//	/api/v1/events?job=&show=&before=&after=
+//	/api/v1/events?job=&show=&find=&before=&after=
 //	                                server-sent events: each has the name and the data of an
 //	                                answer above, and comes when the answer has changed
 //
@@ -42,9 +45,14 @@
 // If a Token is configured, clients can perform actions. Each action is a POST request with the
 // header "Authorization: Bearer TOKEN":
 //
-//	/api/v1/jobs/ID/cancel, /api/v1/leader/step-down, /api/v1/poisoned/NAME/requeue
+//	/api/v1/jobs/ID/cancel, /api/v1/jobs/ID/retry, /api/v1/jobs/ID/resubmit, /api/v1/leader/step-down, /api/v1/poisoned/NAME/requeue
 //
 // An error answer has a status of 400 or above and the body {"error": "…"}.
+//
+// # Views
+//
+// The page shows the overview or one job. The address of each view is a link that stays: ?job=ID, or ?show= and ?find=
+// of the list of jobs. Without any of them the page opens the only job that runs, unless a job has failed.
 //
 // # Who may read
 //

@@ -35,13 +35,14 @@ type stream struct {
 	sent    map[string][]byte // data of the last event of each kind
 	job     string            // ID of the job that the viewer has opened, or empty
 	windows []client.Window
-	show    string
-	before  string // the parameter "before" of the jobs that the viewer sees
-	after   string // the parameter "after" of the workers that the viewer sees
+	list    client.Query // the jobs that the viewer sees
+	after   string       // the parameter "after" of the workers that the viewer sees
 
 	epoch   uint64 // epoch of the last known leader
 	settled bool   // the list of terms that was sent will not change any more
 	ended   bool   // the final state of the job was sent
+	missing bool   // the job does not exist
+	looks   int    // number of queries of the job's events since the job has ended
 	begun   bool   // the throughput before the page was opened was sent
 }
 
@@ -64,7 +65,7 @@ func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	s := &stream{
 		page: p, sent: map[string][]byte{}, job: r.FormValue("job"), windows: windows,
-		show: r.FormValue("show"), before: r.FormValue("before"), after: r.FormValue("after"),
+		list: queryOf(r, maxPage), after: r.FormValue("after"),
 		extend: func() error { return rc.SetWriteDeadline(time.Now().Add(writeTimeout)) },
 	}
 	s.out, s.flush = compressed(w, r)
@@ -108,6 +109,11 @@ func (s *stream) look(ctx context.Context, every func(turns int64) bool) error {
 			return err
 		}
 	}
+	if s.job != "" && every(4) {
+		if err := s.lookAtJournal(ctx, c); err != nil {
+			return err
+		}
+	}
 	if changed || !s.settled || every(20) {
 		terms, err := p.termsBefore(ctx, c, 0, maxPage)
 		if err := s.sendOr("terms", terms, err); err != nil {
@@ -116,7 +122,7 @@ func (s *stream) look(ctx context.Context, every func(turns int64) bool) error {
 		s.settled = err == nil && len(terms.Terms) > 0 && terms.Terms[0].Epoch >= s.epoch && (terms.Terms[0].FirstResult != nil || time.Since(terms.Terms[0].At) > time.Minute)
 	}
 	if every(4) {
-		jobs, err := p.jobsBefore(ctx, c, s.show, s.before, maxPage)
+		jobs, err := p.jobList(ctx, c, s.list)
 		if err := s.sendOr("jobs", jobs, err); err != nil {
 			return err
 		}
@@ -210,9 +216,25 @@ func (s *stream) lookAtJob(ctx context.Context, c *client.Client, stored bool) e
 	return s.sendOr("samples", samples, err)
 }
 
+// lastLooks is how often the events of a job that has ended are queried: every 2 s for longer than leaders take to
+// write the last ones.
+const lastLooks = 10
+
+// lookAtJournal sends the events of the job that the viewer has opened.
+func (s *stream) lookAtJournal(ctx context.Context, c *client.Client) error {
+	if s.missing || s.looks >= lastLooks {
+		return nil
+	}
+	if s.ended {
+		s.looks++
+	}
+	answer, err := s.page.journal(ctx, c, s.job)
+	return s.sendOr("events", answer, err)
+}
+
 // noJob says that the job that the viewer has opened does not exist, and ends the queries for it.
 func (s *stream) noJob() error {
-	s.ended = true
+	s.ended, s.missing = true, true
 	return s.send("job-error", errorAnswer{fmt.Sprintf("No job has the ID %.100q: the link is wrong, or the job was removed.", s.job)})
 }
 

@@ -21,9 +21,10 @@ import (
 
 // jobsAnswer is the answer to /api/v1/jobs.
 type jobsAnswer struct {
-	Jobs   []summaryAnswer `json:"jobs"` // newest first
-	Next   string          `json:"next"` // value of the parameter "before" for the next page; empty on the last page
-	All    int             `json:"all"`  // total number of jobs
+	Jobs   []summaryAnswer `json:"jobs"`   // newest first
+	Failed []summaryAnswer `json:"failed"` // jobs that failed in the last 24 hours and that no later job retries, the newest first, at most ten
+	Next   string          `json:"next"`   // value of the parameter "before" for the next page; empty on the last page
+	All    int             `json:"all"`    // total number of jobs
 	Active int             `json:"active"`
 }
 
@@ -31,6 +32,8 @@ type jobsAnswer struct {
 type summaryAnswer struct {
 	ID         string     `json:"id"`
 	Job        string     `json:"job"`
+	Name       string     `json:"name"`   // the name that the submitter has given
+	Labels     labels     `json:"labels"` // the labels that the submitter has given; null if there are none
 	Version    string     `json:"version"`
 	State      string     `json:"state"` // queued, running, completed, failed or cancelled; damaged if the job's records cannot be read
 	Priority   int        `json:"priority"`
@@ -38,12 +41,14 @@ type summaryAnswer struct {
 	Needed     uint64     `json:"needed"`     // number of partitions of the result: all, or those of the prefix that suffices
 	Done       uint64     `json:"done"`
 	MergesLeft uint64     `json:"merges_left"`
-	Rate       float64    `json:"rate"` // partitions per second
-	Trouble    string     `json:"trouble"`
+	Rate       float64    `json:"rate"`    // partitions per second
+	Trouble    string     `json:"trouble"` // why the job waits or has failed, or its last failure
 	Submitted  *time.Time `json:"submitted"`
 	Started    *time.Time `json:"started"`
 	Finished   *time.Time `json:"finished"`
 }
+
+type labels = map[string]string
 
 // jobsAge is how long a list of jobs is cached.
 const jobsAge = time.Second
@@ -53,36 +58,79 @@ func (p *Page) getJobs(ctx context.Context, c *client.Client, r *http.Request) (
 	if err != nil {
 		return nil, err
 	}
-	return p.jobsBefore(ctx, c, r.FormValue("show"), r.FormValue("before"), limit)
+	return p.jobList(ctx, c, queryOf(r, limit))
 }
 
-func (p *Page) jobsBefore(ctx context.Context, c *client.Client, show, before string, limit int) (jobsAnswer, error) {
-	switch client.Show(show) {
+// queryOf returns the part of the list of jobs for which a request asks.
+func queryOf(r *http.Request, limit int) client.Query {
+	return client.Query{Show: client.Show(r.FormValue("show")), Find: r.FormValue("find"), Before: r.FormValue("before"), Limit: limit}
+}
+
+// maxFind is the maximum length in bytes of the text that a search finds.
+const maxFind = 200
+
+func (p *Page) jobList(ctx context.Context, c *client.Client, q client.Query) (jobsAnswer, error) {
+	switch q.Show {
 	case "":
-		show = string(client.ShowAll)
-	case client.ShowAll, client.ShowActive, client.ShowEnded:
+		q.Show = client.ShowAll
+	case client.ShowAll, client.ShowActive, client.ShowEnded, client.ShowFailed:
 	default:
-		return jobsAnswer{}, badRequest{fmt.Errorf("show %.20q: want all, active or ended", show)}
+		return jobsAnswer{}, badRequest{fmt.Errorf("show %.20q: want all, active, ended or failed", q.Show)}
 	}
-	if before != "" && !store.ValidID(before) {
-		return jobsAnswer{}, badRequest{fmt.Errorf("before %.60q: want the ID of a job", before)}
+	switch {
+	case q.Before != "" && !store.ValidID(q.Before):
+		return jobsAnswer{}, badRequest{fmt.Errorf("before %.60q: want the ID of a job", q.Before)}
+	case len(q.Find) > maxFind:
+		return jobsAnswer{}, badRequest{fmt.Errorf("find: got %d bytes, want at most %d", len(q.Find), maxFind)}
 	}
-	page, err := p.jobs.get(fmt.Sprint(show, before, limit), jobsAge, func() (client.Page, error) {
-		return c.Page(ctx, client.Show(show), before, limit)
+	page, err := p.pageOfJobs(ctx, c, q)
+	if err != nil {
+		return jobsAnswer{}, err
+	}
+	failed, err := p.failedJobs(ctx, c)
+	return jobsAnswer{Jobs: summariesOf(page.Jobs), Failed: summariesOf(failed), Next: page.Next, All: page.All, Active: page.Active}, err
+}
+
+func (p *Page) pageOfJobs(ctx context.Context, c *client.Client, q client.Query) (client.Page, error) {
+	return p.jobs.get(fmt.Sprintf("%+q", []any{q.Show, q.Find, q.Before, q.Limit}), jobsAge, func() (client.Page, error) { return c.Page(ctx, q) })
+}
+
+const (
+	failedPast = 24 * time.Hour
+	maxFailed  = 10
+)
+
+// failedJobs returns the jobs that need a person: they have failed, and no later job retries them.
+func (p *Page) failedJobs(ctx context.Context, c *client.Client) ([]client.Summary, error) {
+	newest, err := p.pageOfJobs(ctx, c, client.Query{Show: client.ShowAll, Limit: maxPage})
+	if err != nil {
+		return nil, err
+	}
+	retried := map[string]bool{}
+	for _, j := range newest.Jobs {
+		retried[j.Retries] = true
+	}
+	failed, err := p.pageOfJobs(ctx, c, client.Query{Show: client.ShowFailed, Limit: maxPage})
+	list := slices.DeleteFunc(slices.Clone(failed.Jobs), func(j client.Summary) bool {
+		return retried[j.ID] || time.Since(j.Finished) > failedPast
 	})
-	a := jobsAnswer{Jobs: []summaryAnswer{}, Next: page.Next, All: page.All, Active: page.Active}
-	for _, j := range page.Jobs {
+	return list[:min(len(list), maxFailed)], err
+}
+
+func summariesOf(list []client.Summary) []summaryAnswer {
+	answer := []summaryAnswer{}
+	for _, j := range list {
 		state := string(j.State)
 		if state == "" {
 			state = "damaged"
 		}
-		a.Jobs = append(a.Jobs, summaryAnswer{
-			ID: j.ID, Job: j.Job, Version: j.Version, State: state, Priority: j.Priority, Partitions: j.Partitions, Needed: j.Needed, Done: j.Done,
+		answer = append(answer, summaryAnswer{
+			ID: j.ID, Job: j.Job, Name: j.Name, Labels: j.Labels, Version: j.Version, State: state, Priority: j.Priority, Partitions: j.Partitions, Needed: j.Needed, Done: j.Done,
 			MergesLeft: j.MergesLeft, Rate: j.Rate, Trouble: j.Trouble,
 			Submitted: instant(j.Submitted), Started: instant(j.Started), Finished: instant(j.Finished),
 		})
 	}
-	return a, err
+	return answer
 }
 
 // jobAnswer is the answer to /api/v1/jobs/{id}.
@@ -190,6 +238,8 @@ type mapAnswer struct {
 	Elapsed     float64           `json:"elapsed_ms"`    // time since the job began
 	Checkpoint  *float64          `json:"checkpoint_ms"` // time since the last checkpoint; null before this leader's first checkpoint
 	Total       wire.Cell         `json:"total"`         // numbers of partitions by state, in the whole job
+	Reassigned  uint64            `json:"reassigned"`    // number of unfinished partitions that a worker held when it died, and that others hold now or will get
+	Durations   *client.Durations `json:"durations"`     // how long partitions took; null until something was measured
 	Tree        []wire.TreeNode   `json:"tree"`          // upper levels of the tree from the root down, each level from left to right
 	Errors      []wire.ErrorCount `json:"errors"`
 	OtherErrors uint64            `json:"other_errors"`
@@ -284,7 +334,10 @@ func newMapAnswer(ctx context.Context, c *client.Client, id string, windows []cl
 	if err != nil || m == nil {
 		return a, err
 	}
-	a.Elapsed, a.Total, a.Tree, a.OtherErrors = milliseconds(ageOf(m.Elapsed, m.Started)), m.Total, m.Tree, m.OtherErrors
+	a.Elapsed, a.Total, a.Tree, a.OtherErrors, a.Reassigned = milliseconds(ageOf(m.Elapsed, m.Started)), m.Total, m.Tree, m.OtherErrors, m.Reassigned
+	if len(m.Durations.Counts) > 0 {
+		a.Durations = &m.Durations
+	}
 	if !m.Checkpoint.IsZero() {
 		a.Checkpoint = new(milliseconds(ageOf(m.CheckpointAge, m.Checkpoint)))
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
@@ -33,6 +34,10 @@ type Config struct {
 	// Token is a secret of at least 16 bytes: a client that sends it may perform actions, such as
 	// cancelling a job. If Token is empty, the page is read-only.
 	Token string
+
+	// Jobs are the jobs of the program. A retry from the page keeps what a failed job has done, unless its definition among
+	// them does not allow that.
+	Jobs []jobs.Job
 
 	// Logger logs each action; the default is [slog.Default].
 	Logger *slog.Logger
@@ -64,6 +69,7 @@ type Page struct {
 	maps     memo[mapAnswer]
 	lives    memo[samplesAnswer]
 	jobs     memo[client.Page]
+	journals memo[journalAnswer]
 	terms    memo[termsAnswer]
 	output   memo[throughputAnswer]
 	poisoned memo[poisonedAnswer]
@@ -150,6 +156,7 @@ func (p *Page) Handler() http.Handler {
 	get("jobs/{id}", p.getJob)
 	get("jobs/{id}/map", p.getMap)
 	get("jobs/{id}/samples", p.getSamples)
+	get("jobs/{id}/events", p.getJournal)
 	mux.HandleFunc("GET /api/v1/events", p.serveEvents)
 	mux.HandleFunc("GET /api/v1/save", p.serveSaved)
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, _ *http.Request) {

@@ -90,7 +90,14 @@ func TestViews(t *testing.T) {
 	look[any](b, `$("now").click(); 0`)
 	b.until(`replay === null && !$("detail").hidden`)
 
-	// The keyboard reaches the list of jobs through the skip link, and opens a job.
+	// The opened job is a view of its own. The keyboard reaches the list of jobs through the skip link, and opens a job.
+	if look[bool](b, `$("jt").checkVisibility() || $("cluster").checkVisibility()`) {
+		t.Error("the list of jobs is shown beside the opened job")
+	}
+	look[any](b, `$("back").click(); 0`)
+	b.until(`location.search === "?light&show=all" && $("jt").checkVisibility() && !$("job").checkVisibility()`)
+	b.wantAccessible("the overview")
+	b.shot("overview-dark-1400")
 	look[any](b, `document.querySelector('[data-key="job-`+done+`"]').focus(); 0`)
 	b.do(chromedp.KeyEvent("\r"))
 	b.until(`view.opened === "` + done + `" && view.job && view.job.id === view.opened && $("result").textContent.includes(view.job.sha256)`)
@@ -169,7 +176,7 @@ func TestResults(t *testing.T) {
 		"long member": {`sha256: "3", result: {text: "` + long + `"}`, `$("rt").rows.length === 1`},
 		"error": {
 			`state: "failed", result: null, error: "Plan failed: ` + long + `\nat one\nat two"`,
-			`$("result").querySelector("details").innerText.trim() === "2 more lines" && /The job's error is below/.test($("fails").innerText)`,
+			`$("trouble").querySelector("details").innerText.trim() === "2 more lines" && $("result").innerText === "The job has failed, so it has no result." && /see the error of the job above/.test($("fails").innerText)`,
 		},
 		"rounds": {
 			`sha256: "5", result: 1, max_rounds: 5, round: 3, measure: "loss", finished_rounds: [3, 2, 1].map((value, i) => ({round: i + 1, value, seconds: 1}))}); ` +
@@ -249,6 +256,9 @@ func TestLeaderKilled(t *testing.T) {
 	b.do(chromedp.EmulateViewport(1400, 900))
 	b.open(url)
 	b.until(`view.opened === "` + id + `" && view.map && view.map.done > 10 && view.cluster.totals.workers === 2`)
+	if link := look[string](b, `location.search`); link != "?job="+id {
+		t.Errorf("the page has opened the job, and its link is %q", link)
+	}
 	look[any](b, `window.loaded = 1; window.epochs = []; on("cluster", () => epochs.push([performance.now(), view.cluster.leader && view.cluster.leader.epoch]));
 		on("terms", () => { if (view.terms.terms[0].epoch === 2) window.phases ||= performance.now(); }); 0`)
 	began := look[float64](b, `performance.now()`)

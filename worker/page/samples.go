@@ -84,7 +84,7 @@ func (p *Page) getThroughput(ctx context.Context, c *client.Client, _ *http.Requ
 func (p *Page) throughput(ctx context.Context, c *client.Client) (throughputAnswer, error) {
 	return p.output.get("", throughputAge, func() (throughputAnswer, error) {
 		a := throughputAnswer{Jobs: []throughputJob{}}
-		page, err := c.Page(ctx, client.ShowAll, "", throughputJobs)
+		page, err := c.Page(ctx, client.Query{Show: client.ShowAll, Limit: throughputJobs})
 		if err != nil {
 			return a, err
 		}

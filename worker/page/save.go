@@ -24,6 +24,7 @@ type savedAnswer struct {
 	Job        *jobAnswer        `json:"job"` // the opened job
 	Map        *mapAnswer        `json:"map"`
 	Samples    *samplesAnswer    `json:"samples"`
+	Events     *journalAnswer    `json:"events"`
 }
 
 // serveSaved serves an HTML file that contains the whole page with its data. The saved file can be
@@ -62,11 +63,12 @@ func (p *Page) saved(ctx context.Context, r *http.Request, id string, windows []
 	s.Terms = had(p.termsBefore(ctx, c, 0, maxPage))
 	s.Throughput = had(p.throughput(ctx, c))
 	s.Poisoned = had(p.poisonedAfter(ctx, c, "", maxPage))
-	s.Jobs = had(p.jobsBefore(ctx, c, r.FormValue("show"), r.FormValue("before"), maxPage))
+	s.Jobs = had(p.jobList(ctx, c, queryOf(r, maxPage)))
 	if id != "" {
 		s.Job = had(p.job(ctx, c, id))
 		s.Map = had(p.mapOf(ctx, c, id, windows))
 		s.Samples = had(p.samples(ctx, c, id))
+		s.Events = had(p.journal(ctx, c, id))
 	}
 	data, err := json.Marshal(s) // Marshal escapes <, > and &, so no text in the data can end the script element
 	if err != nil {

@@ -23,6 +23,9 @@ type Config struct {
 	// block.
 	Memory func() uint64
 
+	// Cores, if not nil, returns how many cores the process keeps busy, for reports. It must not block.
+	Cores func() float64
+
 	// MaxKept is the approximate number of bytes of kept items above which the worker begins no
 	// further partition. It is reached only if nothing becomes durable for a long time. The default
 	// 0 means 256 MiB.
@@ -81,6 +84,9 @@ type Timing struct {
 // withDefaults returns c with defaults in the zero fields.
 func (c Config) withDefaults() Config {
 	c.MaxKept = cmp.Or(c.MaxKept, 256<<20)
+	if c.Cores == nil {
+		c.Cores = func() float64 { return 0 }
+	}
 	if c.Memory == nil {
 		c.Memory = func() uint64 { return 0 }
 	}

@@ -31,6 +31,7 @@ func (s *Session) nextReport() wire.Report {
 	s.schedule.urgent = false
 	r := wire.Report{Epoch: s.leader.epoch, Worker: s.cfg.Worker, Conversation: c.id, Sequence: c.sequence, Draining: s.drain.begun, Server: s.leader.server}
 	r.Usage.Memory = s.cfg.Memory()
+	r.Usage.Cores = s.cfg.Cores()
 	r.Usage.Items, r.Usage.Bytes = s.Kept()
 	r.Usage.Nodes, r.Usage.NodeBytes = s.Held()
 	if c.sequence == 1 {

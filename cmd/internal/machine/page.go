@@ -23,7 +23,7 @@ type PageFlags struct {
 // Register adds all flags of the page except --http, whose help text differs between commands.
 func (f *PageFlags) Register(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.Hosts, "http-host", nil, "further name under which browsers may reach the page; may be repeated")
-	cmd.Flags().StringVar(&f.actions, "http-actions", "", "file with a token of at least 16 bytes; whoever has the token may cancel jobs, requeue poisoned submissions and make the leader step down through the page")
+	cmd.Flags().StringVar(&f.actions, "http-actions", "", "file with a token of at least 16 bytes; whoever has the token may cancel, retry and resubmit jobs, requeue poisoned submissions and make the leader step down through the page")
 	console.CompleteFiles(cmd, "http-actions")
 }
 
@@ -55,7 +55,7 @@ func ServePage(a *console.App, cfg cluster.Config, flags PageFlags, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	view, err := page.New(page.Config{Cluster: cfg, Program: a.Name, Hosts: flags.Hosts, Token: token, Logger: log})
+	view, err := page.New(page.Config{Cluster: cfg, Program: a.Name, Hosts: flags.Hosts, Token: token, Jobs: a.Jobs, Logger: log})
 	if err != nil {
 		return nil, err
 	}

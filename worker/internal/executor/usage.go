@@ -14,6 +14,20 @@ func usedMemory() uint64 {
 	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
 }
 
+// usedCores returns a function that returns how many cores the process and its programs that have ended have kept busy, on
+// average over the second or more before the last measurement. The function is not safe for concurrent use.
+func usedCores() func() float64 {
+	var cores float64
+	at, used := time.Now(), processorTime()
+	return func() float64 {
+		if passed := time.Since(at); passed >= time.Second {
+			now := processorTime()
+			cores, at, used = float64(now-used)/float64(passed), at.Add(passed), now
+		}
+		return cores
+	}
+}
+
 // Partials are figures of a worker's large partials.
 type Partials struct {
 	holdings.Stats

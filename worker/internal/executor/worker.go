@@ -88,7 +88,7 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 		return nil, fmt.Errorf("configure worker: %w", err)
 	}
 	conversation.DrainTimeout = cmp.Or(conversation.DrainTimeout, cfg.DrainTimeout)
-	c.session, err = session.New(session.Config{Worker: cfg.ID, Hello: hello, Memory: usedMemory, Timing: conversation})
+	c.session, err = session.New(session.Config{Worker: cfg.ID, Hello: hello, Memory: usedMemory, Cores: usedCores(), Timing: conversation})
 	if err != nil {
 		return nil, fmt.Errorf("configure worker: %w", err)
 	}

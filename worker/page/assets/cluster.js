@@ -21,7 +21,7 @@ function remember(list, value) {
 	if (list.length > 60) list.shift();
 }
 
-// kinds names the version and the build of the workers, or how many there are.
+// kinds names the version and the build that the workers have, or how many there are.
 function kinds(totals) {
 	const versions = totals.versions || [], builds = totals.builds || [];
 	return [
@@ -33,13 +33,14 @@ function kinds(totals) {
 function drawCluster() {
 	const c = view.cluster, t = c.totals;
 	setText($("storage"), c.storage);
+	setText($("made"), t ? kinds(t) : "");
 	$("stepdown").hidden = !c.actions || Boolean(view.saved);
 	if (c.leader) remember(latencies.nats, c.nats_ms);
 	const unknown = [["–"], "no leader answers"];
 	stats($("cluster"), [
-		["Workers", ...(t ? [count(t.workers), [t.draining && t.draining + " draining", t.silent && t.silent + " silent", kinds(t)].filter(Boolean).join(", ")] : unknown)],
+		["Workers", ...(t ? [count(t.workers), [t.draining && t.draining + " draining", t.silent && t.silent + " silent"].filter(Boolean).join(", ") || "none draining"] : unknown)],
 		["Slots busy", ...(t ? [[count(t.busy) + " ", small("of " + count(t.slots) + " usable")], t.lost ? t.lost + " lost" : "none lost"] : unknown)],
-		["Jobs", ...(t ? [[count(t.running) + " ", small("running")], [t.planning && t.planning + " planning", t.queued && t.queued + " queued", t.waiting && t.waiting + " without definition"].filter(Boolean).join(", ") || "none waits"] : unknown)],
+		["Jobs", ...(t ? [[count(t.running) + " ", small("running")], [t.planning && t.planning + " planning", t.queued && t.queued + " queued", t.waiting && t.waiting + " waiting"].filter(Boolean).join(", ") || "none waits"] : unknown)],
 		["Throughput", ...(t ? [[short(t.rate), small("/s")], "memory " + bytes(t.memory)] : unknown)],
 		["Leader", c.leader ? el("span", { title: c.leader.worker }, c.leader.worker) : "none", c.leader ? "since " + span(Math.max(0, view.now - Date.parse(c.leader.since)) / 1000) + ", epoch " + c.leader.epoch : "for " + span((view.now - leaderlessSince()) / 1000)],
 		latency(c.storage, latencies.storage, !view["terms-error"]),

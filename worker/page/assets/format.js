@@ -5,7 +5,7 @@ const count = n => Math.round(n).toLocaleString("en-US");
 
 // short gives three digits: 20.3 k, 1.94 M.
 function short(n) {
-	for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
+	for (const [unit, size] of [["E", 1e18], ["P", 1e15], ["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
 		if (n >= size) return (n / size).toFixed(n >= 100 * size ? 0 : n >= 10 * size ? 1 : 2) + " " + unit;
 	}
 	return n >= 10 || Number.isInteger(n) ? String(Math.round(n)) : n.toFixed(1);
@@ -13,7 +13,7 @@ function short(n) {
 
 // tick labels an axis without needless zeros.
 function tick(n) {
-	for (const [unit, size] of [[" G", 1e9], [" M", 1e6], [" k", 1e3]]) {
+	for (const [unit, size] of [[" E", 1e18], [" P", 1e15], [" T", 1e12], [" G", 1e9], [" M", 1e6], [" k", 1e3]]) {
 		if (n >= size) return Math.round(n / size * 100) / 100 + unit;
 	}
 	return String(Math.round(n * 100) / 100);

@@ -1,32 +1,11 @@
 "use strict";
-// The opened job: its figures, its replay, its failures and its result.
+// The opened job: its figures and its replay.
 
 // replay is the moment of the job's life that the page shows, in milliseconds since the job
 // began, or null for now.
 let replay = null;
 let playing = 0; // the timer of a replay
 let progress = []; // [milliseconds since the job began, finished partitions of all rounds], while the page watched
-
-// openJob opens a job. Quietly leaves the focus and the scroll position.
-function openJob(id, quietly) {
-	if (view.saved && id !== view.opened) return;
-	if (id !== view.opened) {
-		Object.assign(view, { opened: id, job: null, map: null, samples: null, "job-error": "" });
-		progress = [];
-		stopPlaying();
-		replay = null;
-		resetMap();
-		setText($("h-job"), "Job");
-		connect();
-		const url = new URL(location);
-		url.searchParams.set("job", id);
-		if (!quietly) window.history.replaceState(null, "", url);
-	}
-	$("job").hidden = false;
-	if (quietly) return;
-	$("job").scrollIntoView({ block: "start" });
-	$("h-job").focus({ preventScroll: true });
-}
 
 const isLive = () => Boolean(view.map && view.map.partitions && !(view.job && ENDED.includes(view.job.state)));
 const partitions = () => view.map?.partitions || view.samples?.partitions || Number(view.job?.partitions) || 0;
@@ -55,8 +34,8 @@ function shown() {
 	}
 	const s = sampleAt(replay === null ? Infinity : replay);
 	if (!s) return { counts: [n, 0, 0, 0, 0, 0], done: 0, executed: 0 };
-	const completed = replay === null && view.job?.state === "completed";
-	const failed = completed ? view.job.all_skipped : s.failing, done = inRound(s.done);
+	const ended = replay === null && ENDED.includes(view.job?.state); // the last sample may be older than the end
+	const failed = ended ? view.job.all_skipped : s.failing, done = ended ? Number(view.job.done) : inRound(s.done);
 	return { counts: [n - done, 0, 0, Math.max(0, done - failed), 0, failed], done, executed: s.executed - s.done + done };
 }
 
@@ -100,7 +79,8 @@ const neededPartitions = () => replay === null && view.job?.stopped?.partitions 
 function drawFigures() {
 	const n = neededPartitions(), s = shown(), at = replay === null ? life() : replay, v = speed(at), rest = Math.max(0, n - s.done);
 	const ended = view.job && ENDED.includes(view.job.state) && replay === null;
-	const again = Math.max(0, s.executed - s.done);
+	const unfinished = ended && view.job.state !== "completed"; // the last checkpoint may lack what was executed
+	const again = unfinished ? Number(view.job.repeated) : Math.max(0, s.executed - s.done);
 	const large = replay === null && hasLargePartials();
 	let left = large ? ["Time left", view.map.left_ms === null ? "–" : span(view.map.left_ms / 1000), rest ? "until all is mapped" : "until all is merged"]
 		: [view.job?.max_rounds ? "Left of the round" : "Time left", rest && v.mean ? span(rest / v.mean) : "–", rest && v.high ? span(rest / v.high) + " – " + span(rest / v.low) : ""];
@@ -116,14 +96,15 @@ function drawFigures() {
 		left,
 		["Executed again", count(again), s.done ? (again / s.done * 100).toFixed(2) + " %" : ""],
 		...(view.job?.reuse ? [["Reused", count(view.job.reuse.partitions), view.job.reuse.partitions ? span(view.job.reuse.saved_seconds) + " saved, from " + plural("job", (view.job.reuse.from || []).length) : ""]] : []),
-		["Failed", count(s.counts[5]), s.counts[4] ? count(s.counts[4]) + " retrying" : s.counts[5] ? "" : "none"],
+		failedFigure(s),
 	]);
 	$("legend").replaceChildren(...[3, 2, 1, 0, 4, 5].map(i => {
 		const box = el("i", { className: i === 5 ? "x" : i === 4 ? "dot" : "" });
 		box.style.background = `var(--${STATES[i]})`;
 		const name = i === 0 && view.job?.stopped && replay === null ? "Not needed" : STATE_NAMES[i]; // above the prefix that suffices
 		return el("div", {}, el("dt", {}, box, name), el("dd", { className: "n" }, count(s.counts[i])));
-	}), allCells()?.retried.size ? el("div", {}, el("dt", {}, el("i", { className: "again" }), "Retried"), el("dd", { className: "n" }, "marked")) : "");
+	}), replay === null && isLive() && view.map.reassigned ? el("div", {}, el("dt", {}, "Reassigned after a death"), el("dd", { className: "n" }, count(view.map.reassigned))) : "",
+	allCells()?.retried.size ? el("div", {}, el("dt", {}, el("i", { className: "again" }), "Ran again"), el("dd", { className: "n" }, "marked")) : "");
 	const slider = $("at");
 	slider.max = Math.max(1, Math.round(life()));
 	slider.value = Math.round(at);
@@ -131,6 +112,13 @@ function drawFigures() {
 	setText($("attext"), span(at / 1000) + " of " + span(life() / 1000));
 	$("now").disabled = replay === null;
 	$("play").disabled = !(view.samples?.samples.length > 1);
+}
+
+// failedFigure counts the failed attempts of the whole job, so that it does not say none above a job that has failed.
+function failedFigure(s) {
+	const from = isLive() ? view.map : view.job, attempts = (from?.errors || []).reduce((sum, e) => sum + e.count, from?.other_errors || 0);
+	const now = [s.counts[4] && count(s.counts[4]) + " retrying", s.counts[5] && count(s.counts[5]) + (view.job?.all_skipped ? " skipped" : " waiting")].filter(Boolean).join(", ");
+	return ["Failed attempts", count(attempts), now || (view.job?.state === "failed" ? "the job has failed" : attempts ? "none now" : "none")];
 }
 
 // hasLargePartials tells whether workers hold large partials of the job now.
@@ -202,82 +190,23 @@ function drawMarks() {
 // drawJob shows what storage knows of the job.
 function drawJob() {
 	const j = view.job;
-	setText($("h-job"), j.job + " " + j.version);
+	setText($("h-job"), (j.name ? j.name + ", " : "") + j.job + " " + j.version);
+	drawTitle();
 	if ($("jobid").dataset.id !== j.id) {
 		$("jobid").dataset.id = j.id;
 		$("jobid").replaceChildren(j.id, " ", copier(j.id, "the ID"));
 	}
 	$("jobst").replaceChildren(state(j.state));
 	setText($("jobsub"), `Priority ${j.priority}, up to ${plural("attempt", j.max_attempts)}` + (j.started ? `, began ${clock(Date.parse(j.started))} UTC` : ""));
-	$("cancel").hidden = !view.cluster?.actions || Boolean(view.saved) || ENDED.includes(j.state);
+	const may = Boolean(view.cluster?.actions) && !view.saved, ended = ENDED.includes(j.state);
+	$("cancel").hidden = !may || ended;
+	$("retry").hidden = !may || !["failed", "cancelled"].includes(j.state);
+	$("resubmit").hidden = !may;
 	$("params").replaceChildren(...Object.entries(j.params || {}).flatMap(([name, value]) => [el("dt", {}, name), el("dd", { className: "n" }, typeof value === "string" ? value : JSON.stringify(value))]));
 	drawResult();
 	drawEstimates();
 	drawFailures();
-}
-
-// MAX_ROWS is how many rows of a result the page shows.
-const MAX_ROWS = 200;
-
-const textOf = value => typeof value === "string" ? value : value === null ? "" : JSON.stringify(value);
-
-// hasRows tells whether a result has rows and the names of their columns, as those of the job scan have.
-const hasRows = r => Array.isArray(r?.columns) && Array.isArray(r?.rows) && r.rows.length > 0 && r.rows.every(Array.isArray);
-
-// nameOf returns the name of a column, which may be an object with a name and a type.
-const nameOf = column => typeof column?.name === "string" ? column.name : textOf(column);
-
-// rowsOf shows the first rows of a result, in a box of its own that scrolls.
-function rowsOf({ columns, rows }) {
-	const right = columns.map((_, i) => rows.every(r => typeof r[i] === "number") ? "n r" : "n");
-	const table = el("table", {}, el("thead", {}, el("tr", {}, ...columns.map((c, i) => el("th", { className: right[i] }, nameOf(c))))),
-		el("tbody", {}, ...rows.slice(0, MAX_ROWS).map(r => el("tr", {}, ...columns.map((_, i) => el("td", { className: right[i], "data-l": nameOf(columns[i]) }, textOf(r[i] ?? null)))))));
-	addRoles(table);
-	const box = el("div", { className: "rows", tabIndex: 0, role: "region", ariaLabel: "Rows of the result" }, table);
-	return rows.length > MAX_ROWS ? [box, el("p", { className: "q s" }, `The first ${count(MAX_ROWS)} of ${plural("row", rows.length)}. The command result prints all.`)] : [box];
-}
-
-// longText shows a text with its lines. All after the first line is folded.
-function longText(text, className) {
-	const [first, ...rest] = text.split("\n");
-	const shown = el("p", { className }, first);
-	return rest.length ? [shown, el("details", {}, el("summary", {}, plural("more line", rest.length)), el("p", { className: "n lines" }, rest.join("\n")))] : [shown];
-}
-
-function drawResult() {
-	const j = view.job, result = $("result");
-	const drawn = JSON.stringify([j.state, j.sha256, j.error]);
-	if (result.dataset.drawn === drawn) return;
-	result.dataset.drawn = drawn;
-	if (j.state !== "completed") {
-		result.replaceChildren(...longText(j.error || (j.state === "cancelled" ? "The job was cancelled." : "The result and its SHA-256 appear here when the job has completed."), j.error ? "bad" : "q"));
-		return;
-	}
-	const isObject = j.result && typeof j.result === "object" && !Array.isArray(j.result), isTable = hasRows(j.result);
-	const members = Object.entries(isObject ? j.result : { result: j.result ?? "larger than 64 KiB: read it with the command result" })
-		.filter(([name]) => !isTable || name !== "columns" && name !== "rows");
-	const table = el("table", { id: "rt" }, el("tbody", {}, ...members.map(([name, value]) => el("tr", {}, el("td", { className: "q" }, name), el("td", { className: "n r" }, textOf(value))))));
-	addRoles(table);
-	result.replaceChildren(...(isTable ? rowsOf(j.result) : []), table, el("p", { className: "q s" }, "SHA-256"), command(j.sha256, "the SHA-256"));
-}
-
-let drawnFailures = "";
-
-function drawFailures() {
-	const from = isLive() ? view.map : view.job;
-	const answer = JSON.stringify([from.errors, from.other_errors, view.job?.again, view.job?.all_skipped, view.job?.state]);
-	if (answer === drawnFailures) return;
-	drawnFailures = answer;
-	const groups = from.errors.map(e => {
-		const group = el("div", { className: "fail" }, el("p", {}, el("span", { className: "st failed" }, icon("failed"), plural("failed attempt", e.count))),
-			...longText(e.error, "n"), el("p", { className: "q s" }, `For example partition ${count(e.partition)}. To run it again in one process:`));
-		if (view.job?.again) group.append(command(view.job.again + e.partition, "the command that runs the partition again"));
-		return group;
-	});
-	if (from.other_errors) groups.push(el("p", { className: "q" }, plural("failed attempt", from.other_errors) + " with other errors."));
-	if (view.job?.all_skipped) groups.push(el("p", {}, plural("partition", view.job.all_skipped) + " skipped: " + view.job.skipped.map(count).join(", ") + (view.job.all_skipped > view.job.skipped.length ? " …" : "")));
-	const none = view.job?.state === "failed" ? "No partition has failed. The job's error is below." : "No partition has failed.";
-	$("fails").replaceChildren(...(groups.length ? groups : [el("p", { className: "q" }, none)]));
+	drawDurations();
 }
 
 // drawMoment shows the job at the shown moment.
@@ -286,12 +215,6 @@ function drawMoment() {
 	drawLarge();
 	drawRate();
 	drawMap();
-}
-
-function drawTrouble() {
-	const text = view["job-error"] || (isLive() ? view.map.trouble : "");
-	$("trouble").hidden = !text;
-	setText($("trouble"), text.split("\n")[0]);
 }
 
 function stopPlaying() {
@@ -326,16 +249,17 @@ on("map", () => {
 	if (view.map.partitions && (!progress.length || view.map.elapsed_ms > progress.at(-1)[0])) progress.push([view.map.elapsed_ms, view.map.done + (view.map.earlier || 0)]);
 	if (progress.length > 1200) progress.shift();
 	if (view.job) drawFailures();
-	drawTrouble();
+	drawReason();
+	drawDurations();
 	askForCells();
 	if (replay === null) drawMoment();
 	else drawFigures();
 });
 on("job job-error", () => {
-	$("job").hidden = !view.opened;
+	if (!view.opened) return;
 	$("job").classList.toggle("gone", !view.job && view["job-error"] !== "");
 	if (view.job) drawJob();
-	drawTrouble();
+	drawReason();
 	if (view.map || view.samples) drawMoment(); // the stream sends no samples at the job's end if they have not changed
 });
 on("samples", () => { drawMarks(); drawMoment(); });

@@ -14,6 +14,9 @@ const CAUSES = {
 	silent: "its process did not answer", expired: "its lease expired", free: "no worker held the lease",
 };
 
+// CRASHES are the causes of a change of leader that are deaths.
+const CRASHES = ["died", "silent", "expired"];
+
 // untilWork is how long nobody could assign work, in milliseconds. The first work and the
 // first result depend on the jobs, so they do not count.
 const untilWork = term => PHASES.slice(0, 4).reduce((sum, [, key]) => sum + (term[key] || 0), 0);

@@ -14,6 +14,7 @@ function setTheme(name) {
 // drawAgain draws all canvases, for another theme or width.
 function drawAgain() {
 	if (view.cluster) drawTerms();
+	if (view.opened && view.job) drawJob();
 	if (view.opened && (view.map || view.samples)) drawMoment();
 	if (view.workers) drawWorkers();
 }
@@ -29,9 +30,10 @@ function act(title, path) {
 	dialog.querySelector("form").onsubmit = async event => {
 		event.preventDefault();
 		try {
-			await ask(path, { method: "POST", headers: { Authorization: "Bearer " + $("token").value } });
+			const done = await ask(path, { method: "POST", headers: { Authorization: "Bearer " + $("token").value } });
 			dialog.close();
-			connect(); // shows what has changed
+			if (done.job) openJob(done.job);
+			else connect(); // shows what has changed
 		} catch (error) {
 			setText($("asked"), error.message);
 		}
@@ -40,7 +42,7 @@ function act(title, path) {
 }
 
 function save() {
-	const query = new URLSearchParams({ show: view.show });
+	const query = new URLSearchParams({ show: view.show, find: view.find });
 	if (view.opened) query.set("job", view.opened);
 	const windows = view.opened && isLive() ? "&" + windowsWanted() : "";
 	el("a", { href: API + "save?" + query + windows, download: "" }).click();
@@ -53,7 +55,10 @@ function setUp() {
 	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { setTheme(); drawAgain(); });
 	$("save").onclick = save;
 	$("stepdown").onclick = () => act("Step down", "leader/step-down");
-	$("cancel").onclick = () => act("Cancel job", `jobs/${view.opened}/cancel`);
+	for (const [id, title] of [["cancel", "Cancel job"], ["retry", "Retry job"], ["resubmit", "Resubmit job"]]) {
+		$(id).onclick = () => act(title, `jobs/${view.opened}/${id}`);
+	}
+	setUpPlace();
 	setUpJobs();
 	setUpJob();
 	setUpMap();
@@ -66,11 +71,6 @@ function setUp() {
 		width = innerWidth;
 	});
 	document.addEventListener("visibilitychange", () => { if (!document.hidden) drawAgain(); });
-	if (query.get("job")) {
-		view.opened = query.get("job");
-		setText($("h-job"), "Job");
-		$("job").hidden = false;
-	}
 	begin();
 }
 

@@ -9,17 +9,17 @@ const view = {
 	problem: "", // why there are no events
 
 	cluster: null, workers: null, terms: null, throughput: null, jobs: null, poisoned: null,
-	job: null, map: null, samples: null, // of the opened job
+	job: null, map: null, samples: null, events: null, // of the opened job
 	rates: [], // [server's time, partitions/s of the cluster], since the page was opened
 
 	opened: "", // ID of the opened job
-	show: "all", before: [], // the list of jobs: what it shows, and the cursors of the pages up to this one
+	show: "all", find: "", before: [], // the list of jobs: what it shows, and the cursors of the pages up to this one
 	after: "", // the cursor of the page of workers
 };
 
 const API = "/api/v1/";
-const EVENTS = ["cluster", "workers", "terms", "throughput", "jobs", "poisoned", "job", "map", "samples", "problem"];
-const ERRORS = ["terms-error", "throughput-error", "jobs-error", "poisoned-error", "job-error", "samples-error"];
+const EVENTS = ["cluster", "workers", "terms", "throughput", "jobs", "poisoned", "job", "map", "samples", "events", "problem"];
+const ERRORS = ["terms-error", "throughput-error", "jobs-error", "poisoned-error", "job-error", "samples-error", "events-error"];
 const RATES_KEPT = 2400; // 20 minutes
 const SILENT_AFTER = 4000; // the server sends something every second
 
@@ -78,6 +78,7 @@ function connect() {
 	if (events) events.close();
 	const query = new URLSearchParams({ show: view.show });
 	if (view.opened) query.set("job", view.opened);
+	if (view.find) query.set("find", view.find);
 	if (view.before.length) query.set("before", view.before.at(-1));
 	if (view.after) query.set("after", view.after);
 	events = new EventSource(API + "events?" + query);
@@ -123,7 +124,8 @@ function begin() {
 	}
 	view.saved = { ...JSON.parse(saved.textContent), job: exactly(saved.textContent).job };
 	view.opened = view.saved.job ? view.saved.job.id : "";
-	for (const event of ["terms", "cluster", "throughput", "jobs", "poisoned", "job", "samples", "map", "workers"]) {
+	drawPlace();
+	for (const event of ["terms", "cluster", "throughput", "jobs", "poisoned", "job", "samples", "map", "events", "workers"]) {
 		if (view.saved[event]) take(event, view.saved[event]);
 	}
 	emit("connection");
