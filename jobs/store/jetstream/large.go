@@ -30,9 +30,12 @@ var errChunkGone = errors.New("chunk of a large value is missing")
 
 // putLarge writes the chunks of a value under a new name. A value that replaces another value may
 // use the reserved space. If ctx ends, putLarge waits for the chunks in flight before it removes all
-// chunks, because the server may execute a later purge before an earlier publication.
+// chunks, because the server may execute a later purge before an earlier publication. The value is hashed while its chunks are
+// on their way.
 func (d *Driver) putLarge(ctx context.Context, token string, value []byte, isNew bool) (pointer, error) {
-	p := pointer{Name: nuid.Next(), Size: uint64(len(value)), Chunk: uint64(d.maxMessage), SHA256: engine.Digest(value)}
+	p := pointer{Name: nuid.Next(), Size: uint64(len(value)), Chunk: uint64(d.maxMessage)}
+	hashed := make(chan engine.SHA256, 1)
+	go func() { hashed <- engine.Digest(value) }()
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(chunksInFlight)
 	for i := range p.chunks() {
@@ -52,7 +55,9 @@ func (d *Driver) putLarge(ctx context.Context, token string, value []byte, isNew
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
+	err := group.Wait()
+	p.SHA256 = <-hashed
+	if err != nil {
 		d.dropLarge(ctx, p.Name)
 		return pointer{}, err
 	}
