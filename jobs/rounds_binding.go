@@ -98,7 +98,11 @@ func (b *roundsBinding[P, S, T, R]) Next(ctx context.Context, params []byte, rou
 	if err != nil {
 		return step, err
 	}
-	state, err := b.decodeState(round.State)
+	decode := b.decodeState
+	if round.Own {
+		decode = func(data []byte) (S, error) { return decodeInPlace(b.rounds.StateCodec, data) }
+	}
+	state, err := decode(round.State)
 	if err != nil {
 		return step, err
 	}
@@ -144,12 +148,12 @@ func (b *roundsBinding[P, S, T, R]) Finish(ctx context.Context, params []byte, l
 }
 
 func (b *roundsBinding[P, S, T, R]) encodeState(s S) ([]byte, error) {
-	data, err := b.rounds.StateCodec.Encode(s)
-	if err != nil {
-		return nil, fmt.Errorf("encode state: %w", err)
-	}
 	if at := findNaN(reflect.ValueOf(&s).Elem(), "state", maxNesting); at != "" {
 		return nil, Permanent(fmt.Errorf("%s is NaN, so all further rounds would be NaN too", at))
+	}
+	data, err := encodeInPlace(b.rounds.StateCodec, s)
+	if err != nil {
+		return nil, fmt.Errorf("encode state: %w", err)
 	}
 	return data, nil
 }

@@ -9,6 +9,7 @@ import (
 type Round struct {
 	Number uint64 // number of the round, from 1
 	State  []byte // encoded state with which the round's partitions are computed
+	Own    bool   // Next may change the memory of State, because nothing else uses it
 }
 
 // Step is what follows from a round.

@@ -203,7 +203,7 @@ func (c *call) round() (*session.InRound, error) {
 	if err != nil || in == nil {
 		return in, err
 	}
-	in.State = slices.Clone(in.State) // Start and Next may change the state, which other workers fetch
+	in.State, in.Own = c.calls.tasks.copied(in.State), true // Start and Next may change the state, which other workers fetch
 	if in.Number > 0 {
 		return in, nil
 	}

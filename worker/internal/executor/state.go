@@ -3,6 +3,7 @@ package executor
 import (
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
@@ -59,6 +60,27 @@ func (r *roundsJob) stateBytes() (n int64) {
 		n += int64(len(s.data))
 	}
 	return n
+}
+
+// copied returns a copy of a state.
+func (l *tasks) copied(state []byte) []byte {
+	if len(state) == 0 {
+		return state // nil differs from empty
+	}
+	data := l.partials.buffer(int64(len(state)))
+	rest := data
+	for piece := range slices.Chunk(state, 1<<20) { // a garbage collection waits for each call of copy
+		rest = rest[copy(rest, piece):]
+	}
+	return data
+}
+
+// buffer returns memory for a state, whose bytes may have any value.
+func (p *partials) buffer(n int64) []byte {
+	if p.held == nil {
+		return make([]byte, n)
+	}
+	return p.held.Buffer(n)
 }
 
 // useStates counts bytes of states against the memory of the worker.
@@ -119,7 +141,7 @@ func (l *tasks) round(s jobStorage, o wire.Opening) (*session.InRound, error) {
 
 // fetchState fetches the state of a round from the worker that the opening names.
 func (l *tasks) fetchState(s jobStorage, o wire.Opening) ([]byte, error) {
-	data := make([]byte, o.StateSize)
+	data := l.partials.buffer(int64(o.StateSize))
 	until := time.Now().Add(stateWait + time.Duration(float64(o.StateSize)/stateBytesPerSecond*float64(time.Second)))
 	for {
 		err := bulk.Fetch(s.ctx, l.cfg.Bulk, l.cfg.Subjects.Bulk(o.StateHolder), o.Job, wire.OutputNode(wire.Finish), data, o.StateSum)
