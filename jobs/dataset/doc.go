@@ -122,6 +122,18 @@
 // job that uses some members is refused if no record in the first MiB of this object has one of them, unless
 // the parameter names contains the member.
 //
+// # Columns of paths
+//
+// A folder whose name has the form column=value, as Hive, Spark and Azure's diagnostic logs name them, is a column of
+// all records below it: logs/y=2026/m=11/d=25/x.csv has the columns y, m and d. The value is text, without the escapes
+// of special characters such as %3A, and __HIVE_DEFAULT_PARTITION__ is a missing value. Of two folders with one name, the
+// first counts, and a column of the objects hides a column of their paths. For JSON objects, the first MiB of the first
+// object that has records shows which members they have.
+//
+// A job that uses all columns uses the columns that are in the paths of all objects after those of the objects. A job
+// that names a column is refused if only the paths of some objects contain it. Each record also has the column _object,
+// the name of its object, for jobs that name it.
+//
 // # Outputs
 //
 // A job may write large parts of its accumulators to storage with Job.Store and package output. The

@@ -81,13 +81,15 @@ func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, che
 // setup contains the data that Merge and Finish need to fold a record. Each partial contains a
 // setup, because Merge does not get the job's parameters. The encoding of a setup is followed by
 // the ID of the output, if the job writes an output, and by the names of the omitted columns, each after a
-// zero byte.
+// zero byte. If all columns of the path are wanted, two zero bytes and their names follow in the same form.
 type setup struct {
 	_ struct{} `cbor:",toarray"`
 
 	Params  []byte // as encodeParams returns them
 	Format  format
 	Columns []string
+
+	path []string // as in planData
 }
 
 // encodeParams returns the CBOR of parameters. Their order is that of the job's list, so that the bytes
@@ -148,7 +150,11 @@ func decodeSetup(encoded []byte) (s setup, outputID string, omitted []string, er
 	if err != nil {
 		return s, "", nil, fmt.Errorf("decode setup: %w", err)
 	}
-	parts := strings.Split(string(rest), "\x00")
+	names, path, hasPath := strings.Cut(string(rest), "\x00\x00")
+	if hasPath {
+		s.path = strings.Split(path, "\x00")
+	}
+	parts := strings.Split(names, "\x00")
 	return s, parts[0], parts[1:], nil
 }
 

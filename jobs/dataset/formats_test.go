@@ -36,7 +36,7 @@ func TestFormats(t *testing.T) {
 		"gzip":                  {[]string{"a.csv.gz", gzipped("x,y\n1,2\n") + gzipped("3,4\n"), "b.csv", "x,y\n5,6"}, nil, []string{"1|2", "3|4", "5|6"}},
 		"upper case":            {[]string{"A.CSV.GZ", gzipped("x,y\n1,2\n")}, nil, []string{"1|2"}},
 		"padded gzip":           {[]string{"a.csv.gz", gzipped("x,y\n1,2\n") + gzipped("3,4\n") + strings.Repeat("\x00", 50_000)}, nil, []string{"1|2", "3|4"}},
-		"folder":                {[]string{"f/_SUCCESS", "", "f/_temporary/b.csv", "x", "f/.a.csv.crc", "\x01", "f/_k=1/a.csv", "x,y\n1,2\n"}, func(in *Input) { in.Source = "mem://f/" }, []string{"1|2"}},
+		"folder":                {[]string{"f/_SUCCESS", "", "f/_temporary/b.csv", "x", "f/.a.csv.crc", "\x01", "f/_k=1/a.csv", "x,y\n1,2\n"}, func(in *Input) { in.Source = "mem://f/" }, []string{"1|2|1"}},
 		"zstd":                  {[]string{"a.txt.zst", zstandard("one\ntwo")}, nil, []string{"one", "two"}},
 		"given format":          {[]string{"part-0001", "x,y\n1,2\n"}, func(in *Input) { in.Format = "csv" }, []string{"1|2"}},
 		"empty fields":          {[]string{"a.csv", "x,y\n,\n\"\",\n"}, nil, []string{"|", "|"}},
@@ -198,7 +198,7 @@ func TestNoAllocationPerRow(t *testing.T) {
 }
 
 func TestShortDecimal(t *testing.T) {
-	layout := newLayout(Defaults(), lines, nil, nil)
+	layout := newLayout(Defaults(), lines, nil, nil, nil)
 	for range 5_000 {
 		random := rand.Float64()
 		for _, text := range []string{

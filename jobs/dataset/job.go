@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 
 	"github.com/fxamacker/cbor/v2"
@@ -27,7 +28,7 @@ type Job[P, A, R any] struct {
 	Input func(p P) Input
 	// Columns returns the names of the columns that Fold reads. If Columns is not nil,
 	// Record.Field(i) returns the field of column i of the list. If Columns is nil, Record.Field(i)
-	// returns the field of column i of the object.
+	// returns the field of column i of the object, and after them those of the columns of its path.
 	Columns func(p P) []string
 
 	// Start returns an empty accumulator. By default the zero value of A is the empty accumulator.
@@ -167,7 +168,7 @@ func (e *engine[P, A, R]) folder(s setup) (*folder[A], error) {
 		return nil, err
 	}
 	f := &folder[A]{
-		layout: newLayout(in, s.Format, s.Columns, e.columns(p)), skip: in.skips(),
+		layout: newLayout(in, s.Format, s.Columns, e.columns(p), s.path), skip: in.skips(),
 		start: e.job.Start, fold: e.job.Fold,
 	}
 	if f.start == nil {
@@ -177,10 +178,13 @@ func (e *engine[P, A, R]) folder(s setup) (*folder[A], error) {
 		return nil, err
 	}
 	if e.job.Open != nil {
-		f.fold, err = e.job.Open(p, s.Columns)
+		f.fold, err = e.job.Open(p, slices.Concat(s.Columns, s.path))
 	}
 	if e.job.Refuse != nil {
 		f.refuse = func(acc A) error { return e.job.Refuse(p, acc) }
+	}
+	if f.layout.path != nil && s.path == nil { // the functions below read only columns of the objects
+		return f, err
 	}
 	if e.job.Bulk != nil && (s.Format == csv || s.Format == tsv) && s.Columns != nil {
 		f.bulk = e.job.Bulk(p, Delimited{s.Columns, f.layout.delimiter})

@@ -18,13 +18,22 @@ type layout struct {
 	header    bool     // true if the record at offset 0 is the header
 	checked   bool     // true if the header must equal columns
 	columns   []string // names of the columns for csv and tsv; "line" for lines
-	wanted    []string // names of the wanted columns; nil means all columns
+	wanted    []string // names of the wanted columns of the objects; nil means all columns
 	all       bool     // true if wanted contains all members of the first records of ndjson
 	members   *member  // wanted members of ndjson
+	path      []string // names of the wanted columns of the objects' paths
+	order     []int    // the index of each of the job's columns in wanted, or -1 minus its index in path; nil if path is empty
 }
 
-func newLayout(in Input, f format, columns, wanted []string) *layout {
+// newLayout returns the layout of objects with columns. If wanted is nil, all columns are wanted, and those of the path.
+func newLayout(in Input, f format, columns, wanted, path []string) *layout {
 	l := &layout{format: f, columns: columns, wanted: wanted}
+	switch {
+	case wanted == nil && path != nil:
+		l.appendPath(path)
+	case wanted != nil && columns != nil:
+		l.splitWanted()
+	}
 	if f == ndjson && wanted == nil && columns != nil {
 		l.wanted, l.all = columns, true
 	}
@@ -46,6 +55,32 @@ func newLayout(in Input, f format, columns, wanted []string) *layout {
 	}
 	l.header, l.checked = in.Header, in.Header && in.Names == ""
 	return l
+}
+
+// appendPath adds columns of the path after all columns of the objects.
+func (l *layout) appendPath(path []string) {
+	l.path, l.order = path, upTo(len(l.columns))
+	for i := range path {
+		l.order = append(l.order, -1-i)
+	}
+}
+
+// splitWanted moves the wanted columns that the objects do not have to path. The plan has found them in the names of the
+// objects.
+func (l *layout) splitWanted() {
+	have, wanted := names.Positions(l.columns), l.wanted
+	l.wanted = []string{}
+	for _, name := range wanted {
+		if _, ok := have[name]; ok {
+			l.order, l.wanted = append(l.order, len(l.wanted)), append(l.wanted, name)
+			continue
+		}
+		l.path = append(l.path, name)
+		l.order = append(l.order, -len(l.path))
+	}
+	if len(l.path) == 0 {
+		l.order = nil
+	}
 }
 
 // delimited reports whether the records of the format have named columns.
@@ -83,11 +118,8 @@ func (l *layout) want() ([]int, error) {
 	positions := names.Positions(all)
 	for _, name := range l.wanted {
 		i, ok := positions[name]
-		switch {
-		case len(all) == 0:
+		if !ok { // otherwise the column would be one of the path
 			return nil, fmt.Errorf("there is no column %q, because all objects are empty: give the parameter names, or other objects", name)
-		case !ok:
-			return nil, names.Missing(name, all)
 		}
 		want = append(want, i)
 	}
@@ -126,7 +158,7 @@ func (l *layout) newRecord() (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Record{layout: l, want: want}
+	r := &Record{layout: l, want: want, place: place{columns: l.path}}
 	if l.format == ndjson {
 		r.fields, r.seen = make([]bound, max(1, len(l.wanted))), make([]bool, len(l.wanted))
 	} else {

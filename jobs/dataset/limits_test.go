@@ -115,7 +115,7 @@ func TestExpansion(t *testing.T) {
 func TestDeepMembers(t *testing.T) {
 	const depth = 5000
 	path := strings.TrimSuffix(strings.Repeat("a.", depth), ".")
-	r, err := newLayout(Input{}, ndjson, nil, []string{path, "a"}).newRecord()
+	r, err := newLayout(Input{}, ndjson, nil, []string{path, "a"}, nil).newRecord()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
@@ -19,7 +20,8 @@ const membersBytes = 1 << 20
 
 // memberColumns returns the names of the columns of JSON objects for a job that uses all members: those of
 // the first records, in their order, and then the declared ones. For a job that wants some members, it returns
-// nil, or an error if none of the first records has a wanted member that is not declared.
+// nil, or the others if some of them are columns of the path, or an error if none of the first records and no path has
+// a wanted member that is not declared.
 func (r reader) memberColumns(ctx context.Context, l listing, declared, wanted []string) ([]string, error) {
 	limit := previewBytes
 	if wanted != nil {
@@ -57,12 +59,26 @@ func (r reader) memberColumns(ctx context.Context, l listing, declared, wanted [
 		}
 		return found, nil
 	}
-	for _, name := range absent(text, wanted) {
-		if _, ok := isDeclared[name]; !ok {
+	missing, some := absent(text, wanted)
+	var path []string
+	for _, name := range missing {
+		inPath, err := l.pathColumn(name)
+		if err != nil {
+			return nil, jobs.Permanent(err)
+		}
+		_, declared := isDeclared[name]
+		switch {
+		case declared:
+		case inPath:
+			path = append(path, name)
+		case some:
 			return nil, jobs.Permanent(&Fault{Object: object, Text: fmt.Sprintf("%v (if later records have it, add it to the parameter names)", names.Missing(name, found))})
 		}
 	}
-	return nil, nil
+	if path == nil {
+		return nil, nil
+	}
+	return slices.DeleteFunc(append([]string{}, wanted...), func(name string) bool { return slices.Contains(path, name) }), nil
 }
 
 // firstLines returns the complete lines at the beginning of an object, up to a limit in bytes, or nil if the
@@ -110,10 +126,10 @@ func appendMembers(list []string, known map[string]bool, record []byte) []string
 	return list
 }
 
-// absent returns the wanted members that no record has. If no record can be read, it returns nil.
-func absent(text []byte, wanted []string) (names []string) {
+// absent returns the wanted members that no record has, and whether a record can be read.
+func absent(text []byte, wanted []string) (names []string, some bool) {
 	rec := &Record{layout: &layout{format: ndjson, wanted: wanted, members: newMembers(wanted)}, fields: make([]bound, max(1, len(wanted))), seen: make([]bool, len(wanted))}
-	have, some := make([]bool, len(wanted)), false
+	have := make([]bool, len(wanted))
 	for line := range bytes.SplitSeq(text, []byte{'\n'}) {
 		if ok, err := rec.parse(line); !ok || err != nil {
 			continue
@@ -124,9 +140,9 @@ func absent(text []byte, wanted []string) (names []string) {
 		}
 	}
 	for i, name := range wanted {
-		if some && !have[i] {
+		if !have[i] {
 			names = append(names, name)
 		}
 	}
-	return names
+	return names, some
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -23,6 +24,7 @@ type planData struct {
 	Listing  []byte   `cbor:"3,keyasint"`
 	OutputID string   `cbor:"4,keyasint,omitempty"` // as in Place
 	Omitted  []string `cbor:"5,keyasint,omitempty"` // as in Totals
+	Path     []string `cbor:"6,keyasint,omitempty"` // columns of the paths of a job that uses all columns
 }
 
 // plan lists the objects of a job and reads the names of their columns. The plan contains the list
@@ -54,13 +56,14 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 		return jobs.Plan{}, jobs.Permanent(&Fault{Object: l[0].Name, Text: err.Error()})
 	}
 	if e.columns(p) == nil {
+		data.Path = l.pathColumns(data.Columns)
 		data.Omitted = reader.omitted(ctx, data.Format, l)
 		if len(data.Columns) == 0 && len(data.Omitted) > 0 {
 			text := fmt.Sprintf("no column can be read, because of their types: %s; the rows can be counted, for example with aggregate=count", names.List(data.Omitted))
 			return jobs.Plan{}, jobs.Permanent(&Fault{Object: l[0].Name, Text: text})
 		}
 	}
-	if _, _, err := e.prepare(p, data); err != nil {
+	if err := e.checkPlan(p, data, l); err != nil {
 		if omitted := reader.omitted(ctx, data.Format, l); len(omitted) > 0 {
 			err = fmt.Errorf("%w; these columns cannot be read, because of their types: %s", err, names.List(omitted))
 		}
@@ -70,7 +73,7 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 		return jobs.Plan{}, err
 	}
 	if e.job.Prepare != nil {
-		stores, err := e.job.Prepare(ctx, p, data.Columns)
+		stores, err := e.job.Prepare(ctx, p, slices.Concat(data.Columns, data.Path))
 		if err != nil {
 			return jobs.Plan{}, err
 		}
@@ -83,6 +86,18 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 		return jobs.Plan{}, err
 	}
 	return jobs.Plan{Partitions: cut(l, in.Block).count, Data: encoded}, nil
+}
+
+// checkPlan returns an error if the job needs a column that neither the objects nor their names have, or if no folder can be
+// made for another reason.
+func (e *engine[P, A, R]) checkPlan(p P, data planData, l listing) error {
+	if data.Columns != nil && data.Format != ndjson { // memberColumns has checked those of ndjson
+		if err := l.checkWanted(data.Columns, e.columns(p)); err != nil {
+			return err
+		}
+	}
+	_, _, err := e.prepare(p, data)
+	return err
 }
 
 // checkTimes calls the job's Check with the columns of the first Parquet object.
@@ -128,7 +143,7 @@ func (e *engine[P, A, R]) openMapper(ctx context.Context, p P, plan jobs.Plan) (
 // prepare returns the setup of a job, and the setup in its encoded form. It returns an error if no
 // folder can be made from the setup.
 func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, err error) {
-	s = setup{Format: data.Format, Columns: data.Columns}
+	s = setup{Format: data.Format, Columns: data.Columns, path: data.Path}
 	if s.Params, err = encodeParams(p); err != nil {
 		return s, nil, err
 	}
@@ -138,6 +153,12 @@ func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, 
 	encoded, err = cbor.Marshal(s)
 	encoded = append(encoded, data.OutputID...)
 	for _, name := range data.Omitted {
+		encoded = append(append(encoded, 0), name...)
+	}
+	for i, name := range data.Path {
+		if i == 0 {
+			encoded = append(encoded, 0) // an empty omitted column ends those columns
+		}
 		encoded = append(append(encoded, 0), name...)
 	}
 	return s, encoded, err
@@ -163,7 +184,7 @@ func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]s
 	if in.Names != "" {
 		return in.names(), nil
 	}
-	layout := newLayout(in, f, nil, nil)
+	layout := newLayout(in, f, nil, nil, nil)
 	for _, o := range l {
 		if o.Size == 0 {
 			continue

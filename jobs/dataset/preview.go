@@ -1,10 +1,12 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/fxamacker/cbor/v2"
@@ -43,19 +45,26 @@ func (e *engine[P, A, R]) preview(ctx context.Context, p P, plan jobs.Plan) (v j
 		for i, name := range f.Columns() {
 			v.Columns = append(v.Columns, jobs.PreviewColumn{Name: name, Type: types[i]})
 		}
+		for _, name := range l.pathColumns(f.Columns()) {
+			value, _ := pathColumn(l[0].Name, name)
+			v.Columns = append(v.Columns, jobs.PreviewColumn{Name: name, Type: cmp.Or(wider("", value), "text")})
+		}
 		for _, name := range f.Omitted() {
 			v.Columns = append(v.Columns, jobs.PreviewColumn{Name: name, Type: "cannot be read"})
 		}
 		return v, nil
 	}
 	names := data.Columns
-	if data.Format == ndjson {
+	switch {
+	case data.Format == ndjson:
 		names = e.columns(p)
+	case names != nil:
+		names = slices.Concat(names, l.pathColumns(names))
 	}
 	types := make([]string, len(names))
 	for _, o := range l {
 		if o.Size > 0 {
-			if types, err = reader.guess(ctx, o, newLayout(in, data.Format, data.Columns, names), len(names)); err != nil {
+			if types, err = reader.guess(ctx, o, newLayout(in, data.Format, data.Columns, names, nil), len(names)); err != nil {
 				return v, err
 			}
 			break

@@ -24,6 +24,8 @@ type Record struct {
 	buffer []byte  // memory for fields that are not parts of the record's text
 	seen   []bool  // for ndjson, whether the record has the member of each field
 
+	place place // columns of the path of the object
+
 	rows *parquet.Rows // rows of a Parquet object; if not nil, text, data and fields are not used
 }
 
@@ -43,12 +45,18 @@ func (r *Record) Object() string { return r.object }
 func (r *Record) Offset() int64 { return r.offset }
 
 // Field returns the field of column i. The index refers to the columns that the job's Columns
-// returns, or to all columns if the job has no Columns. A quoted field is returned without its
+// returns, or to all columns if the job has no Columns, those of the path last. A quoted field is returned without its
 // quotes. For the format lines, and for ndjson without Columns, field 0 is the whole record. For
 // ndjson with Columns, a string is returned without quotes and escapes, and other values are
 // returned as they are written in the object. If the value is null or the member is missing, Field
-// returns nil. For Parquet, package parquet converts values to text.
+// returns nil. For Parquet, package parquet converts values to text. A column of the object's path has
+// the same value for all records of the object.
 func (r *Record) Field(i int) []byte {
+	if r.layout.order != nil {
+		if i = r.layout.order[i]; i < 0 {
+			return r.place.value(r.object, -1-i)
+		}
+	}
 	if r.rows != nil {
 		var field []byte
 		field, r.buffer = r.rows.Field(i, r.buffer)
@@ -77,19 +85,33 @@ func (r *Record) Float(i int) (float64, error) {
 // Number sets n to the field of column i as an exact decimal. It returns false if the field is not
 // a number, and n is then undefined.
 func (r *Record) Number(i int, n *exact.Number) bool {
-	if r.rows != nil {
-		return r.rows.Number(i, n)
+	if at, ok := r.inRows(i); ok {
+		return r.rows.Number(at, n)
 	}
 	return n.Parse(r.Field(i))
 }
 
 // IsFloat reports whether the field of column i is a value of a float column of a Parquet object.
 // Such a value may be infinite or NaN, and is then not a number in the sense of Number.
-func (r *Record) IsFloat(i int) bool { return r.rows != nil && r.rows.IsFloat(i) }
+func (r *Record) IsFloat(i int) bool {
+	at, ok := r.inRows(i)
+	return ok && r.rows.IsFloat(at)
+}
 
 // IsTime reports whether column i of a Parquet object has a type of dates or times. Their texts are not
 // ordered like the times.
-func (r *Record) IsTime(i int) bool { return r.rows != nil && r.rows.IsTime(i) }
+func (r *Record) IsTime(i int) bool {
+	at, ok := r.inRows(i)
+	return ok && r.rows.IsTime(at)
+}
+
+// inRows returns the index of column i in the rows of a Parquet object, or false if the column is not in such rows.
+func (r *Record) inRows(i int) (at int, ok bool) {
+	if r.layout.order != nil {
+		i = r.layout.order[i]
+	}
+	return i, r.rows != nil && i >= 0
+}
 
 // Int returns the field of column i as an integer.
 func (r *Record) Int(i int) (int64, error) {
@@ -101,7 +123,17 @@ func (r *Record) Int(i int) (int64, error) {
 }
 
 func (r *Record) badField(i int, want string) error {
-	return fmt.Errorf("column %q is %s: want %s", r.layout.column(r.want[i]), quoted(r.Field(i)), want)
+	return fmt.Errorf("column %q is %s: want %s", r.name(i), quoted(r.Field(i)), want)
+}
+
+// name returns the name of column i.
+func (r *Record) name(i int) string {
+	if order := r.layout.order; order != nil {
+		if i = order[i]; i < 0 {
+			return r.layout.path[-1-i]
+		}
+	}
+	return r.layout.column(r.want[i])
 }
 
 // view returns a string that shares the memory of the given bytes.

@@ -16,6 +16,10 @@
 //
 //	bellwether submit scan -p input=azblob://logs/ -p 'where=status >= 500' -p output=azblob://out/errors/
 //
+// The folders in the names of the objects may be columns:
+//
+//	bellwether run scan -p 'input=logs/y=2026/*/*/*.csv' -p 'where=m == 11 and status >= 500' -p by=d,host -p aggregate=count
+//
 // If the parameter columns is empty, columns of Parquet in lists or maps, or of types that cannot be read, are
 // left out. The member omitted of the result has their names.
 //

@@ -29,7 +29,7 @@ var Definition = func() jobs.Definition[Params, dataset.Partial[*table], Result]
 }()
 
 var job = dataset.Job[Params, *table, Result]{
-	Name: "scan", Version: "9", Summary: "a table from files or blobs: filter, group, aggregate, sort",
+	Name: "scan", Version: "10", Summary: "a table from files or blobs: filter, group, aggregate, sort",
 	Defaults: Params{Input: dataset.Defaults(), OutputFormat: string(output.CSV)},
 	Columns: func(p Params) []string {
 		q, err := newQuery(p)
