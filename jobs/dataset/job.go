@@ -59,6 +59,11 @@ type Job[P, A, R any] struct {
 	// an example of the texts of each column of dates, timestamps or times of day. If Check returns an error,
 	// the job is refused.
 	Check func(p P, times map[string]string) error
+	// Skip, which may be nil, leaves out objects whose records the job does not need. It is called with
+	// columns in the names of objects, and returns a function that reports whether the job needs no record in
+	// which these columns have the values of the Record. Skip returns nil if the columns cannot tell. The fields
+	// of the Record are the columns, in order, and it has no others.
+	Skip func(p P, columns []string) func(r *Record) bool
 	// Prepare, which may be nil, is called when a job is planned, with the names of the columns. If
 	// it returns an error, the plan fails. Prepare reports whether Store must be called.
 	Prepare func(ctx context.Context, p P, columns []string) (stores bool, err error)

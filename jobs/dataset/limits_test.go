@@ -93,7 +93,7 @@ func TestExpansion(t *testing.T) {
 	}
 	from := new(memory.Driver)
 	from.Put("mem://a.txt.zst", bomb.Bytes())
-	l, err := list(t.Context(), from, Input{Source: "mem://a.txt.zst"})
+	l, err := list(t.Context(), from, Input{Source: "mem://a.txt.zst"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func planLines(ctx context.Context, in Input, split Split, from source.Driver) (
 	if err := in.check(); err != nil {
 		return jobs.Plan{}, jobs.Permanent(err)
 	}
-	l, err := list(ctx, from, in)
+	l, err := list(ctx, from, in, nil)
 	if err != nil {
 		return jobs.Plan{}, err
 	}

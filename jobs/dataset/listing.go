@@ -23,11 +23,11 @@ type listing []source.Object
 // checkInput is the advice of the errors for a listing without objects.
 const checkInput = "check the parameter input, and that the workers see the same files"
 
-// list lists the objects of an input. An object that matches several patterns occurs only once in
+// list lists the objects of an input, without those that a job skips, which may be all. An object that matches several patterns occurs only once in
 // the list.
-func list(ctx context.Context, from source.Lister, in Input) (l listing, err error) {
+func list(ctx context.Context, from source.Lister, in Input, prune *pruner) (l listing, err error) {
 	for _, pattern := range in.patterns() {
-		matches, err := listPattern(ctx, from, pattern)
+		matches, err := listPattern(ctx, from, pattern, prune)
 		if errors.Is(err, source.ErrNotFound) {
 			err = fmt.Errorf("%w: %s", err, checkInput)
 		}
@@ -39,6 +39,9 @@ func list(ctx context.Context, from source.Lister, in Input) (l listing, err err
 			return nil, err
 		}
 		if l = append(l, matches...); len(matches) == 0 {
+			if prune.left() {
+				continue
+			}
 			return nil, fmt.Errorf("no object matches %q: %s", pattern, checkInput)
 		}
 	}
@@ -58,10 +61,10 @@ const listRetries = 3
 
 // listPattern lists the objects that match a pattern. If the storage is unavailable or throttles
 // requests, listPattern retries.
-func listPattern(ctx context.Context, from source.Lister, pattern string) (l listing, err error) {
+func listPattern(ctx context.Context, from source.Lister, pattern string, prune *pruner) (l listing, err error) {
 	for failed := 0; ; failed++ {
 		l, err = nil, nil
-		for o, listErr := range from.List(ctx, pattern) {
+		for o, listErr := range prune.list(ctx, from, pattern) {
 			if err = listErr; err != nil {
 				break
 			}

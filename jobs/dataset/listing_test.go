@@ -64,7 +64,7 @@ func TestListingIsRetried(t *testing.T) {
 		{throttled{1, source.ErrDenied}, false},
 	} {
 		want := test.err
-		l, err := listPattern(t.Context(), &test.throttled, "*")
+		l, err := listPattern(t.Context(), &test.throttled, "*", nil)
 		if test.ok && (err != nil || len(l) != 1) || !test.ok && !errors.Is(err, want) {
 			t.Errorf("%v: got %v, %v", test, l, err)
 		}
@@ -75,7 +75,7 @@ func TestListingIsRetried(t *testing.T) {
 // grant, so another attempt would be refused too.
 func TestRefusedListingIsPermanent(t *testing.T) {
 	for err, want := range map[error]bool{source.ErrDenied: true, source.ErrUnsupported: true, source.ErrNotFound: false} {
-		_, got := list(t.Context(), &throttled{1, err}, Input{Source: "mem://a.csv"})
+		_, got := list(t.Context(), &throttled{1, err}, Input{Source: "mem://a.csv"}, nil)
 		if !errors.Is(got, err) || jobs.IsPermanent(got) != want {
 			t.Errorf("got %v, want %v, permanent: %v", got, err, want)
 		}

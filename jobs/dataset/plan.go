@@ -35,23 +35,11 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 		return jobs.Plan{}, jobs.Permanent(err)
 	}
 	from := e.open(ctx)
-	l, err := list(ctx, from, in)
+	data, l, err := e.listObjects(ctx, p, in, from, e.newPruner(p))
 	if err != nil {
 		return jobs.Plan{}, err
 	}
-	data := planData{Listing: l.encode()}
-	if data.Format, err = in.formatOfAll(l); err != nil {
-		return jobs.Plan{}, jobs.Permanent(err)
-	}
 	reader := newReader(from)
-	if data.Columns, err = reader.columns(ctx, in, data.Format, l); err != nil {
-		return jobs.Plan{}, err
-	}
-	if data.Format == ndjson && e.job.Columns != nil {
-		if data.Columns, err = reader.memberColumns(ctx, l, in.names(), e.columns(p)); err != nil {
-			return jobs.Plan{}, err
-		}
-	}
 	if err := checkColumns(data.Columns); err != nil {
 		return jobs.Plan{}, jobs.Permanent(&Fault{Object: l[0].Name, Text: err.Error()})
 	}
@@ -86,6 +74,38 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 		return jobs.Plan{}, err
 	}
 	return jobs.Plan{Partitions: cut(l, in.Block).count, Data: encoded}, nil
+}
+
+// listObjects returns the list of a job's objects, and a plan with the list and the names of the columns.
+func (e *engine[P, A, R]) listObjects(ctx context.Context, p P, in Input, from source.Driver, prune *pruner) (data planData, l listing, err error) {
+	if l, err = list(ctx, from, in, prune); err == nil && len(l) == 0 {
+		l, err = list(ctx, from, in, nil)
+		l = l[:min(len(l), 1)] // the job needs no record, but the names of the columns
+	}
+	if err != nil {
+		return data, nil, err
+	}
+	data.Listing = l.encode()
+	if data.Format, err = in.formatOfAll(l); err != nil {
+		return data, nil, jobs.Permanent(err)
+	}
+	reader := newReader(from)
+	if data.Columns, err = reader.columns(ctx, in, data.Format, l); err != nil {
+		return data, nil, err
+	}
+	inside := data.Columns // columns of the objects
+	if data.Format == ndjson && e.job.Columns != nil {
+		if data.Columns, err = reader.memberColumns(ctx, l, in.names(), e.columns(p)); err != nil {
+			return data, nil, err
+		}
+		if inside = data.Columns; inside == nil {
+			inside = e.columns(p)
+		}
+	}
+	if prune.hidden(inside) {
+		return e.listObjects(ctx, p, in, from, nil)
+	}
+	return data, l, nil
 }
 
 // checkPlan returns an error if the job needs a column that neither the objects nor their names have, or if no folder can be

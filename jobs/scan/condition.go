@@ -163,7 +163,12 @@ func (c *condition) compile(index func(name string) int) (t test, err error) {
 	if err != nil {
 		return nil, err
 	}
-	t, _ = compileFast(tree.Node, index, func(node ast.Node) test {
+	return c.compileNode(tree.Node, index)
+}
+
+// compileNode returns the test for a node of the condition.
+func (c *condition) compileNode(node ast.Node, index func(name string) int) (t test, err error) {
+	t, _ = compileFast(node, index, func(node ast.Node) test {
 		operand, slowErr := c.compileSlow(node, index)
 		err = errors.Join(err, slowErr)
 		return operand

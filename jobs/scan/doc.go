@@ -20,6 +20,9 @@
 //
 //	bellwether run scan -p 'input=logs/y=2026/*/*/*.csv' -p 'where=m == 11 and status >= 500' -p by=d,host -p aggregate=count
 //
+// Objects below folders that an operand of and in where excludes are neither listed, if the source can do that, nor read,
+// nor counted in rows_read: input=logs/ with where='y == 2026 and m == 11 and d == 25' lists one day.
+//
 // If the parameter columns is empty, columns of Parquet in lists or maps, or of types that cannot be read, are
 // left out. The member omitted of the result has their names.
 //

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,8 +12,8 @@ import (
 	library "github.com/parquet-go/parquet-go"
 )
 
-// writeDays writes three objects of each format with the same rows, below folders that are named after days.
-func writeDays(t *testing.T) (root string) {
+// writeDays writes three objects of each given format with the same rows, below folders that are named after days.
+func writeDays(t *testing.T, formats ...string) (root string) {
 	t.Helper()
 	root = t.TempDir()
 	type row struct {
@@ -40,8 +41,9 @@ func writeDays(t *testing.T) (root string) {
 		if err := os.MkdirAll(folder, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		for ending, content := range map[string]*bytes.Buffer{"csv": &text, "tsv": &tabs, "ndjson": &objects, "parquet": &columns} {
-			if err := os.WriteFile(filepath.Join(folder, "x."+ending), content.Bytes(), 0o666); err != nil {
+		contents := map[string]*bytes.Buffer{"csv": &text, "tsv": &tabs, "ndjson": &objects, "parquet": &columns}
+		for _, ending := range formats {
+			if err := os.WriteFile(filepath.Join(folder, "x."+ending), contents[ending].Bytes(), 0o666); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -51,7 +53,8 @@ func writeDays(t *testing.T) (root string) {
 
 // TestPathColumns uses the columns in the names of objects, in each format.
 func TestPathColumns(t *testing.T) {
-	root := writeDays(t)
+	formats := []string{"csv", "tsv", "ndjson", "parquet"}
+	root := writeDays(t, formats...)
 	for query, want := range map[string]string{
 		"by=d;aggregate=count,sum(ms)":                                      `[["09",2,"27"],["10",2,"30"],["11",2,"33"]]`,
 		"aggregate=min(d),max(d),sum(d),distinct(place);where=ms > 10":      `[["9","11","41",1]]`,
@@ -62,7 +65,7 @@ func TestPathColumns(t *testing.T) {
 		"aggregate=count;where=_object contains '/d=09/'":                   `[[2]]`,
 		"aggregate=distinct(_object)":                                       `[[3]]`,
 	} {
-		for _, ending := range []string{"csv", "tsv", "ndjson", "parquet"} {
+		for _, ending := range formats {
 			got, err := scan(t, append(strings.Split(query, ";"), "input="+root+"/y=2026/*/*/x."+ending, "block=7")...)
 			if _, rows, _ := strings.Cut(got, `"rows":`); err != nil || !strings.HasPrefix(rows, want) {
 				t.Errorf("%s of %s: got %s, %v, want %s", query, ending, got, err, want)
@@ -73,7 +76,7 @@ func TestPathColumns(t *testing.T) {
 
 // TestAllPathColumns returns all columns, those of the path after those of the objects.
 func TestAllPathColumns(t *testing.T) {
-	root := writeDays(t)
+	root := writeDays(t, "csv", "tsv", "parquet")
 	for ending, want := range map[string]string{
 		"csv":     `[["a","9","2026","09","São:1"],["b","18","2026","09","São:1"]]`,
 		"parquet": `[["a","9","2026","09","São:1"],["b","18","2026","09","São:1"]]`,
@@ -137,5 +140,54 @@ func TestSpecialPathColumns(t *testing.T) {
 	_, err := scan(t, "input="+root+"/x=9/k=7/a.csv,"+write(t, "b.csv", "x,y\n"), "columns=k")
 	if err == nil || !strings.Contains(err.Error(), `column "k" is in the name of `+root) || !strings.Contains(err.Error(), "b.csv") {
 		t.Errorf("a column of some objects: got %v", err)
+	}
+}
+
+// TestSkippedPaths leaves out the objects of other days, and counts the bytes that it reads.
+func TestSkippedPaths(t *testing.T) {
+	root := writeDays(t, "csv")
+	size := len("host,ms\na,10\nb,20\n")
+	for where, want := range map[string]int{
+		"d == 10":                                   size,
+		"ms < 100 and (d == 10 and y == 2026)":      size,
+		"lower(place) == 'são:1' && d > 9":          2 * size,
+		"d == 10 or d == 11":                        2 * size,
+		"d == 10 or ms == 22":                       3*size - 1, // the objects of the first day are a byte shorter
+		"not (d in ['09', '10'])":                   size,
+		"d == 10 and y + 1 == 2027":                 size,
+		"d startsWith '1' and int(d) % 2 == 0":      size,
+		"d == 12":                                   size - 1, // the columns of the first object are needed
+		"d == 10 and place matches '^S' and ms > 1": size,
+	} {
+		for _, input := range []string{root + "/", root + "/y=2026/*/*/x.csv"} {
+			got, err := scan(t, "input="+input, "where="+where, "aggregate=count")
+			if err != nil || !strings.Contains(got, fmt.Sprintf(`"bytes_read":%d,`, want)) {
+				t.Errorf("%s of %s: got %s, %v, want %d bytes", where, input, got, err, want)
+			}
+		}
+	}
+}
+
+// TestSkippedPathsOfHiddenColumns leaves out no object if the objects have a column of the same name.
+func TestSkippedPathsOfHiddenColumns(t *testing.T) {
+	root := t.TempDir()
+	for name, content := range map[string]string{"d=1/a.csv": "d,x\n5,1\n6,2\n", "d=2/a.csv": "d,x\n5,3\n", "d=1/a.ndjson": `{"d":5}`, "d=2/a.ndjson": `{"d":6}`} {
+		file := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(content), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct{ input, where, want string }{
+		{"/*/*.csv", "d != 1 and d == 5", `"rows":[[2]]`},
+		{"/*/*.ndjson", "d != 1 and d >= 5", `"rows":[[2]]`},
+		{"/*/*.csv", "x > 2 and d == 3", `"rows":[[0]]`},
+	} {
+		got, err := scan(t, "input="+root+test.input, "where="+test.where, "aggregate=count")
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, test.want) {
+			t.Errorf("%s of %s: got %s, want %s", test.where, test.input, got, test.want)
+		}
 	}
 }

@@ -61,6 +61,7 @@ var job = dataset.Job[Params, *table, Result]{
 		}
 		return checkTimes(q.where.tree, times)
 	},
+	Skip:    skip,
 	Prepare: prepare,
 	Store:   store,
 	Discard: func(ctx context.Context, p Params, outputID string) error {

@@ -35,6 +35,7 @@ var (
 	_ Creator = (*Set)(nil)
 	_ Remover = (*Set)(nil)
 	_ Namer   = (*Set)(nil)
+	_ Pruner  = (*Set)(nil)
 
 	_ Identifier = (*Set)(nil)
 )
@@ -96,6 +97,18 @@ func (s *Set) List(ctx context.Context, pattern string) iter.Seq2[Object, error]
 	d, err := s.driver(pattern)
 	if err != nil {
 		return Fail(err)
+	}
+	return d.List(ctx, pattern)
+}
+
+// ListPruned implements [Pruner]. It lists all objects of a driver that is no Pruner.
+func (s *Set) ListPruned(ctx context.Context, pattern string, skip func(folder string) bool) iter.Seq2[Object, error] {
+	d, err := s.driver(pattern)
+	if err != nil {
+		return Fail(err)
+	}
+	if pruner, ok := d.(Pruner); ok {
+		return pruner.ListPruned(ctx, pattern, skip)
 	}
 	return d.List(ctx, pattern)
 }

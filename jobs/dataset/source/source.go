@@ -51,11 +51,18 @@ type Remover interface {
 	Remove(ctx context.Context, name string) error
 }
 
-// Driver lists and reads objects. Driver may also be a [Creator], a [Remover], a [Selector] and a
-// [Namer]. If a Driver implements [io.Closer], Close is called after the last use of the driver.
+// Driver lists and reads objects. Driver may also be a [Creator], a [Remover], a [Pruner], a [Selector]
+// and a [Namer]. If a Driver implements [io.Closer], Close is called after the last use of the driver.
 type Driver interface {
 	Lister
 	Reader
+}
+
+// Pruner is an optional interface of a [Driver] that can list some of the folders below a folder.
+type Pruner interface {
+	// ListPruned yields what List yields, without objects below folders for which skip returns true. The names of
+	// folders end in a slash. ListPruned may yield such objects if leaving them out takes more requests.
+	ListPruned(ctx context.Context, pattern string, skip func(folder string) bool) iter.Seq2[Object, error]
 }
 
 // Selector is an optional interface of a [Driver] that consists of several drivers, for example one

@@ -49,6 +49,7 @@ var (
 	_ source.Creator = (*Driver)(nil)
 	_ source.Remover = (*Driver)(nil)
 	_ source.Namer   = (*Driver)(nil)
+	_ source.Pruner  = (*Driver)(nil)
 )
 
 // New returns a driver for the blobs of an account whose names begin with base. The parameter base
@@ -138,6 +139,11 @@ func escape(key string) string { return (&url.URL{Path: "/" + key}).EscapedPath(
 
 // List implements source.Lister.
 func (d *Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Object, error] {
+	return d.ListPruned(ctx, pattern, nil)
+}
+
+// ListPruned implements source.Pruner.
+func (d *Driver) ListPruned(ctx context.Context, pattern string, skip func(folder string) bool) iter.Seq2[source.Object, error] {
 	return func(yield func(source.Object, error) bool) {
 		client, prefix, key, err := d.locate(pattern)
 		if err != nil {
@@ -148,26 +154,23 @@ func (d *Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Obje
 			yield(d.stat(ctx, client, d.name(prefix, key), key))
 			return
 		}
-		pages := client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: to.Ptr(source.GlobPrefix(key))})
-		for pages.More() {
-			page, err := next(ctx, pages.NextPage)
+		l := &lister{client: client, name: func(key string) string { return d.name(prefix, key) }, skip: skip, credit: firstCredit}
+		for item, err := range l.blobs(ctx, source.GlobPrefix(key)) {
 			if err != nil {
 				yield(source.Object{}, d.translate(ctx, pattern, err))
 				return
 			}
-			for _, item := range page.Segment.BlobItems {
-				ok, err := source.Match(key, *item.Name)
-				if err != nil {
-					err = fmt.Errorf("%s: %w", pattern, err)
-				}
-				p := item.Properties
-				if folder := item.Metadata["hdi_isfolder"]; folder != nil && *folder == "true" { // the entry is a folder of an account with a hierarchical namespace
-					ok = false
-				}
-				if ok || err != nil {
-					if !yield(source.Object{Name: d.name(prefix, *item.Name), Size: *p.ContentLength, Tag: tag(*p.ETag)}, err) || err != nil {
-						return
-					}
+			ok, err := source.Match(key, *item.Name)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", pattern, err)
+			}
+			p := item.Properties
+			if folder := item.Metadata["hdi_isfolder"]; folder != nil && *folder == "true" { // the entry is a folder of an account with a hierarchical namespace
+				ok = false
+			}
+			if ok || err != nil {
+				if !yield(source.Object{Name: d.name(prefix, *item.Name), Size: *p.ContentLength, Tag: tag(*p.ETag)}, err) || err != nil {
+					return
 				}
 			}
 		}

@@ -62,6 +62,7 @@ func TestConformance(t *testing.T) {
 			open := func(t *testing.T) sourcetest.Place { return place(t, a, base) }
 			sourcetest.Test(t, open)
 			sourcetest.TestListing(t, open)
+			sourcetest.TestPruner(t, open)
 			sourcetest.TestCreator(t, open)
 		})
 	}
@@ -127,6 +128,39 @@ func TestThrottledAndDenied(t *testing.T) {
 		if _, err := p.Driver.Read(t.Context(), pinned, 0, 7); !errors.Is(err, test.kind) || !strings.Contains(err.Error(), pinned.Name) {
 			t.Errorf("%+v: got %v, want %v and the name", test.fault, err, test.kind)
 		}
+	}
+}
+
+// TestPrunedListing lists one day of many, and folders none of which is left out.
+func TestPrunedListing(t *testing.T) {
+	a, transport := azuritetest.Faulty(t)
+	p := place(t, a, azure.Scheme)
+	const days, hours = 60, 4
+	for day := range days {
+		for hour := range hours {
+			p.Put(t, fmt.Sprintf("%sy=2026/d=%02d/h=%d/a.csv", p.Base, day, hour), []byte("x\n"))
+		}
+	}
+	list := func(skip func(folder string) bool) (objects, requests int) {
+		before := transport.Requests()
+		for _, err := range p.Driver.(source.Pruner).ListPruned(t.Context(), p.Base, skip) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects++
+		}
+		return objects, transport.Requests() - before
+	}
+	oneDay := func(folder string) bool {
+		return strings.Contains(folder, "/d=") && !strings.Contains(folder, "/d=41/")
+	}
+	if objects, requests := list(oneDay); objects != hours || requests != 3+hours {
+		t.Errorf("one day: got %d objects with %d requests, want %d and %d", objects, requests, hours, 3+hours)
+	}
+	// Each of the first requests lists one folder. Then one request lists all of each folder that is left.
+	objects, requests := list(func(string) bool { return false })
+	if most := 32 + days + hours; objects != days*hours || requests > most {
+		t.Errorf("all days: got %d objects with %d requests, want %d with at most %d", objects, requests, days*hours, most)
 	}
 }
 

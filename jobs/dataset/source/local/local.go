@@ -77,6 +77,7 @@ var (
 	_ source.Driver  = Driver{}
 	_ source.Creator = Driver{}
 	_ source.Remover = Driver{}
+	_ source.Pruner  = Driver{}
 
 	_ source.Identifier = Driver{}
 )
@@ -91,8 +92,13 @@ var errStop = errors.New("stop")
 
 // List implements source.Lister. The name of a folder selects all files below the folder.
 func (d Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Object, error] {
+	return d.ListPruned(ctx, pattern, func(string) bool { return false })
+}
+
+// ListPruned implements source.Pruner.
+func (d Driver) ListPruned(ctx context.Context, pattern string, skip func(folder string) bool) iter.Seq2[source.Object, error] {
 	return func(yield func(source.Object, error) bool) {
-		err := d.list(ctx, pattern, func(o source.Object) error {
+		err := d.list(ctx, pattern, skip, func(o source.Object) error {
 			if err := d.allow(o.Name, pattern); err != nil {
 				return err
 			}
@@ -107,7 +113,7 @@ func (d Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Objec
 	}
 }
 
-func (d Driver) list(ctx context.Context, pattern string, each func(source.Object) error) error {
+func (d Driver) list(ctx context.Context, pattern string, skip func(folder string) bool, each func(source.Object) error) error {
 	name, err := filepath.Abs(strings.TrimPrefix(pattern, "file://"))
 	if err != nil {
 		return err
@@ -125,7 +131,7 @@ func (d Driver) list(ctx context.Context, pattern string, each func(source.Objec
 		if name, err = filepath.EvalSymlinks(name); err != nil { // WalkDir does not follow a link
 			return err
 		}
-		return d.walk(name, pattern, each)
+		return d.walk(name, pattern, skip, each)
 	case err == nil && !strings.HasSuffix(pattern, "/"):
 		return each(object(name, info))
 	case !source.IsGlob(name):
@@ -192,8 +198,8 @@ func glob(pattern string) (names []string, err error) {
 	return names, nil
 }
 
-// walk visits the regular files below a folder.
-func (d Driver) walk(folder, pattern string, each func(source.Object) error) error {
+// walk visits the regular files below a folder, except those below folders to skip.
+func (d Driver) walk(folder, pattern string, skip func(folder string) bool, each func(source.Object) error) error {
 	return filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -203,6 +209,8 @@ func (d Driver) walk(folder, pattern string, each func(source.Object) error) err
 				return fs.SkipDir
 			}
 			return nil
+		case entry.IsDir() && skip(name+"/"):
+			return fs.SkipDir
 		case entry.IsDir():
 			return nil
 		}

@@ -41,6 +41,7 @@ func open(t *testing.T) sourcetest.Place {
 func TestConformance(t *testing.T) {
 	sourcetest.Test(t, open)
 	sourcetest.TestListing(t, open)
+	sourcetest.TestPruner(t, open)
 	sourcetest.TestCreator(t, open)
 }
 

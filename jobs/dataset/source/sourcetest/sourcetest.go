@@ -77,6 +77,36 @@ func TestListing(t *testing.T, open func(t *testing.T) Place) {
 	}
 }
 
+// TestPruner runs the suite for drivers that can leave out folders.
+func TestPruner(t *testing.T, open func(t *testing.T) Place) {
+	p := open(t)
+	for _, name := range []string{"a.csv", "y=1/b.csv", "y=1/d=1/c.csv", "y=1/d=2/e.csv", "y=2/d=1/f.csv", "other/g.csv", "y=1/.h/i.csv"} {
+		p.Put(t, p.Base+name, []byte(name))
+	}
+	pruner := p.Driver.(source.Pruner)
+	for skip, want := range map[string][]string{
+		"":     {"a.csv", "other/g.csv", "y=1/b.csv", "y=1/d=1/c.csv", "y=1/d=2/e.csv", "y=2/d=1/f.csv"},
+		"y=2/": {"a.csv", "other/g.csv", "y=1/b.csv", "y=1/d=1/c.csv", "y=1/d=2/e.csv"},
+		"d=1/": {"a.csv", "other/g.csv", "y=1/b.csv", "y=1/d=2/e.csv"},
+	} {
+		var got []string
+		for o, err := range pruner.ListPruned(t.Context(), p.Base, func(folder string) bool { return skip != "" && strings.HasSuffix(folder, "/"+skip) }) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, strings.TrimPrefix(o.Name, p.Base))
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("without %q: got %q, want %q", skip, got, want)
+		}
+	}
+	for o := range pruner.ListPruned(t.Context(), p.Base, func(string) bool { return false }) {
+		if o.Name != "" {
+			break // the iteration may end early
+		}
+	}
+}
+
 // TestCreator runs the suite for drivers that create and remove objects.
 func TestCreator(t *testing.T, open func(t *testing.T) Place) {
 	p := open(t)
