@@ -102,11 +102,11 @@ func (in Input) check() error {
 	return in.Validate()
 }
 
-// patterns returns the names and patterns in Source.
+// patterns returns the names and patterns in Source. Those of Azure Data Lake Storage become those of blobs.
 func (in Input) patterns() (list []string) {
 	for pattern := range strings.SplitSeq(in.Source, ",") {
 		if pattern = strings.TrimSpace(pattern); pattern != "" {
-			list = append(list, pattern)
+			list = append(list, blobURL(pattern))
 		}
 	}
 	return list

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -18,6 +19,7 @@ func Sources() []source.Source {
 		{Schemes: []string{"", "file://"}, Help: "files, which all workers must see (workers need --files)", Open: openFiles},
 		{Schemes: []string{azure.Scheme}, Help: "blobs of the cluster's storage account: azblob://CONTAINER/NAME (workers need --containers)", Open: openBlobs},
 		{Schemes: []string{"https://", "http://"}, Help: "objects of web servers (workers need --web if they are not public), and blobs of storage accounts", Open: openURLs},
+		{Schemes: []string{lakeScheme}, Help: "blobs of storage accounts: abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME (workers need --containers)", Open: refuseLake},
 		{Schemes: []string{jobScheme}, Help: "the output of an earlier job: job:ID", Open: openOutputs},
 	}
 }
@@ -25,6 +27,11 @@ func Sources() []source.Source {
 // Open returns a driver for the objects of all sources that the code of a job may use: those of
 // jobs.Grant, or by default [Sources]. Open sends no request.
 func Open(ctx context.Context) *source.Set { return source.Of(ctx, Sources()) }
+
+// refuseLake returns an error for a name that blobURL has not changed.
+func refuseLake(context.Context) (source.Driver, error) {
+	return nil, fmt.Errorf("%w: want %sCONTAINER@ACCOUNT.dfs.core.windows.net/NAME", source.ErrUnsupported, lakeScheme)
+}
 
 func openFiles(ctx context.Context) (source.Driver, error) {
 	return local.Driver{Folders: jobs.GrantOf(ctx).Files}, nil

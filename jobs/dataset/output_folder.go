@@ -15,7 +15,7 @@ func OutputFolder(ctx context.Context, name, id string, format output.Format) ou
 	if !strings.HasSuffix(name, "/") {
 		name += "/"
 	}
-	return output.Folder{Driver: Open(ctx), Name: name, ID: id, Format: format}
+	return output.Folder{Driver: Open(ctx), Name: blobURL(name), ID: id, Format: format}
 }
 
 // CheckOutput returns an error if a job cannot write to the folder that its parameter output names, for
