@@ -18,12 +18,14 @@ var (
 // or a key. The error does not contain the secret.
 func CheckSecret(names string) error {
 	urls := strings.Split(names, "://")
-	for _, rest := range urls[1:] {
+	for i, rest := range urls[1:] {
 		host := rest
 		if end := strings.IndexAny(rest, "/?#"); end >= 0 {
 			host = rest[:end]
 		}
-		if at := strings.LastIndexByte(host, '@'); at >= 0 {
+		at := strings.LastIndexByte(host, '@')
+		isContainer := strings.HasSuffix(urls[i], "abfss") && at >= 0 && !strings.Contains(host[:at], ":") // abfss://CONTAINER@HOST
+		if at >= 0 && !isContainer {
 			return fmt.Errorf("the URL of host %s contains a user or a password, and parameters of jobs are stored: "+
 				"give the credentials to the workers, in their environment", host[at+1:])
 		}

@@ -16,6 +16,9 @@ func TestSecretsAreRefused(t *testing.T) {
 	for _, name := range []string{
 		"https://me:SECRET@example.com/a.csv",
 		"https://SECRET@example.com/a.csv",
+		"abfss://logs:SECRET@acct.dfs.core.windows.net/a.csv",
+		"abfss://logs@acct.dfs.core.windows.net/a.csv?sig=SECRET",
+		"abfss://logs@acct.dfs.core.windows.net/a.csv,https://SECRET@h/a",
 		"https://acct.blob.core.windows.net/c/a.csv?sv=2024-01-01&sig=SECRET",
 		"https://acct.blob.core.windows.net/c/a.csv?sv=2024-01-01&SIG=SECRET",
 		"https://acct.blob.core.windows.net/c/a.csv?s%69g=SECRET",
@@ -38,7 +41,7 @@ func TestSecretsAreRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want an error without the secret that says where credentials go", name, err)
 		}
 	}
-	for _, name := range []string{"/data/a@b?sig=x.csv", "logs/*.csv", "https://example.com/a.csv?version=3", "azblob://logs/2026-11/", "https://h/a?zipcode=3,/data/key.csv"} {
+	for _, name := range []string{"/data/a@b?sig=x.csv", "logs/*.csv", "https://example.com/a.csv?version=3", "azblob://logs/2026-11/", "https://h/a?zipcode=3,/data/key.csv", "abfss://logs@acct.dfs.core.windows.net/a.csv"} {
 		if err := source.CheckSecret(name); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
