@@ -18,10 +18,10 @@ const nullInPath = "__HIVE_DEFAULT_PARTITION__"
 
 // pathColumn returns the value of a column that the name of an object contains. A folder named column=value on the
 // way to the object is such a column; of two folders with the same column the first counts. The value of a missing
-// value is nil.
+// value is nil, and bytes that are not UTF-8 are replaced.
 func pathColumn(object, column string) (value []byte, ok bool) {
 	if column == objectColumn {
-		return []byte(object), true
+		return validText(object), true
 	}
 	for name, text := range pathColumns(object) {
 		switch {
@@ -29,11 +29,13 @@ func pathColumn(object, column string) (value []byte, ok bool) {
 		case text == nullInPath:
 			return nil, true
 		default:
-			return []byte(text), true
+			return validText(text), true
 		}
 	}
 	return nil, false
 }
+
+func validText(text string) []byte { return []byte(strings.ToValidUTF8(text, "\uFFFD")) }
 
 // pathColumns yields the columns in the name of an object, with their texts.
 func pathColumns(object string) iter.Seq2[string, string] {

@@ -103,6 +103,8 @@ func TestSpecialPathColumns(t *testing.T) {
 		"x=9/k=7/a.csv":                      "x,y\n5,6\n",
 		"x=9/k=7/a.ndjson":                   `{"y":6}` + "\n" + `{"x":5,"y":7}` + "\n",
 		"=9/k=5=5/a.csv":                     "x,y\n7,8\n",
+		"k=%FF%/a.csv":                       "x,y\n9,9\n",
+		"k=%FF/a.csv":                        "x,y\n9,9\n",
 	} {
 		file := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
@@ -118,6 +120,7 @@ func TestSpecialPathColumns(t *testing.T) {
 		{"input=x=9/*/a.csv", `"rows":[["5","6","7"]]`},
 		{"input=x=9/*/a.ndjson;columns=x,y,k", `"rows":[["","6","7"],["5","7","7"]]`},
 		{"input==9/*/a.csv;columns=x,k", `"rows":[["7","5=5"]]`},
+		{"input=k=%FF*/*.csv;columns=k", `"rows":[["%FF%"],["�"]]`},
 		{"input=x=9/*/a.csv,k=7/*/a.csv;columns=k", `"rows":[["7"],["7"]]`},
 		{"input=x=9/*/a.csv;columns=z", `there is no column "z": the columns are x, y`},
 		{"input=x=9/*/a.ndjson;columns=z", `there is no column "z": the columns are y, x`},
