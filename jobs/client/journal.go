@@ -20,6 +20,9 @@ const (
 	FromStderr = store.FromStderr
 )
 
+// EventKind is the kind of an event for programs that select events.
+type EventKind = store.EventKind
+
 // Kinds of events.
 const (
 	FailureEvent = store.FailureEvent

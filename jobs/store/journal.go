@@ -37,8 +37,8 @@ type JournalLine struct {
 	Partition *uint64   `cbor:"4,keyasint,omitempty" json:"partition"` // nil if the line belongs to no partition
 	Attempt   int       `cbor:"5,keyasint,omitempty" json:"attempt"`   // number of the attempt at the partition, from 1; 0 if unknown
 	Text      string    `cbor:"6,keyasint" json:"text"`
-	Kind      EventKind `cbor:"7,keyasint,omitempty" json:"kind,omitempty"` // only of events, and empty for most of them and in lines of earlier versions
-	Host      string    `cbor:"8,keyasint,omitempty" json:"host,omitempty"` // host of the worker in a DeathEvent
+	Kind      EventKind `cbor:"7,keyasint,omitempty" json:"-"` // only of events, and empty for most of them and in lines of earlier versions
+	Host      string    `cbor:"8,keyasint,omitempty" json:"-"` // host of the worker in a DeathEvent
 }
 
 // EventKind is the kind of an event for programs that select events.

@@ -11,11 +11,18 @@ import (
 // journalAnswer is the answer to /api/v1/jobs/{id}/events: what has happened to a job. The lists have their newest events
 // first, and at most maxEvents of them.
 type journalAnswer struct {
-	Failures []client.JournalLine `json:"failures"` // attempts that have failed
-	Deaths   []client.JournalLine `json:"deaths"`   // workers with work of the job that have died or were silent
-	Events   []client.JournalLine `json:"events"`   // all events, also the other two lists
-	All      int                  `json:"all"`      // number of all events that are kept
-	Cut      bool                 `json:"cut"`      // there were more events, which are not kept
+	Failures []eventAnswer `json:"failures"` // attempts that have failed
+	Deaths   []eventAnswer `json:"deaths"`   // workers with work of the job that have died or were silent
+	Events   []eventAnswer `json:"events"`   // all events, also the other two lists
+	All      int           `json:"all"`      // number of all events that are kept
+	Cut      bool          `json:"cut"`      // there were more events, which are not kept
+}
+
+// eventAnswer is an event of a job.
+type eventAnswer struct {
+	client.JournalLine
+	Kind client.EventKind `json:"kind"` // failure or death; empty for other events
+	Host string           `json:"host"` // host of the worker that died; empty for other events
 }
 
 const (
@@ -41,10 +48,10 @@ func (p *Page) journal(ctx context.Context, c *client.Client, id string) (journa
 
 // newJournalAnswer returns an answer for events that are sorted by time.
 func newJournalAnswer(lines []client.JournalLine, cut bool) journalAnswer {
-	a := journalAnswer{Failures: []client.JournalLine{}, Deaths: []client.JournalLine{}, Events: []client.JournalLine{}, All: len(lines), Cut: cut}
-	add := func(list *[]client.JournalLine, line client.JournalLine) {
+	a := journalAnswer{Failures: []eventAnswer{}, Deaths: []eventAnswer{}, Events: []eventAnswer{}, All: len(lines), Cut: cut}
+	add := func(list *[]eventAnswer, line client.JournalLine) {
 		if len(*list) < maxEvents {
-			*list = append(*list, line)
+			*list = append(*list, eventAnswer{line, line.Kind, line.Host})
 		}
 	}
 	for i := len(lines) - 1; i >= 0; i-- {
