@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/bellwether-compute/bellwether/bench/peers/processes"
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
 )
 
@@ -18,8 +19,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func fake(name, language string, times *[]timed) System {
 	return System{
 		Name: name, Language: language,
-		versions: func(context.Context, *place) (string, error) { return name + " 1.0", nil },
-		run: func(context.Context, *place, Shape) (timed, error) {
+		Versions: func(context.Context, *place) (string, error) { return name + " 1.0", nil },
+		Run: func(context.Context, *place, Shape) (timed, error) {
 			t := (*times)[0]
 			*times = (*times)[1:]
 			return t, nil
@@ -59,7 +60,7 @@ func TestTables(t *testing.T) {
 
 func TestFailuresNameSystemAndShape(t *testing.T) {
 	failing := fake("Failing", "C", nil)
-	failing.run = func(context.Context, *place, Shape) (timed, error) { return timed{}, errors.New("out of order") }
+	failing.Run = func(context.Context, *place, Shape) (timed, error) { return timed{}, errors.New("out of order") }
 	_, err := Run(t.Context(), Config{Setup: report.Setup{Dir: t.TempDir(), Rounds: 1}, Systems: []System{failing}, Workers: 1, Sizes: []uint64{8}, Total: 80})
 	if err == nil || !strings.Contains(err.Error(), "Failing, 10 × 8 B: out of order") {
 		t.Errorf("got %v", err)
@@ -81,13 +82,13 @@ func TestPrograms(t *testing.T) {
 			if _, err := exec.LookPath("mpicc"); s.Name == openMPI && err != nil {
 				t.Skip("Open MPI is not installed")
 			}
-			if s.Name != openMPI && exec.Command(python, "-c", "import distributed, redis").Run() != nil {
+			if s.Name != openMPI && exec.Command(processes.Python, "-c", "import distributed, redis").Run() != nil {
 				t.Skip("Dask and redis-py are not installed")
 			}
-			if version, err := s.versions(t.Context(), p); err != nil || version == "" {
+			if version, err := s.Versions(t.Context(), p); err != nil || version == "" {
 				t.Errorf("version %q, %v", version, err)
 			}
-			got, err := s.run(t.Context(), p, shape)
+			got, err := s.Run(t.Context(), p, shape)
 			if err != nil || got.System <= 0 || got.Loop <= 0 {
 				t.Errorf("got %+v, %v", got, err)
 			}

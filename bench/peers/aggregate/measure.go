@@ -2,7 +2,6 @@ package aggregate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -67,7 +66,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	p := &place{dir: cfg.Dir, program: cfg.Program, workers: cfg.Workers, cores: runtime.GOMAXPROCS(0)}
 	r := Result{Workers: cfg.Workers, Cores: p.cores, Rounds: cfg.Rounds}
 	for _, s := range cfg.Systems {
-		versions, err := s.versions(ctx, p)
+		versions, err := s.Versions(ctx, p)
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", s.Name, err)
 		}
@@ -78,16 +77,13 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		for _, s := range cfg.Systems {
 			m.Runs = append(m.Runs, Runs{System: s.Name})
 		}
-		for round := range cfg.Rounds {
-			for i := range cfg.Systems {
-				at := (i + round) % len(cfg.Systems)
-				t, err := cfg.Systems[at].run(ctx, p, m.Shape)
-				if err != nil {
-					return r, errors.Join(fmt.Errorf("%s, %v: %w", cfg.Systems[at].Name, m.Shape, err), ctx.Err())
-				}
-				cfg.Progress("%v, round %d: %s %.2f s, its loop %.2f s", m.Shape, round+1, cfg.Systems[at].Name, t.System, t.Loop)
-				m.Runs[at].Times = append(m.Runs[at].Times, t)
-			}
+		err := report.InTurns(ctx, cfg.Setup, cfg.Systems, p, m.Shape, func(round, system int, t timed) error {
+			cfg.Progress("%v, round %d: %s %.2f s, its loop %.2f s", m.Shape, round+1, cfg.Systems[system].Name, t.System, t.Loop)
+			m.Runs[system].Times = append(m.Runs[system].Times, t)
+			return nil
+		})
+		if err != nil {
+			return r, err
 		}
 		r.Shapes = append(r.Shapes, m)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench/peers/fleet"
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
+	"github.com/bellwether-compute/bellwether/bench/peers/report"
 	"github.com/bellwether-compute/bellwether/bench/peers/servers"
 )
 
@@ -21,12 +22,7 @@ var programC []byte
 var programPython []byte
 
 // System is one of the compared systems.
-type System struct {
-	Name     string
-	Language string // language of the plain loop
-	versions func(context.Context, *place) (string, error)
-	run      func(context.Context, *place, Shape) (timed, error)
-}
+type System = report.System[*place, Shape, timed]
 
 // These constants are the names of the compared systems.
 const (
@@ -37,10 +33,10 @@ const (
 // Systems returns all systems, Bellwether first.
 func Systems() []System {
 	return []System{
-		{Bellwether, "Go", bellwetherVersion, runBellwether},
-		{openMPI, "C", mpiVersion, runMPI},
-		{"Dask", "NumPy", pythonVersion("dask"), runPython("dask")},
-		{"Redis", "NumPy", pythonVersion("redis"), runRedis},
+		{Name: Bellwether, Language: "Go", Versions: bellwetherVersion, Run: runBellwether},
+		{Name: openMPI, Language: "C", Versions: func(ctx context.Context, _ *place) (string, error) { return processes.VersionMPI(ctx) }, Run: runMPI},
+		{Name: "Dask", Language: "NumPy", Versions: pythonVersion("dask"), Run: runPython("dask")},
+		{Name: "Redis", Language: "NumPy", Versions: pythonVersion("redis"), Run: runRedis},
 	}
 }
 
@@ -107,21 +103,8 @@ func bellwetherVersion(ctx context.Context, p *place) (string, error) {
 	return version + ", " + servers.NATSVersion, err
 }
 
-func (p *place) compiled(ctx context.Context) (string, error) {
-	program := filepath.Join(p.dir, "vectors")
-	if _, err := os.Stat(program); err == nil {
-		return program, nil
-	}
-	source := program + ".c"
-	if err := os.WriteFile(source, programC, 0o600); err != nil {
-		return "", err
-	}
-	_, err := processes.Output(ctx, "", "mpicc", "-O2", "-pthread", "-o", program, source)
-	return program, err
-}
-
 func runMPI(ctx context.Context, p *place, s Shape) (t timed, err error) {
-	program, err := p.compiled(ctx)
+	program, err := processes.CompileMPI(ctx, filepath.Join(p.dir, "vectors"), programC)
 	if err != nil {
 		return t, err
 	}
@@ -132,13 +115,6 @@ func runMPI(ctx context.Context, p *place, s Shape) (t timed, err error) {
 	t.System, err = sum(ctx, s, "mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", fmt.Sprint(p.workers), program, "mpi", partitions, length)
 	return t, err
 }
-
-func mpiVersion(ctx context.Context, _ *place) (string, error) {
-	return processes.Version(ctx, "Open MPI", "mpirun")
-}
-
-// python is the path of Debian's Python, which can import the Python packages of Debian.
-const python = "/usr/bin/python3"
 
 func (p *place) script() (string, error) {
 	file := filepath.Join(p.dir, "vectors.py")
@@ -153,10 +129,10 @@ func runPython(mode string, more ...string) func(context.Context, *place, Shape)
 			return t, err
 		}
 		partitions, length := fmt.Sprint(s.Partitions), fmt.Sprint(s.length())
-		if t.Loop, err = sum(ctx, s, python, script, "loop", partitions, length, fmt.Sprint(p.cores)); err != nil {
+		if t.Loop, err = sum(ctx, s, processes.Python, script, "loop", partitions, length, fmt.Sprint(p.cores)); err != nil {
 			return t, err
 		}
-		t.System, err = sum(ctx, s, python, append([]string{script, mode, partitions, length, fmt.Sprint(p.workers)}, more...)...)
+		t.System, err = sum(ctx, s, processes.Python, append([]string{script, mode, partitions, length, fmt.Sprint(p.workers)}, more...)...)
 		return t, err
 	}
 }
@@ -182,7 +158,7 @@ func pythonVersion(of string) func(context.Context, *place) (string, error) {
 			return "", err
 		}
 		var v struct{ Python, NumPy, Dask, Redis string }
-		if err := processes.Ask(ctx, &v, "", python, script, "versions"); err != nil {
+		if err := processes.Ask(ctx, &v, "", processes.Python, script, "versions"); err != nil {
 			return "", err
 		}
 		base := fmt.Sprintf("Python %s, NumPy %s", v.Python, v.NumPy)

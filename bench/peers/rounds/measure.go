@@ -59,24 +59,17 @@ func Run(ctx context.Context, cfg Config) (r Result, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(p.dir)) }()
 	for _, s := range cfg.Systems {
-		versions, err := s.versions(ctx, p)
+		versions, err := s.Versions(ctx, p)
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", s.Name, err)
 		}
 		r.Systems = append(r.Systems, Runs{System: s.Name, Language: s.Language, Versions: versions})
 	}
-	for round := range cfg.Rounds {
-		for i := range cfg.Systems {
-			at := (i + round) % len(cfg.Systems)
-			t, err := cfg.Systems[at].run(ctx, p, cfg.Shape)
-			if err != nil {
-				return r, errors.Join(fmt.Errorf("%s: %w", cfg.Systems[at].Name, err), ctx.Err())
-			}
-			cfg.Progress("round %d: %s %.2f s, its loop %.2f s", round+1, cfg.Systems[at].Name, t.System, t.Loop)
-			r.Systems[at].Times = append(r.Systems[at].Times, t)
-		}
-	}
-	return r, nil
+	return r, report.InTurns(ctx, cfg.Setup, cfg.Systems, p, cfg.Shape, func(round, system int, t timed) error {
+		cfg.Progress("round %d: %s %.2f s, its loop %.2f s", round+1, cfg.Systems[system].Name, t.System, t.Loop)
+		r.Systems[system].Times = append(r.Systems[system].Times, t)
+		return nil
+	})
 }
 
 // Tables returns a table of the times.

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/bellwether-compute/bellwether/bench/peers/processes"
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
 )
 
@@ -17,8 +18,8 @@ func TestTables(t *testing.T) {
 	fake := func(name string, times ...timed) System {
 		return System{
 			Name: name, Language: "Go",
-			versions: func(context.Context, *place) (string, error) { return name + " 1.0", nil },
-			run: func(context.Context, *place, Shape) (timed, error) {
+			Versions: func(context.Context, *place) (string, error) { return name + " 1.0", nil },
+			Run: func(context.Context, *place, Shape) (timed, error) {
 				now := times[0]
 				times = times[1:]
 				return now, nil
@@ -74,13 +75,13 @@ func TestPrograms(t *testing.T) {
 			if _, err := exec.LookPath("mpicc"); s.Name == openMPI && err != nil {
 				t.Skip("Open MPI is not installed")
 			}
-			if s.Name == dask && exec.Command(python, "-c", "import distributed").Run() != nil {
+			if s.Name == dask && exec.Command(processes.Python, "-c", "import distributed").Run() != nil {
 				t.Skip("Dask is not installed")
 			}
-			if version, err := s.versions(t.Context(), p); err != nil || version == "" {
+			if version, err := s.Versions(t.Context(), p); err != nil || version == "" {
 				t.Errorf("version %q, %v", version, err)
 			}
-			got, err := s.run(t.Context(), p, Shape{5000, 3, 7, 4})
+			got, err := s.Run(t.Context(), p, Shape{5000, 3, 7, 4})
 			if err != nil || got.System <= 0 || got.Loop <= 0 {
 				t.Errorf("got %+v, %v", got, err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench/peers/fleet"
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
+	"github.com/bellwether-compute/bellwether/bench/peers/report"
 	"github.com/bellwether-compute/bellwether/bench/peers/servers"
 )
 
@@ -20,12 +21,7 @@ var programC []byte
 var programPython []byte
 
 // System is one of the compared systems.
-type System struct {
-	Name     string
-	Language string // language of the plain loop
-	versions func(context.Context, *place) (string, error)
-	run      func(context.Context, *place, Shape) (timed, error)
-}
+type System = report.System[*place, Shape, timed]
 
 // These constants are the names of the compared systems. The suffixes distinguish them from the same systems in the
 // other benchmarks.
@@ -38,9 +34,9 @@ const (
 // Systems returns all systems, Bellwether first.
 func Systems() []System {
 	return []System{
-		{Bellwether, "Go", bellwetherVersion, runBellwether},
-		{openMPI, "C", mpiVersion, runMPI},
-		{dask, "NumPy", daskVersion, runDask},
+		{Name: Bellwether, Language: "Go", Versions: bellwetherVersion, Run: runBellwether},
+		{Name: openMPI, Language: "C", Versions: func(ctx context.Context, _ *place) (string, error) { return processes.VersionMPI(ctx) }, Run: runMPI},
+		{Name: dask, Language: "NumPy", Versions: daskVersion, Run: runDask},
 	}
 }
 
@@ -104,34 +100,14 @@ func bellwetherVersion(ctx context.Context, p *place) (string, error) {
 	return version + ", " + servers.NATSVersion, err
 }
 
-func (p *place) compiled(ctx context.Context) (string, error) {
-	program := filepath.Join(p.dir, "kmeans")
-	if _, err := os.Stat(program); err == nil {
-		return program, nil
-	}
-	source := program + ".c"
-	if err := os.WriteFile(source, programC, 0o600); err != nil {
-		return "", err
-	}
-	_, err := processes.Output(ctx, "", "mpicc", "-O2", "-pthread", "-o", program, source)
-	return program, err
-}
-
 func runMPI(ctx context.Context, p *place, s Shape) (t timed, err error) {
-	program, err := p.compiled(ctx)
+	program, err := processes.CompileMPI(ctx, filepath.Join(p.dir, "kmeans"), programC)
 	if err != nil {
 		return t, err
 	}
 	launch := []string{"mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", fmt.Sprint(p.workers), program}
 	return pair(ctx, append(append([]string{program}, s.arguments("loop")...), fmt.Sprint(p.cores)), append(launch, s.arguments("mpi")...))
 }
-
-func mpiVersion(ctx context.Context, _ *place) (string, error) {
-	return processes.Version(ctx, "Open MPI", "mpirun")
-}
-
-// python is the path of Debian's Python, which can import the Python packages of Debian.
-const python = "/usr/bin/python3"
 
 func (p *place) script() (string, error) {
 	file := filepath.Join(p.dir, "kmeans.py")
@@ -143,8 +119,8 @@ func runDask(ctx context.Context, p *place, s Shape) (t timed, err error) {
 	if err != nil {
 		return t, err
 	}
-	command := func(mode string, processes int) []string {
-		return append(append([]string{python, script}, s.arguments(mode)...), fmt.Sprint(processes))
+	command := func(mode string, count int) []string {
+		return append(append([]string{processes.Python, script}, s.arguments(mode)...), fmt.Sprint(count))
 	}
 	return pair(ctx, command("loop", p.cores), command("dask", p.workers))
 }
@@ -155,7 +131,7 @@ func daskVersion(ctx context.Context, p *place) (string, error) {
 		return "", err
 	}
 	var v struct{ Python, NumPy, Dask string }
-	if err := processes.Ask(ctx, &v, "", python, script, "versions"); err != nil {
+	if err := processes.Ask(ctx, &v, "", processes.Python, script, "versions"); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("Dask %s, Python %s, NumPy %s", v.Dask, v.Python, v.NumPy), nil

@@ -53,7 +53,7 @@ func Run(ctx context.Context, cfg Config) (r Result, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(p.dir)) }()
 	for _, s := range cfg.Systems {
-		versions, err := s.versions(ctx, p)
+		versions, err := s.Versions(ctx, p)
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", s.Name, err)
 		}
@@ -67,27 +67,22 @@ func Run(ctx context.Context, cfg Config) (r Result, err error) {
 	if err := writeParquet(ctx, p, csv, parquet, cfg.Rows/2); err != nil {
 		return r, err
 	}
-	wants := map[string]table{}
-	for round := range cfg.Rounds {
-		for i := range cfg.Systems {
-			at := (i + round) % len(cfg.Systems)
-			s, runs := cfg.Systems[at], &r.Systems[at]
-			for _, file := range []string{csv, parquet} {
-				seconds, got, err := s.run(ctx, p, file)
-				if err == nil && wants[file] != nil {
-					err = got.equal(wants[file])
-				}
-				if err != nil {
-					return r, errors.Join(fmt.Errorf("%s, %s: %w", s.Name, filepath.Base(file), err), ctx.Err())
-				}
-				wants[file] = got
-				if file == csv {
-					runs.CSV = append(runs.CSV, seconds)
-				} else {
-					runs.Parquet = append(runs.Parquet, seconds)
-				}
-				cfg.Progress("%s, round %d: %s %.2f s", filepath.Base(file), round+1, s.Name, seconds)
+	for _, file := range []string{csv, parquet} {
+		var want table
+		err := report.InTurns(ctx, cfg.Setup, cfg.Systems, p, file, func(round, system int, s scanned) error {
+			cfg.Progress("%s, round %d: %s %.2f s", filepath.Base(file), round+1, cfg.Systems[system].Name, s.seconds)
+			times := &r.Systems[system].CSV
+			if file == parquet {
+				times = &r.Systems[system].Parquet
 			}
+			*times = append(*times, s.seconds)
+			if want == nil {
+				want = s.table
+			}
+			return s.table.equal(want)
+		})
+		if err != nil {
+			return r, err
 		}
 	}
 	return r, nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench/peers/fleet"
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
+	"github.com/bellwether-compute/bellwether/bench/peers/report"
 )
 
 //go:embed programs/duckdb.mjs
@@ -22,10 +23,12 @@ var programDuckDB []byte
 const duckDB = "@duckdb/node-api@1.5.6-r.1"
 
 // System is one of the compared systems.
-type System struct {
-	Name     string
-	versions func(context.Context, *place) (string, error)
-	run      func(ctx context.Context, p *place, file string) (seconds float64, got table, err error)
+type System = report.System[*place, string, scanned]
+
+// scanned is the result of a scan of a file.
+type scanned struct {
+	seconds float64
+	table   table
 }
 
 // Bellwether is the name of the job scan in the results. The suffix distinguishes the job from
@@ -35,8 +38,8 @@ const Bellwether = "Bellwether, scan"
 // Systems returns all systems, Bellwether first.
 func Systems() []System {
 	return []System{
-		{Bellwether, func(ctx context.Context, p *place) (string, error) { return fleet.Version(ctx, p.program) }, runBellwether},
-		{"DuckDB", duckDBVersion, runDuckDB},
+		{Name: Bellwether, Versions: func(ctx context.Context, p *place) (string, error) { return fleet.Version(ctx, p.program) }, Run: runBellwether},
+		{Name: "DuckDB", Versions: duckDBVersion, Run: runDuckDB},
 	}
 }
 
@@ -61,17 +64,17 @@ func (t table) equal(want table) error {
 	return nil
 }
 
-func runBellwether(ctx context.Context, p *place, file string) (seconds float64, got table, err error) {
+func runBellwether(ctx context.Context, p *place, file string) (s scanned, err error) {
 	var answer struct{ Result struct{ Rows [][4]any } }
 	began := time.Now()
 	err = processes.Ask(ctx, &answer, p.dir, p.program, "run", "scan", "-o", "json", "--slots", p.threads, "-p", "input="+file, "-p", "delimiter=;",
 		"-p", "by=station", "-p", "aggregate=min(temperature),mean(temperature),max(temperature)")
 	if err != nil {
-		return 0, nil, err
+		return s, err
 	}
-	seconds = time.Since(began).Seconds()
-	got, err = tableOf(answer.Result.Rows)
-	return seconds, got, err
+	s.seconds = time.Since(began).Seconds()
+	s.table, err = tableOf(answer.Result.Rows)
+	return s, err
 }
 
 // tableOf returns the table of the rows of a result. Numbers may be given as strings.
@@ -116,20 +119,21 @@ func duckDBVersion(ctx context.Context, p *place) (string, error) {
 	return "DuckDB " + v.Version, err
 }
 
-func runDuckDB(ctx context.Context, p *place, file string) (seconds float64, got table, err error) {
+func runDuckDB(ctx context.Context, p *place, file string) (s scanned, err error) {
 	script, err := installDuckDB(ctx, p)
 	if err != nil {
-		return 0, nil, err
+		return s, err
 	}
 	var answer struct {
 		Seconds float64
 		Rows    [][4]any
 	}
 	if err := processes.Ask(ctx, &answer, p.dir, "node", script, filepath.Ext(file)[1:], file, p.threads); err != nil {
-		return 0, nil, err
+		return s, err
 	}
-	got, err = tableOf(answer.Rows)
-	return answer.Seconds, got, err
+	s.seconds = answer.Seconds
+	s.table, err = tableOf(answer.Rows)
+	return s, err
 }
 
 // writeParquet writes the first rows of a CSV file as Parquet.

@@ -1,0 +1,24 @@
+package processes
+
+import (
+	"context"
+	"os"
+)
+
+// CompileMPI compiles a C program with Open MPI, unless it is there, and returns its path.
+func CompileMPI(ctx context.Context, program string, source []byte) (string, error) {
+	if _, err := os.Stat(program); err == nil {
+		return program, nil
+	}
+	if err := os.WriteFile(program+".c", source, 0o600); err != nil {
+		return "", err
+	}
+	_, err := Output(ctx, "", "mpicc", "-O2", "-pthread", "-o", program, program+".c")
+	return program, err
+}
+
+// VersionMPI returns the version of Open MPI.
+func VersionMPI(ctx context.Context) (string, error) { return Version(ctx, "Open MPI", "mpirun") }
+
+// Python is the path of Debian's Python, which can import the Python packages of Debian.
+const Python = "/usr/bin/python3"
