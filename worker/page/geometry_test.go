@@ -129,6 +129,8 @@ func TestTidy(t *testing.T) {
 			all_skipped: 1e6, skipped: Array.from({ length: 100 }, (_, i) => huge - i * 1e6), again: "bellwether run " + word(900) + " --partition " };
 		window.longMap = { ...map, trouble: word(300) + "\n" + word(300), errors: longJob.errors, other_errors: huge, reassigned: huge, held_bytes: 2 ** 60, merged_bytes: 2 ** 60, merge_rate: 2 ** 50, merges: [{ node: "61/4611686018427387904", worker: word(60), bytes: 2 ** 60, for_ms: 9e9 }],
 			durations: { counts: Array.from({ length: 32 }, (_, i) => i * 1e15), slowest: [1, 2, 3, 4, 5].map(i => ({ lo: huge - 9, hi: huge, took_ns: 9e15 - i, worker: word(60) })) } };
+		const sample = samples.samples.at(-1);
+		take("samples", {...samples, samples: [1, 2, 3, 4, 5].map(i => ({...sample, at_ms: 9e8 + i * 1e6, epoch: huge + i * 1e6}))});
 		take("job", longJob); take("map", longMap); take("events", events3); $("eventlist").open = true;
 		document.querySelectorAll("#job .fail details, #trouble details").forEach(d => { d.open = true; });
 		document.querySelectorAll("#failovers details").forEach(d => { d.open = true; });

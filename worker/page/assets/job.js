@@ -154,10 +154,15 @@ function drawRate() {
 		while (i < list.length - 1 && list[i][1] <= ms) i++;
 		return list[i] && list[i][0] <= ms && ms <= list[i][1] ? list[i][2] : 0;
 	});
+	let free = chart.x; // labels begin right of it
 	for (const [at, epoch] of epochChanges()) {
-		const x = chart.x + at / whole * chart.width;
+		const x = chart.x + at / whole * chart.width, text = "epoch " + epoch;
 		dotted(g, x, chart.y, chart.y + chart.height);
-		put(g, "epoch " + epoch, x > chart.x + 80 ? x - 6 : x + 6, chart.y + chart.height - 8, { fill: colour.ink, align: x > chart.x + 80 ? "right" : "left", mono: false });
+		g.font = "11px " + colour.sans;
+		const size = g.measureText(text).width, left = x > chart.x + 80 ? x - 6 - size : x + 6;
+		if (left <= free) continue;
+		put(g, text, left, chart.y + chart.height - 8, { fill: colour.ink, mono: false });
+		free = left + size + 8;
 	}
 	if (replay !== null) {
 		g.fillStyle = colour.ink;

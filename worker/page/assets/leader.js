@@ -78,7 +78,8 @@ function drawTerms() {
 			g.fill();
 			const text = count(untilWork(term)) + " ms", width = g.measureText(text).width + 12;
 			const left = x + width > all ? x - width : x + 10;
-			if (seconds <= 3600 && left + width < free) {
+			const older = terms[i + 1] ? X(Date.parse(terms[i + 1].at)) + 8 : -Infinity; // the mark of the term before ends there
+			if (seconds <= 3600 && left + width < free && (left > x || left > older)) {
 				put(g, text, left, 32, { fill: colour.ink });
 				free = Math.min(left, x - 8);
 			}
