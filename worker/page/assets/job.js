@@ -116,7 +116,8 @@ function drawFigures() {
 
 // failedFigure counts the failed attempts of the whole job, so that it does not say none above a job that has failed.
 function failedFigure(s) {
-	const from = isLive() ? view.map : view.job, attempts = (from?.errors || []).reduce((sum, e) => sum + e.count, from?.other_errors || 0);
+	const from = isLive() ? view.map : view.job, ofPartitions = (from?.errors || []).reduce((sum, e) => sum + e.count, from?.other_errors || 0);
+	const attempts = Math.max(ofPartitions, view.events?.failures.length || 0); // Plan and Finish fail too
 	const now = [s.counts[4] && count(s.counts[4]) + " retrying", s.counts[5] && count(s.counts[5]) + (view.job?.all_skipped ? " skipped" : " waiting")].filter(Boolean).join(", ");
 	return ["Failed attempts", count(attempts), now || (view.job?.state === "failed" ? "the job has failed" : attempts ? "none now" : "none")];
 }
