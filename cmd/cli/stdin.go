@@ -57,6 +57,8 @@ func compression(f io.ReaderAt) string {
 		return ".gz"
 	case bytes.HasPrefix(magic, []byte("\x28\xb5\x2f\xfd")): // RFC 8878
 		return ".zst"
+	case bytes.HasPrefix(magic, []byte("BZh")):
+		return ".bz2"
 	}
 	return ""
 }

@@ -46,6 +46,12 @@ func zstandard(text string) string {
 	return string(w.EncodeAll([]byte(text), nil))
 }
 
+// bzipped is the output of bzip2 for "x,y\n1,2\n", and bzippedRow for "3,4\n".
+const (
+	bzipped    = "\x42\x5a\x68\x39\x31\x41\x59\x26\x53\x59\xdf\x0b\x50\x3f\x00\x00\x03\x58\x80\x00\x10\x00\x04\x30\x00\x00\x60\x20\x00\x30\xc0\x08\x69\xb2\x88\x23\x27\x8b\xb9\x22\x9c\x28\x48\x6f\x85\xa8\x1f\x80"
+	bzippedRow = "\x42\x5a\x68\x39\x31\x41\x59\x26\x53\x59\x2d\x9f\xe7\x36\x00\x00\x01\x58\x00\x00\x10\x00\x04\x0c\x00\x20\x00\x21\x9a\x68\x33\x4d\x17\x3c\x5d\xc9\x14\xe1\x42\x40\xb6\x7f\x9c\xd8"
+)
+
 // TestBadInput checks that errors contain the name of the object, the offset and advice.
 func TestBadInput(t *testing.T) {
 	long := strings.Repeat("1,2\n", 1000)
@@ -71,6 +77,11 @@ func TestBadInput(t *testing.T) {
 		"no zstd":                     {[]string{"a.csv.zst", "no zstd at all, whatever the name says"}, nil, []string{"mem://a.csv.zst", "not zstd"}},
 		"garbage after gzip":          {[]string{"a.csv.gz", gzipped(long) + "garbage"}, nil, []string{"mem://a.csv.gz", "followed by other bytes"}},
 		"garbage after zeros":         {[]string{"a.csv.gz", gzipped(long) + "\x00\x00garbage"}, nil, []string{"mem://a.csv.gz", "followed by other bytes"}},
+		"no bzip2":                    {[]string{"a.csv.bz2", "no bzip2 at all, whatever the name says"}, nil, []string{"mem://a.csv.bz2", "not bzip2"}},
+		"no bzip2, few bytes":         {[]string{"a.csv.bz2", "a\n1\n"}, nil, []string{"mem://a.csv.bz2", "not bzip2"}},
+		"truncated bzip2":             {[]string{"a.csv.bz2", bzipped[:len(bzipped)-8]}, nil, []string{"mem://a.csv.bz2", "truncated"}},
+		"damaged bzip2":               {[]string{"a.csv.bz2", bzipped[:20] + "\xff" + bzipped[21:]}, nil, []string{"mem://a.csv.bz2", "damaged"}},
+		"other bytes after bzip2":     {[]string{"a.csv.bz2", bzipped + "3,4\n"}, nil, []string{"mem://a.csv.bz2", "damaged"}},
 		"truncated 2nd gzip":          {[]string{"a.csv.gz", gzipped(long) + gzipped(long)[:5]}, nil, []string{"mem://a.csv.gz", "truncated"}},
 		"truncated zstd":              {[]string{"a.csv.zst", zstandard(long)[:20]}, nil, []string{"mem://a.csv.zst", "truncated"}},
 		"no format":                   {[]string{"a.dat", "x"}, nil, []string{"mem://a.dat", ".ndjson", "parameter format"}},

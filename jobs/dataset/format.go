@@ -30,12 +30,13 @@ const (
 	plain compression = ""
 	gzip  compression = ".gz"
 	zstd  compression = ".zst"
+	bzip2 compression = ".bz2"
 )
 
 // compressionOf returns the compression of an object, which the ending of the object's name
 // determines.
 func compressionOf(name string) compression {
-	if c := compression(strings.ToLower(path.Ext(withoutQuery(name)))); c == gzip || c == zstd {
+	if c := compression(strings.ToLower(path.Ext(withoutQuery(name)))); c == gzip || c == zstd || c == bzip2 {
 		return c
 	}
 	return plain
@@ -55,7 +56,7 @@ func formatOf(name string) (format, error) {
 	if f, ok := formatOfEnding[strings.ToLower(path.Ext(bare))]; ok {
 		return f, nil
 	}
-	return "", fmt.Errorf("%s: the ending of the name tells no format: want .csv, .tsv, .ndjson, .jsonl, .txt or .log, each also with .gz or .zst, .parquet, or the parameter format", name)
+	return "", fmt.Errorf("%s: the ending of the name tells no format: want .csv, .tsv, .ndjson, .jsonl, .txt or .log, each also with .gz, .zst or .bz2, .parquet, or the parameter format", name)
 }
 
 // formatOfAll returns the format of the objects of an input. All objects must have the same format.

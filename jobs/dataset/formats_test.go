@@ -35,6 +35,7 @@ func TestFormats(t *testing.T) {
 		"lines":                 {[]string{"a.txt", "one\n\n two\r\nthree"}, nil, []string{"one", "", " two", "three"}},
 		"gzip":                  {[]string{"a.csv.gz", gzipped("x,y\n1,2\n") + gzipped("3,4\n"), "b.csv", "x,y\n5,6"}, nil, []string{"1|2", "3|4", "5|6"}},
 		"upper case":            {[]string{"A.CSV.GZ", gzipped("x,y\n1,2\n")}, nil, []string{"1|2"}},
+		"bzip2":                 {[]string{"a.csv.bz2", bzipped + bzippedRow}, nil, []string{"1|2", "3|4"}},
 		"padded gzip":           {[]string{"a.csv.gz", gzipped("x,y\n1,2\n") + gzipped("3,4\n") + strings.Repeat("\x00", 50_000)}, nil, []string{"1|2", "3|4"}},
 		"folder":                {[]string{"f/_SUCCESS", "", "f/_temporary/b.csv", "x", "f/.a.csv.crc", "\x01", "f/_k=1/a.csv", "x,y\n1,2\n"}, func(in *Input) { in.Source = "mem://f/" }, []string{"1|2|1"}},
 		"zstd":                  {[]string{"a.txt.zst", zstandard("one\ntwo")}, nil, []string{"one", "two"}},

@@ -21,7 +21,7 @@ type Input struct {
 
 	// Format is lines, csv, tsv, ndjson, parquet or auto. If Format is auto, the endings of the
 	// objects' names determine the format. In every format but parquet, an object whose name ends
-	// in .gz or .zst is compressed.
+	// in .gz, .zst or .bz2 is compressed.
 	Format string `json:"format" oneof:"auto lines csv tsv ndjson parquet" help:"the format of the objects; auto: by the ending of their names"`
 
 	// Header is true if the first line of each object contains the names of the columns (csv and

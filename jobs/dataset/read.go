@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	bzip2lib "compress/bzip2"
 	"context"
 	"errors"
 	"fmt"
@@ -146,6 +147,8 @@ func (r reader) content(ctx context.Context, o source.Object, from, to int64) (*
 		if z, err = zstdlib.NewReader(c.raw, zstdlib.WithDecoderConcurrency(1), zstdlib.WithDecoderLowmem(true), zstdlib.WithDecoderMaxWindow(maxWindow)); err == nil {
 			c.plain, c.close = z, z.Close
 		}
+	case bzip2:
+		c.plain = bzip2lib.NewReader(c.raw)
 	}
 	if err != nil {
 		c.raw.Close()
@@ -171,6 +174,9 @@ func (c *content) fill(buffer []byte) (n int, err error) {
 	return n, err
 }
 
+// errNoBzip2 is the error of package bzip2 for bytes that do not begin like a compressed text.
+const errNoBzip2 = bzip2lib.StructuralError("bad magic value")
+
 // explain returns an error whose text says either that the object could not be read, or that its
 // content could not be decompressed.
 func (c *content) explain(err error) error {
@@ -186,6 +192,9 @@ func (c *content) explain(err error) error {
 	}
 	if errors.Is(err, zstdlib.ErrMagicMismatch) && c.at == 0 {
 		text = "the content is not zstd, which the ending of the name says: rename or compress the object"
+	}
+	if errors.Is(err, errNoBzip2) && c.at == 0 {
+		text = "the content is not bzip2, which the ending of the name says: rename or compress the object"
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		text = "the compressed content is truncated: write the object again"
