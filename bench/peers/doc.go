@@ -3,7 +3,7 @@
 //	peers throughput   the same tasks on queues, a goroutine pool and Bellwether
 //	peers failover     time from the kill of a leader until the next leader acts
 //	peers aggregate    the same vectors added up by other systems
-//	peers rounds       the same points clustered by other systems, round after round
+//	peers rounds       k-means and a logistic regression by other systems, round after round
 //	peers scan         the same files aggregated by DuckDB
 //	peers all          all of them
 //

@@ -107,10 +107,14 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.Uint64Var(&a.Least, "least", 64, "aggregate: the least number of vectors of one size")
 	r := &o.rounds
 	flags.IntVar(&r.Workers, "keepers", 2, "rounds: worker processes")
-	flags.Uint64Var(&r.Shape.Points, "points", 1_000_000, "rounds: points")
-	flags.Uint64Var(&r.Shape.Dimensions, "dimensions", 16, "rounds: dimensions of a point")
-	flags.Uint64Var(&r.Shape.Clusters, "clusters", 64, "rounds: clusters")
-	flags.Uint64Var(&r.Shape.Rounds, "passes", 20, "rounds: passes over the points")
+	r.Shapes = []rounds.Shape{{Job: rounds.KMeans}, {Job: rounds.GLM, Rounds: mostPasses}}
+	points, cases := &r.Shapes[0], &r.Shapes[1]
+	flags.Uint64Var(&points.Rows, "points", 1_000_000, "rounds: points of k-means; 0: do not measure it")
+	flags.Uint64Var(&points.Columns, "dimensions", 16, "rounds: dimensions of a point")
+	flags.Uint64Var(&points.Clusters, "clusters", 64, "rounds: clusters")
+	flags.Uint64Var(&points.Rounds, "passes", 20, "rounds: passes over the points")
+	flags.Uint64Var(&cases.Rows, "cases", 1_000_000, "rounds: rows of the regression; 0: do not measure it")
+	flags.Uint64Var(&cases.Columns, "predictors", 20, "rounds: columns of the regression beside the target")
 	flags.Uint64Var(&o.scan.Rows, "rows", 100_000_000, "scan: rows of the file, about 17 bytes each")
 	flags.Int64Var(&o.programs.Text, "text", 1_000_000_000, "programs: bytes of the text whose words are counted")
 }
@@ -166,14 +170,27 @@ func (o *options) check() error {
 	if o.aggregate.Least < 1 {
 		return errors.New("-least must be at least 1, got 0")
 	}
-	if o.rounds.Shape.Rounds > 99 { // the status of a job of Bellwether lists 100 rounds
-		return fmt.Errorf("-passes must be 1 to 99, got %d", o.rounds.Shape.Rounds)
-	}
-	if s := o.rounds.Shape; s.Clusters < 1 || s.Points < s.Clusters || s.Dimensions < 1 || s.Rounds < 1 {
-		return fmt.Errorf("-points must be at least -clusters, and -clusters, -dimensions and -passes at least 1, got %d, %d, %d and %d", s.Points, s.Clusters, s.Dimensions, s.Rounds)
+	if err := checkRounds(o.rounds.Shapes[0], o.rounds.Shapes[1]); err != nil {
+		return err
 	}
 	if !slices.Contains([]string{"table", "markdown", "json"}, o.format) {
 		return fmt.Errorf("-o must be table, markdown or json, got %q", o.format)
+	}
+	return nil
+}
+
+// mostPasses is the maximum number of passes over the same rows. The status of a job of Bellwether lists one more.
+const mostPasses = 99
+
+func checkRounds(points, cases rounds.Shape) error {
+	if points.Rounds > mostPasses {
+		return fmt.Errorf("-passes must be 1 to %d, got %d", mostPasses, points.Rounds)
+	}
+	if s := points; s.Rows > 0 && (s.Clusters < 1 || s.Rows < s.Clusters || s.Columns < 1 || s.Rounds < 1) {
+		return fmt.Errorf("-points must be at least -clusters, and -clusters, -dimensions and -passes at least 1, got %d, %d, %d and %d", s.Rows, s.Clusters, s.Columns, s.Rounds)
+	}
+	if s := cases; s.Rows > 0 && (s.Columns < 1 || s.Columns > 200 || s.Rows < 100*s.Columns) { // the limits of "bellwether bench rounds"
+		return fmt.Errorf("-predictors must be 1 to 200, and -cases at least 100 times -predictors, got %d and %d", s.Columns, s.Rows)
 	}
 	return nil
 }

@@ -52,6 +52,8 @@ func TestBadUsage(t *testing.T) {
 		"-workers 0 aggregate":             "-workers must be 1 to 64, got 0",
 		"-sizes 12 aggregate":              "want multiples of 8",
 		"-points 9 -clusters 10 rounds":    "-points must be at least -clusters",
+		"-cases 1999 rounds":               "-cases at least 100 times -predictors",
+		"-predictors 0 rounds":             "-predictors must be 1 to 200",
 		"-passes 100 rounds":               "-passes must be 1 to 99, got 100",
 		"-keepers 0 rounds":                "-keepers must be 1 to 64, got 0",
 		"-rows 1 scan":                     "-rows must be at least 2, got 1",

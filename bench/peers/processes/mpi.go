@@ -13,7 +13,7 @@ func CompileMPI(ctx context.Context, program string, source []byte) (string, err
 	if err := os.WriteFile(program+".c", source, 0o600); err != nil {
 		return "", err
 	}
-	_, err := Output(ctx, "", "mpicc", "-O2", "-pthread", "-o", program, program+".c")
+	_, err := Output(ctx, "", "mpicc", "-O2", "-pthread", "-o", program, program+".c", "-lm")
 	return program, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/dustin/go-humanize"
 
@@ -17,28 +18,44 @@ import (
 type Config struct {
 	report.Setup
 	Systems []System
-	Workers int // number of worker processes
-	Shape   Shape
+	Workers int     // number of worker processes
+	Shapes  []Shape // what is measured; shapes without rows are not
 }
 
-// Shape describes the points and how often all of them are visited.
+// These constants are the jobs that are compared, named as in Bellwether's catalog.
+const (
+	KMeans = "kmeans"
+	GLM    = "glm" // a logistic regression
+)
+
+// Shape describes a job, its rows, and how often all of them are visited.
 type Shape struct {
-	Points     uint64 `json:"points"`
-	Dimensions uint64 `json:"dimensions"`
-	Clusters   uint64 `json:"clusters"`
-	Rounds     uint64 `json:"passes"`
+	Job      string `json:"job"`
+	Rows     uint64 `json:"rows"`
+	Columns  uint64 `json:"columns"`
+	Clusters uint64 `json:"clusters,omitempty"` // of k-means
+	Rounds   uint64 `json:"passes"`             // of a regression the most, because it ends when it has converged
 }
 
 func (s Shape) String() string {
-	return fmt.Sprintf("k-means of %s points × %d, k = %d, %d rounds", humanize.Comma(int64(s.Points)), s.Dimensions, s.Clusters, s.Rounds)
+	rows := humanize.Comma(int64(s.Rows))
+	if s.Job == GLM {
+		return fmt.Sprintf("logistic regression of %s rows × %d", rows, s.Columns)
+	}
+	return fmt.Sprintf("k-means of %s points × %d, k = %d, %d rounds", rows, s.Columns, s.Clusters, s.Rounds)
 }
 
 // Result contains all measurements.
 type Result struct {
+	Workers int        `json:"workers"`
+	Cores   int        `json:"cores"`
+	Rounds  int        `json:"rounds"`
+	Jobs    []Measured `json:"jobs"`
+}
+
+// Measured contains the measurements of a shape.
+type Measured struct {
 	Shape
-	Workers int    `json:"workers"`
-	Cores   int    `json:"cores"`
-	Rounds  int    `json:"rounds"`
 	Systems []Runs `json:"systems"`
 }
 
@@ -53,36 +70,51 @@ type Runs struct {
 // Run measures all systems in several rounds. The order of the systems differs between rounds.
 func Run(ctx context.Context, cfg Config) (r Result, err error) {
 	p := &place{dir: filepath.Join(cfg.Dir, "rounds"), program: cfg.Program, workers: cfg.Workers, cores: runtime.GOMAXPROCS(0)}
-	r = Result{Shape: cfg.Shape, Workers: cfg.Workers, Cores: p.cores, Rounds: cfg.Rounds}
+	r = Result{Workers: cfg.Workers, Cores: p.cores, Rounds: cfg.Rounds}
 	if err := os.Mkdir(p.dir, 0o700); err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(p.dir)) }()
+	var systems []Runs
 	for _, s := range cfg.Systems {
 		versions, err := s.Versions(ctx, p)
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", s.Name, err)
 		}
-		r.Systems = append(r.Systems, Runs{System: s.Name, Language: s.Language, Versions: versions})
+		systems = append(systems, Runs{System: s.Name, Language: s.Language, Versions: versions})
 	}
-	return r, report.InTurns(ctx, cfg.Setup, cfg.Systems, p, cfg.Shape, func(round, system int, t timed) error {
-		cfg.Progress("round %d: %s %.2f s, its loop %.2f s", round+1, cfg.Systems[system].Name, t.System, t.Loop)
-		r.Systems[system].Times = append(r.Systems[system].Times, t)
-		return nil
-	})
+	for _, shape := range cfg.Shapes {
+		if shape.Rows == 0 {
+			continue
+		}
+		m := Measured{shape, slices.Clone(systems)}
+		err := report.InTurns(ctx, cfg.Setup, cfg.Systems, p, shape, func(round, system int, t timed) error {
+			cfg.Progress("%v, round %d: %s %.2f s, its loop %.2f s", shape, round+1, cfg.Systems[system].Name, t.System, t.Loop)
+			m.Systems[system].Times = append(m.Systems[system].Times, t)
+			return nil
+		})
+		if err != nil {
+			return r, err
+		}
+		r.Jobs = append(r.Jobs, m)
+	}
+	return r, nil
 }
 
-// Tables returns a table of the times.
-func (r Result) Tables() []report.Table {
-	t := report.Table{Title: r.Shape.String(), Head: []string{"system", "seconds", "loop", "seconds of the loop", "ratio", "versions"}}
-	for _, runs := range r.Systems {
-		var system, loop report.Figures
-		for _, at := range runs.Times {
-			system, loop = append(system, at.System), append(loop, at.Loop)
+// Tables returns a table of the times of each job.
+func (r Result) Tables() (tables []report.Table) {
+	for _, m := range r.Jobs {
+		t := report.Table{Title: m.String(), Head: []string{"system", "rounds", "seconds", "loop", "seconds of the loop", "ratio", "versions"}}
+		for _, runs := range m.Systems {
+			var rounds, system, loop report.Figures
+			for _, at := range runs.Times {
+				rounds, system, loop = append(rounds, float64(at.Rounds)), append(system, at.System), append(loop, at.Loop)
+			}
+			t.Add(runs.System, report.Number(rounds.Median()), report.Number(system.Median()), runs.Language, report.Number(loop.Median()),
+				report.Number(report.Ratios(system, loop).Median()), runs.Versions)
 		}
-		t.Add(runs.System, report.Number(system.Median()), runs.Language, report.Number(loop.Median()),
-			report.Number(report.Ratios(system, loop).Median()), runs.Versions)
+		t.Notes = []string{fmt.Sprintf("%d worker processes, %d cores, %d rounds of measurements; medians. A ratio is the median of the ratios to the loop.", r.Workers, r.Cores, r.Rounds)}
+		tables = append(tables, t)
 	}
-	t.Notes = []string{fmt.Sprintf("%d worker processes, %d cores, %d rounds of measurements; medians. A ratio is the median of the ratios to the loop.", r.Workers, r.Cores, r.Rounds)}
-	return []report.Table{t}
+	return tables
 }

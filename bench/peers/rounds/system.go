@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/bellwether-compute/bellwether/bench/peers/fleet"
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
@@ -14,10 +15,10 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/servers"
 )
 
-//go:embed programs/kmeans.c
+//go:embed programs/rounds.c
 var programC []byte
 
-//go:embed programs/kmeans.py
+//go:embed programs/rounds.py
 var programPython []byte
 
 // System is one of the compared systems.
@@ -40,10 +41,14 @@ func Systems() []System {
 	}
 }
 
-// timed contains the durations, in seconds, of a system and of the loop in the system's language.
+// timed contains the durations, in seconds, of a system and of the loop in the system's language. Both run the same
+// number of rounds.
 type timed struct {
 	System float64 `json:"system"`
 	Loop   float64 `json:"loop"`
+	Rounds uint64  `json:"passes"`
+
+	loss float64 // the loss of both in the last round, up to rounding errors; 0 for Bellwether, whose benchmark compares the losses
 }
 
 type place struct {
@@ -52,10 +57,14 @@ type place struct {
 	cores        int
 }
 
-// answer is what a program prints: the time, and the sum of the squared distances in the last round.
-type answer struct{ Seconds, Loss float64 }
+// answer is what a program prints: the time, the number of rounds, and the sum of the squared distances or the deviance in the
+// last round.
+type answer struct {
+	Seconds, Loss float64
+	Rounds        uint64
+}
 
-// pair runs the loop and the system, and compares their losses.
+// pair runs the loop and the system, and compares their rounds and losses.
 func pair(ctx context.Context, loop, system []string) (t timed, err error) {
 	var one, other answer
 	if err := processes.Ask(ctx, &one, "", loop[0], loop[1:]...); err != nil {
@@ -64,35 +73,47 @@ func pair(ctx context.Context, loop, system []string) (t timed, err error) {
 	if err := processes.Ask(ctx, &other, "", system[0], system[1:]...); err != nil {
 		return t, err
 	}
+	if other.Rounds != one.Rounds {
+		return t, fmt.Errorf("it ended after %d rounds, the loop after %d", other.Rounds, one.Rounds)
+	}
 	if !(math.Abs(one.Loss-other.Loss) <= 1e-9*one.Loss) {
 		return t, fmt.Errorf("the loss is %v, that of the loop is %v", other.Loss, one.Loss)
 	}
-	return timed{System: other.Seconds, Loop: one.Seconds}, nil
+	return timed{System: other.Seconds, Loop: one.Seconds, Rounds: one.Rounds, loss: one.Loss}, nil
 }
 
 // arguments returns the arguments of a program of another system.
 func (s Shape) arguments(mode string) []string {
-	return []string{mode, fmt.Sprint(s.Points), fmt.Sprint(s.Dimensions), fmt.Sprint(s.Clusters), fmt.Sprint(s.Rounds)}
+	return []string{mode, s.Job, fmt.Sprint(s.Rows), fmt.Sprint(s.Columns), fmt.Sprint(s.Clusters), fmt.Sprint(s.Rounds)}
 }
 
-// runBellwether measures the rounds with centres, as those of the loop, and neither the first round, which reads the file,
-// nor the submission.
-func runBellwether(ctx context.Context, p *place, s Shape) (t timed, err error) {
-	var report struct {
-		KMeans []struct {
-			Job  float64 `json:"job_s"`
-			Loop float64 `json:"loop_s"`
-		}
+// flags returns the flags of "bellwether bench rounds".
+func (s Shape) flags() []string {
+	if s.Job == GLM {
+		return []string{"--jobs", GLM, "--glm-rows", fmt.Sprint(s.Rows), "--glm-columns", fmt.Sprint(s.Columns)}
 	}
-	err = processes.Ask(ctx, &report, "", p.program, "bench", "rounds", "-o", "json", "--jobs", "kmeans", "--dir", p.dir, "--workers", fmt.Sprint(p.workers),
-		"--rows", fmt.Sprint(s.Points), "--columns", fmt.Sprint(s.Dimensions), "--k", fmt.Sprint(s.Clusters), "--rounds", fmt.Sprint(s.Rounds))
-	if err == nil && len(report.KMeans) != 1 {
-		err = fmt.Errorf("bench rounds printed %d measurements of k-means, want 1", len(report.KMeans))
+	return []string{"--jobs", KMeans, "--rows", fmt.Sprint(s.Rows), "--columns", fmt.Sprint(s.Columns), "--k", fmt.Sprint(s.Clusters), "--rounds", fmt.Sprint(s.Rounds)}
+}
+
+// runBellwether measures the rounds with centres or coefficients, as those of the loop, and neither the first round, which reads
+// the file, nor the submission. Its program compares the results of job and loop.
+func runBellwether(ctx context.Context, p *place, s Shape) (t timed, err error) {
+	type comparison struct {
+		Job    float64 `json:"job_s"`
+		Loop   float64 `json:"loop_s"`
+		Rounds uint64
+	}
+	var report struct{ KMeans, GLM []comparison }
+	args := []string{"bench", "rounds", "-o", "json", "--dir", p.dir, "--workers", fmt.Sprint(p.workers)}
+	err = processes.Ask(ctx, &report, "", p.program, append(args, s.flags()...)...)
+	list := slices.Concat(report.KMeans, report.GLM)
+	if err == nil && len(list) != 1 {
+		err = fmt.Errorf("bench rounds printed %d measurements of %s, want 1", len(list), s.Job)
 	}
 	if err != nil {
 		return t, err
 	}
-	return timed{report.KMeans[0].Job, report.KMeans[0].Loop}, nil
+	return timed{System: list[0].Job, Loop: list[0].Loop, Rounds: list[0].Rounds}, nil
 }
 
 func bellwetherVersion(ctx context.Context, p *place) (string, error) {
@@ -101,7 +122,7 @@ func bellwetherVersion(ctx context.Context, p *place) (string, error) {
 }
 
 func runMPI(ctx context.Context, p *place, s Shape) (t timed, err error) {
-	program, err := processes.CompileMPI(ctx, filepath.Join(p.dir, "kmeans"), programC)
+	program, err := processes.CompileMPI(ctx, filepath.Join(p.dir, "rounds"), programC)
 	if err != nil {
 		return t, err
 	}
@@ -110,7 +131,7 @@ func runMPI(ctx context.Context, p *place, s Shape) (t timed, err error) {
 }
 
 func (p *place) script() (string, error) {
-	file := filepath.Join(p.dir, "kmeans.py")
+	file := filepath.Join(p.dir, "rounds.py")
 	return file, os.WriteFile(file, programPython, 0o600)
 }
 
