@@ -90,9 +90,12 @@ func (c RoundsConfig) fit(ctx context.Context, rows []float64, passes int) (devi
 		c.Progress("the loop", uint64(pass), uint64(passes))
 		var running sync.WaitGroup
 		for i := range parts {
-			parts[i] = newNormalSums(width)
 			lo, hi := c.ModelRows*i/len(parts), c.ModelRows*(i+1)/len(parts)
-			running.Go(func() { parts[i].add(rows[lo*width:hi*width], beta) })
+			running.Go(func() {
+				sums := newNormalSums(width) // made here, because sums that share a cache line with those of another goroutine are slow
+				sums.add(rows[lo*width:hi*width], beta)
+				parts[i] = sums
+			})
 		}
 		running.Wait()
 		total := parts[0]

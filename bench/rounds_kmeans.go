@@ -97,9 +97,13 @@ func (c RoundsConfig) loop(ctx context.Context, points, centres []float64) (iner
 		c.Progress("the loop", uint64(move), uint64(c.Moves))
 		var passes sync.WaitGroup
 		for i := range parts {
-			parts[i] = tallies{sums: make([]float64, len(centres)), counts: make([]float64, c.K)}
 			lo, hi := c.Rows*i/len(parts), c.Rows*(i+1)/len(parts)
-			passes.Go(func() { parts[i].add(points[lo*c.Columns:hi*c.Columns], centres, c.Columns) })
+			passes.Go(func() {
+				// Made here, because tallies that share a cache line with those of another goroutine are slow.
+				t := tallies{sums: make([]float64, len(centres)), counts: make([]float64, c.K)}
+				t.add(points[lo*c.Columns:hi*c.Columns], centres, c.Columns)
+				parts[i] = t
+			})
 		}
 		passes.Wait()
 		total := parts[0]
