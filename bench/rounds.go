@@ -32,7 +32,7 @@ type RoundsConfig struct {
 	K       int // number of clusters
 	Moves   int // rounds of k-means with centres that are compared with the loop
 
-	ModelRows    int // rows of the regression; the job reads them from a file of its own
+	ModelRows    int // rows of the regression; the job reads them from a second file
 	ModelColumns int
 
 	StateBytes  int // size of the state of the job [LargeRounds], and of its partials

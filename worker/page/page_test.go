@@ -90,7 +90,7 @@ func TestViews(t *testing.T) {
 	look[any](b, `$("now").click(); 0`)
 	b.until(`replay === null && !$("detail").hidden`)
 
-	// The opened job is a view of its own. The keyboard reaches the list of jobs through the skip link, and opens a job.
+	// An opened job is shown alone. The keyboard reaches the list of jobs through the skip link, and opens a job.
 	if look[bool](b, `$("jt").checkVisibility() || $("cluster").checkVisibility()`) {
 		t.Error("the list of jobs is shown beside the opened job")
 	}

@@ -12,7 +12,7 @@ const hasRows = r => Array.isArray(r?.columns) && Array.isArray(r?.rows) && r.ro
 // nameOf returns the name of a column, which may be an object with a name and a type.
 const nameOf = column => typeof column?.name === "string" ? column.name : textOf(column);
 
-// rowsOf shows the first rows of a result, in a box of its own that scrolls.
+// rowsOf shows the first rows of a result, in a box that scrolls.
 function rowsOf({ columns, rows }) {
 	const right = columns.map((_, i) => rows.every(r => typeof r[i] === "number") ? "n r" : "n");
 	const table = el("table", {}, el("thead", {}, el("tr", {}, ...columns.map((c, i) => el("th", { className: right[i] }, nameOf(c))))),

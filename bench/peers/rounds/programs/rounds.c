@@ -34,7 +34,7 @@ static uint64_t mix(uint64_t x) {
 // uniform returns a number from 0 to 1.
 static double uniform(uint64_t i) { return (double)(mix(i) >> 11) * 0x1p-53; }
 
-// numbers returns zeros in cache lines of their own, because threads that write to the same cache line slow each other down.
+// numbers returns zeros in cache lines that no other array uses, because threads that write to the same cache line slow each other down.
 static double *numbers(uint64_t count) {
 	size_t size = (count * sizeof(double) + 63) / 64 * 64;
 	double *v = aligned_alloc(64, size);
