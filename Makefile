@@ -37,10 +37,15 @@ demo: build ## a job on 4 worker processes, with the leader killed half-way, giv
 azurite: ## run Azurite, the emulator of Azure Storage, until Ctrl-C
 	$(GO) run ./deploy/local/azurite/run
 
-# Packages whose code starts no goroutine: the state machines and jobs/wasm, for which TestImports
-# checks this, the numeric jobs, and the simulator, which runs coroutines. The race detector has
-# nothing to find there, and would make their tests five to fifteen times as slow.
-SINGLE := coordinator/ledger coordinator/term election/machine worker/session bench/internal/sim jobs/wasm jobs/primes jobs/montecarlo
+# Packages whose code starts no goroutine, which TestSinglePackages checks: the state machines, the
+# simulator, which runs coroutines, jobs/wasm, the numeric jobs and the reader of Parquet. The race
+# detector has nothing to find there, and would make their tests five to fifteen times as slow.
+SINGLE := coordinator/ledger coordinator/term election/machine worker/session bench/internal/sim jobs/wasm \
+	jobs/primes jobs/montecarlo jobs/glm jobs/kmeans jobs/dataset/parquet
+
+# Packages that are tested with and without the race detector. It would make their tests of large or many
+# inputs ten times as slow, so the files of these tests are built only without it.
+LARGE := jobs/dataset jobs/scan
 
 # Packages whose tests mainly wait for hundreds of processes. make race tests them with the race
 # detector, and so does 'make test PROCESSES='. The race detector also runs in the processes of
@@ -66,7 +71,7 @@ endif
 
 .PHONY: test-plain
 test-plain:
-	@$(TEST) -p 1 $(addprefix ./,$(PROCESSES) $(SINGLE))
+	@$(TEST) -p 1 $(addprefix ./,$(PROCESSES) $(SINGLE) $(LARGE))
 
 .PHONY: test-race
 test-race:

@@ -104,7 +104,7 @@ func TestReadAhead(t *testing.T) {
 func TestReadAheadInAnyOrder(t *testing.T) {
 	w := &watched{}
 	w.changed.L = &w.mu
-	w.Put("mem://0.txt", []byte(strings.Repeat("some text\n", 400_000)))
+	w.Put("mem://0.txt", []byte(strings.Repeat(strings.Repeat("some text ", 10)+"\n", 40_000)))
 	w.Put("mem://1.txt", []byte("a\nb"))
 	d := defineOn(collect, w)
 	in := Defaults()

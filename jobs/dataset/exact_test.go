@@ -2,7 +2,6 @@ package dataset
 
 import (
 	stdcsv "encoding/csv"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -12,8 +11,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
-
-var pairs = flag.Int("dataset.pairs", 1_000, "number of pairs of a file and a block size to compare with encoding/csv")
 
 // byStandardLibrary returns the rows of a CSV file, in the form that the job collect returns.
 // If column is true, the file has one column, in which an empty line is an empty field.
@@ -132,30 +129,6 @@ func randomFile(random *rand.Rand, columns int) string {
 		}
 	}
 	return text
-}
-
-// TestPairs checks that random pairs of a file and a block size give the same rows as encoding/csv.
-// The flag -dataset.pairs gives the number of pairs.
-func TestPairs(t *testing.T) {
-	valid := 0
-	for seed := range *pairs {
-		random := rand.New(rand.NewPCG(uint64(seed), 1))
-		columns := 1 + random.IntN(3)
-		var files []string
-		for range 1 + random.IntN(3) {
-			files = append(files, strings.ToValidUTF8(randomFile(random, columns), ""))
-		}
-		if compare(t, files, 1+random.Int64N(40), random) {
-			valid++
-		}
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
-	}
-	if valid < *pairs/2 || valid == *pairs {
-		t.Errorf("%d of %d inputs are valid: want more than half, and some that are not", valid, *pairs)
-	}
-	t.Logf("%d pairs, %d of them valid", *pairs, valid)
 }
 
 func FuzzSplits(f *testing.F) {

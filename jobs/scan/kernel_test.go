@@ -1,3 +1,5 @@
+//go:build !race
+
 package scan
 
 import (
@@ -15,6 +17,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
+
+// These tests have many inputs. They run only without the race detector, which would make them ten times as slow.
 
 // withoutKernel is the job scan without a kernel.
 var withoutKernel = func() jobs.Job {

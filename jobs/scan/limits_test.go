@@ -32,28 +32,6 @@ func TestNameLimit(t *testing.T) {
 	}
 }
 
-// TestRowBytes checks that the rows of a result are limited by their size, also while they are collected,
-// and that rows that are not in the result do not count.
-func TestRowBytes(t *testing.T) {
-	long := appendText(nil, strings.Repeat("x", 1<<20))
-	for limit, want := range map[int]overflow{0: manyBytes, 300: manyBytes, 100: noOverflow} {
-		r := rows{limit: limit, order: []rowOrder{{0, false}}}
-		for range 1000 {
-			if r.add(long); r.bytes > 2*maxRowBytes {
-				t.Fatalf("limit %d: got %d bytes in memory", limit, r.bytes)
-			}
-		}
-		r.trim()
-		if r.overflow != want || (r.err() != nil) != (want != noOverflow) {
-			t.Errorf("limit %d: got %d, %v, want %d", limit, r.overflow, r.err(), want)
-		}
-		var read rows
-		if rest, err := read.read(r.append(nil), 1); err != nil || len(rest) > 0 || read.overflow != want {
-			t.Errorf("limit %d: got %d, %v after reading, want %d", limit, read.overflow, err, want)
-		}
-	}
-}
-
 // TestGroupBytes checks that the values of a result with groups are limited by their size.
 func TestGroupBytes(t *testing.T) {
 	q, err := newQuery(Params{By: "a", Aggregate: "count"})

@@ -430,56 +430,6 @@ func TestPositionOfMixedText(t *testing.T) {
 	}
 }
 
-// top fails for the same data whatever the split.
-func TestTopOfManyValues(t *testing.T) {
-	var content strings.Builder
-	for i := range maxTopValues + 1 {
-		fmt.Fprintln(&content, i)
-	}
-	for _, block := range []string{"60000", "100000000"} {
-		query := []string{"header=false", "block=" + block, "aggregate=top(c1,2)", "input="}
-		for name, want := range map[string]string{
-			write(t, "a.csv", content.String()):                                "top(c1,2): a group has more than 65536 distinct values",
-			write(t, "b.csv", strings.Replace(content.String(), "0\n", "", 1)): "",
-		} {
-			query[3] = "input=" + name
-			if _, err := scan(t, query...); fmt.Sprint(err) != "<nil>" != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
-				t.Errorf("blocks of %s bytes: got %v, want %q", block, err, want)
-			}
-		}
-	}
-}
-
-// More groups than the hash table contains are sorted and merged like few groups.
-func TestManyGroups(t *testing.T) {
-	const keys = maxGroups + 1000
-	var content strings.Builder
-	content.WriteString("key,x\n")
-	for i := range 3 * keys { // each key is in three records, with the values 0, 1 and 2
-		fmt.Fprintf(&content, "%d,%d\n", i*7919%keys, i/keys)
-	}
-	name, folder := write(t, "m.csv", content.String()), t.TempDir()+"/out"
-	for query, want := range map[string]string{
-		"by=key;order=-sum(x),-key;limit=2;aggregate=count,sum(x),mean(x)": fmt.Sprintf(`[["%d",3,"3",1],["%d",3,"3",1]]`, keys-1, keys-2),
-		"by=key;limit=3;aggregate=count,max(x);block=1000000":              `[["0",3,"2"],["1",3,"2"],["2",3,"2"]]`,
-		"by=key;aggregate=min(x),max(x);output=" + folder:                  `[]`,
-	} {
-		got, err := scan(t, append(strings.Split(query, ";"), "input="+name)...)
-		if err != nil || !strings.Contains(got, `"rows":`+want+`,`) {
-			t.Errorf("%s: got %.300s, %v, want %s", query, got, err, want)
-		}
-	}
-	rows, _ := rowsOf(t, folder)
-	for i, row := range rows {
-		if want := fmt.Sprintf("%d,0,2\n", i); row != want {
-			t.Fatalf("row %d of %d is %q, want %q", i, len(rows), row, want)
-		}
-	}
-	if len(rows) != keys {
-		t.Errorf("got %d rows, want %d", len(rows), keys)
-	}
-}
-
 // A prefix of a cell contradicts no comparison of cells.
 func TestPrefix(t *testing.T) {
 	texts := []string{"", "0", "-0", "-1", "1.5", "1.50", "-1.25", "1e3", "1000", "4503599627370497", "4503599627370496", "1e40", "a", "a\x00", "ab", "abcdefg", "abcdefgh", "abcdefgi", "é", "\xff"}
