@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 )
 
 // Drivers translate the errors of their SDK into errors that wrap one of these sentinel errors.
@@ -136,9 +135,20 @@ const MaxMessage = 32 << 10
 // MaxKey is the largest length of a key in bytes.
 const MaxKey = 500
 
-var keyForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(/[a-z0-9][a-z0-9.-]*)*$`)
-
 // ValidKey reports whether key can name a value: at most MaxKey bytes, made of segments
 // that are separated by slashes. A segment consists of lower-case letters, digits, dots
 // and dashes and begins with a letter or digit.
-func ValidKey(key string) bool { return len(key) <= MaxKey && keyForm.MatchString(key) }
+func ValidKey(key string) bool {
+	begins := true // a segment begins
+	for _, c := range []byte(key) {
+		switch {
+		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
+			begins = false
+		case begins || c != '/' && c != '.' && c != '-':
+			return false
+		default:
+			begins = c == '/'
+		}
+	}
+	return !begins && len(key) <= MaxKey
+}
