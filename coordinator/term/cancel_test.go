@@ -12,7 +12,7 @@ import (
 func TestCancelAtEveryMoment(t *testing.T) {
 	for _, params := range [][]string{
 		{"partitions=12", "pad=3_000"},
-		{"partitions=5", "pad=100_000"},
+		{"partitions=5", "pad=66_000"},
 	} {
 		c := newCluster(t)
 		c.hold = func(int) func() bool { return nil }

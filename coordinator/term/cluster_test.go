@@ -32,6 +32,7 @@ type cluster struct {
 	workers []*worker
 	running *task
 
+	manifests map[string]readManifest                  // manifests that the test has read last, by job
 	submitted int                                      // number of submitted jobs
 	clocks    func(epoch uint64) (ahead time.Duration) // differences between the clocks of the leaders' machines and the simulated time; nil if all agree
 
@@ -55,7 +56,7 @@ const step = 5 * time.Millisecond
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{t: t, now: time.Unix(1_700_000_000, 0), watched: 1, blobs: memory.NewBlobs()}
+	c := &cluster{t: t, now: time.Unix(1_700_000_000, 0), watched: 1, blobs: memory.NewBlobs(), manifests: map[string]readManifest{}}
 	c.queue = &queue{cluster: c, hideFor: hideFor}
 	c.store = store.New(store.Config{Blobs: c.blobs, Queue: c.queue})
 	c.blobs.Inject(func(call memory.Call) error {

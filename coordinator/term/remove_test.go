@@ -57,7 +57,7 @@ func (c *cluster) wantNothing() {
 
 // A job that has ended or was cancelled is removed at each step of a storage call of its leader.
 func TestRemoveAtEveryMoment(t *testing.T) {
-	params := []string{"partitions=5", "pad=100_000"}
+	params := []string{"partitions=5", "pad=66_000"}
 	c := newCluster(t)
 	c.hold = func(int) func() bool { return nil }
 	c.run(params, func() bool { return false })

@@ -13,7 +13,7 @@ import (
 // TestStorageErrorsDuringMergesFailNoJob lets a leader's calls for partials fail with a permanent
 // error. The leader's term fails with the error, and the next leader completes the job.
 func TestStorageErrorsDuringMergesFailNoJob(t *testing.T) {
-	params := []string{"partitions=5", "pad=100_000"}
+	params := []string{"partitions=5", "pad=66_000"}
 	for _, operation := range []memory.Operation{memory.Get, memory.Put} {
 		t.Run(string(operation), func(t *testing.T) {
 			c := newCluster(t)
@@ -58,7 +58,7 @@ func TestTooLargeForStorage(t *testing.T) {
 				}
 				return nil
 			}
-			job := c.submit("partitions=5", "pad=100_000")
+			job := c.submit("partitions=5", "pad=66_000")
 			c.until("the end", func() bool { return c.manifest(job).State.Final() && c.cleanedUp() })
 			if m := c.manifest(job); m.State != store.Failed || !strings.Contains(m.Error, "5 TiB") {
 				t.Errorf("job is %s: %s; want it failed because of the size", m.State, m.Error)
@@ -87,7 +87,7 @@ func TestCancelWhileStorageIsFull(t *testing.T) {
 				}
 				return nil
 			}
-			job := c.submit("partitions=5", "pad=100_000")
+			job := c.submit("partitions=5", "pad=66_000")
 			c.until("there is no room", func() bool { return refused > 1 })
 			answered := false
 			var answer error
