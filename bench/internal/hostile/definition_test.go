@@ -253,9 +253,9 @@ var steady = jobs.MustNew(jobs.Definition[steadyParams, uint64, uint64]{
 const (
 	// steadyPartitions is a number of partitions that lasts longer than the default tests.
 	// allSteadyPartitions lasts longer than all cases.
-	steadyPartitions    = 200_000
-	allSteadyPartitions = 4_000_000
-	steadyPause         = 20 * time.Millisecond
+	steadyPartitions    = 80_000
+	allSteadyPartitions = 1_600_000
+	steadyPause         = 50 * time.Millisecond
 )
 
 type steadyParams struct {
