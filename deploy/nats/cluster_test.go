@@ -127,7 +127,7 @@ var bulky = jobs.Definition[struct{}, int, string]{
 	Plan:   func(context.Context, struct{}) (jobs.Plan, error) { return jobs.Plan{Partitions: 4}, nil },
 	Open:   func(context.Context, struct{}, jobs.Plan) (jobs.Mapper[int], error) { return one{}, nil },
 	Merge:  func(left, right int) (int, error) { return left + right, nil },
-	Finish: func(_ context.Context, _ struct{}, n int) (string, error) { return strings.Repeat("baa ", n<<18), nil },
+	Finish: func(_ context.Context, _ struct{}, n int) (string, error) { return strings.Repeat("baa ", n<<17), nil },
 }
 
 type one struct{}
@@ -202,7 +202,7 @@ func (c *cluster) use() string {
 		c.must(user, &got, "leader")
 	}
 	// Large partials and a large result do not fit into one message.
-	c.must(submitter, &got, "submit", "probe", "-p", "partitions=20", "-p", "partial-size=2000000", "--wait")
+	c.must(submitter, &got, "submit", "probe", "-p", "partitions=20", "-p", "partial-size=1100000", "--wait")
 	c.must(submitter, &got, "submit", "bulky", "--wait")
 	if got.State != "completed" {
 		t.Errorf("large result: %+v", got)
