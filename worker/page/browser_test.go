@@ -24,7 +24,26 @@ import (
 
 var shots = flag.String("page.shots", "", "folder in which the tests leave screenshots")
 
-// browser is a tab of a headless Chromium. The browser fails the test if the page logs an error.
+// chromium is the first tab of the headless Chromium in which all tests open their pages. It is nil
+// until the first of these tests starts Chromium, which takes a second of processor time.
+var chromium context.Context
+
+// closing runs the tests and then ends Chromium.
+type closing struct{ *testing.M }
+
+func (m closing) Run() int {
+	code := m.M.Run()
+	if chromium != nil {
+		if err := chromedp.Cancel(chromium); err != nil {
+			fmt.Fprintln(os.Stderr, "end Chromium:", err)
+			return max(code, 1)
+		}
+	}
+	return code
+}
+
+// browser is a tab of Chromium that shares no cookies, storage or cache with other tabs. The browser
+// fails the test if the page logs an error.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
@@ -33,7 +52,7 @@ type browser struct {
 	errors []string
 }
 
-// newBrowser starts Chromium. newBrowser skips the test without Chromium, unless CI is set.
+// newBrowser opens a tab. newBrowser skips the test without Chromium, unless CI is set.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	if testing.Short() {
@@ -53,15 +72,26 @@ func newBrowser(t *testing.T) *browser {
 		}
 		t.Skip(missing)
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(program)) // containers have no sandbox
-	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
-	ctx, _ := chromedp.NewContext(allocator) // Cancel ends the context
+	if chromium == nil {
+		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(program)) // containers have no sandbox
+		allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
+		first, _ := chromedp.NewContext(allocator) // Cancel ends the context
+		// The first step starts the browser process, which ends with the step's context.
+		if err := chromedp.Do(first, chromedp.Navigate("about:blank")); err != nil {
+			_ = chromedp.Cancel(first) // the error of the step is the cause
+			end()
+			t.Fatal(err)
+		}
+		chromium = first
+	}
+	ctx, _ := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext()) // Cancel ends the context
 	b := &browser{t: t, ctx: ctx}
 	t.Cleanup(func() {
-		_ = chromedp.Cancel(ctx) // the test is over
-		end()
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Errorf("close a tab: %v", err)
+		}
 	})
-	// The first step starts the browser process, which ends with the step's context.
+	// The first step opens the tab, which closes with the step's context.
 	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
 		t.Fatal(err)
 	}
@@ -134,11 +164,13 @@ func look[T any](b *browser, script string) T {
 // until waits until a condition in JavaScript holds.
 func (b *browser) until(condition string) {
 	b.t.Helper()
-	for deadline := time.Now().Add(patience); !look[bool](b, "Boolean("+condition+")"); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for began := time.Now(); !look[bool](b, "Boolean("+condition+")"); {
+		waited := time.Since(began)
+		if waited > patience {
 			b.shot("failed")
 			b.t.Fatalf("waited %v until %s", patience, condition)
 		}
+		time.Sleep(min(20*time.Millisecond+waited/20, 200*time.Millisecond)) // a check takes processor time from the workers
 	}
 }
 

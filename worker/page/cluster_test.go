@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	http.DefaultTransport.(*http.Transport).DisableKeepAlives = true // an idle connection would count as a leak
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(closing{m})
 }
 
 // steps is a job that counts its partitions. Partitions from Hold on wait until the file Release
@@ -214,10 +214,12 @@ const patience = 3 * time.Minute
 
 func (c *testCluster) until(what string, holds func() bool) {
 	c.t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for began := time.Now(); !holds(); {
+		waited := time.Since(began)
+		if waited > patience {
 			c.t.Fatalf("waited %v until %s", patience, what)
 		}
+		time.Sleep(min(20*time.Millisecond+waited/20, 200*time.Millisecond)) // a check takes processor time from the workers
 	}
 }
 
