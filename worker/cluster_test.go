@@ -185,13 +185,16 @@ func (w *testWorker) address() string {
 // patience bounds each wait of a test.
 const patience = 3 * time.Minute
 
-// until waits until a condition holds.
+// until waits until a condition holds. The pauses between checks grow with the time waited, because
+// a check of a job's manifest takes milliseconds of processor time with the race detector.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for began := time.Now(); !holds(); {
+		waited := time.Since(began)
+		if waited > patience {
 			t.Fatalf("waited %v until %s", patience, what)
 		}
+		time.Sleep(min(10*time.Millisecond+waited/20, 200*time.Millisecond))
 	}
 }
 
