@@ -55,8 +55,8 @@ PROCESSES := cmd/cli bench/internal/hostile
 # The tests with and without the race detector run at the same time, because most tests wait for
 # processes and timers. All packages are compiled first, because tests whose calls have time limits
 # should not run beside the compiler. go vet is the task of lint. Test binaries without debug
-# information link faster.
-TEST = $(GO) test -vet=off -ldflags=-w -timeout 15m
+# information and symbols link faster.
+TEST = $(GO) test -vet=off -ldflags=-s -timeout 15m
 
 # One package more than there are cores.
 PARALLEL = $$(($$(getconf _NPROCESSORS_ONLN) + 1))

@@ -410,9 +410,9 @@ func TestFewAssignmentsAndShortTail(t *testing.T) {
 // TestSmallUrgentJob runs a small job of high priority and a large job of low priority. The small
 // job does not fill the horizon of all slots, so slots also get the large job.
 func TestSmallUrgentJob(t *testing.T) {
-	f := newFleet(t, 300, 8, 100)
-	f.addSpec(store.Spec{ID: "high", Priority: 1}, 300*8*100*10)
-	f.add("low", 300*8*100*3600)
+	f := newFleet(t, 100, 8, 100)
+	f.addSpec(store.Spec{ID: "high", Priority: 1}, 100*8*100*10)
+	f.add("low", 100*8*100*3600)
 	for f.ended == 0 {
 		f.round()
 		for _, w := range f.workers {

@@ -10,7 +10,7 @@ import (
 // TestDecodeAllocatesInProportion checks that decoding allocates at most 80 bytes for each byte of
 // a record, even if the record is damaged.
 func TestDecodeAllocatesInProportion(t *testing.T) {
-	const n = 1 << 20
+	const n = 1 << 18
 	list := func(length int, element ...byte) []byte {
 		head := []byte{0x9a, byte(length >> 24), byte(length >> 16), byte(length >> 8), byte(length)}
 		return append(head, bytes.Repeat(element, n)...)
