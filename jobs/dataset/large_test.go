@@ -10,8 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
 	zstdlib "github.com/klauspost/compress/zstd"
+	"pgregory.net/rapid"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
+	tree "github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // These tests have large or many inputs. They run only without the race detector, which would make them ten
@@ -138,4 +141,30 @@ func TestPairs(t *testing.T) {
 		t.Errorf("%d of %d inputs are valid: want more than half, and some that are not", valid, *pairs)
 	}
 	t.Logf("%d pairs, %d of them valid", *pairs, valid)
+}
+
+// TestKeysIdentifyPartials adds, removes and changes objects at random. Nodes with the same key must have the
+// same bytes, wherever they are in the dataset.
+func TestKeysIdentifyPartials(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		random := rand.New(rand.NewPCG(1, rapid.Uint64().Draw(t, "seed")))
+		from, all := new(memory.Driver), map[tree.Key][]byte{}
+		in := Defaults()
+		in.Source, in.Block = "mem://*", int64(1+random.IntN(40))
+		put := func() {
+			text := "a,b\n"
+			for range random.IntN(12) {
+				text += strings.Repeat("x", random.IntN(5)) + []string{`,1`, `,"q,r"`, `,"line` + "\n" + `end"`}[random.IntN(3)] + "\n"
+			}
+			from.Put(fmt.Sprintf("mem://%02d.csv", random.IntN(20)), []byte(text))
+		}
+		put()
+		for range 5 {
+			if put(); random.IntN(3) == 0 {
+				_ = from.Remove(t.Context(), fmt.Sprintf("mem://%02d.csv", random.IntN(20)))
+				put()
+			}
+			addKeys(t.Context(), t, all, from, in)
+		}
+	})
 }

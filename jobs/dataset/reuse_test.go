@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -73,32 +72,6 @@ func addKeys(ctx context.Context, t rapid.TB, all map[tree.Key][]byte, from sour
 		level = above
 	}
 	return added
-}
-
-// TestKeysIdentifyPartials adds, removes and changes objects at random. Nodes with the same key must have the
-// same bytes, wherever they are in the dataset.
-func TestKeysIdentifyPartials(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		random := rand.New(rand.NewPCG(1, rapid.Uint64().Draw(t, "seed")))
-		from, all := new(memory.Driver), map[tree.Key][]byte{}
-		in := Defaults()
-		in.Source, in.Block = "mem://*", int64(1+random.IntN(40))
-		put := func() {
-			text := "a,b\n"
-			for range random.IntN(12) {
-				text += strings.Repeat("x", random.IntN(5)) + []string{`,1`, `,"q,r"`, `,"line` + "\n" + `end"`}[random.IntN(3)] + "\n"
-			}
-			from.Put(fmt.Sprintf("mem://%02d.csv", random.IntN(20)), []byte(text))
-		}
-		put()
-		for range 5 {
-			if put(); random.IntN(3) == 0 {
-				_ = from.Remove(t.Context(), fmt.Sprintf("mem://%02d.csv", random.IntN(20)))
-				put()
-			}
-			addKeys(t.Context(), t, all, from, in)
-		}
-	})
 }
 
 // TestKeysOfAChange checks that a changed object changes the keys of its partitions and of their path only.
