@@ -14,6 +14,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -29,8 +30,8 @@ type assets map[string]asset
 
 type asset struct {
 	data   []byte
-	zipped []byte // data, compressed with gzip
-	tag    string // ETag of the file, which is derived from its data
+	zipped func() []byte // returns data, compressed with gzip at the first call, because most workers have no viewers
+	tag    string        // ETag of the file, which is derived from its data
 }
 
 // document is what fills the places of page.html. The page does not use html/template: the linker keeps
@@ -81,11 +82,14 @@ func newAssets(cfg Config) (assets, error) {
 
 func (a assets) add(name string, data []byte) {
 	sum := sha256.Sum256(data)
-	var zipped bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // writing to a buffer cannot fail, and the level is valid
-	_, _ = z.Write(data)
-	_ = z.Close()
-	a[name] = asset{data, zipped.Bytes(), hex.EncodeToString(sum[:8])}
+	zipped := sync.OnceValue(func() []byte {
+		var b bytes.Buffer
+		z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // writing to a buffer cannot fail, and the level is valid
+		_, _ = z.Write(data)
+		_ = z.Close()
+		return b.Bytes()
+	})
+	a[name] = asset{data, zipped, hex.EncodeToString(sum[:8])}
 }
 
 // render puts a document into the places of page.html.
@@ -109,7 +113,7 @@ func (a assets) serve(name string) http.HandlerFunc {
 		data, tag := file.data, file.tag
 		h := w.Header()
 		if acceptsGzip(r) {
-			data, tag = file.zipped, tag+"-gzip"
+			data, tag = file.zipped(), tag+"-gzip"
 			h.Set("Content-Encoding", "gzip")
 		}
 		h.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
