@@ -15,7 +15,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
-// bulky is a job with a result of 300 KB.
+// bulky is a job with a result of 600 KB.
 var bulky = jobs.Definition[struct{}, int, string]{
 	Name: "bulky", Version: "1",
 	Plan:   func(context.Context, struct{}) (jobs.Plan, error) { return jobs.Plan{Partitions: 1}, nil },
@@ -26,7 +26,7 @@ var bulky = jobs.Definition[struct{}, int, string]{
 
 type bulkyMapper struct{}
 
-func (bulkyMapper) Map(context.Context, uint64) (int, error) { return 300_000, nil }
+func (bulkyMapper) Map(context.Context, uint64) (int, error) { return 600_000, nil }
 
 // TestFullStorage fills storage with the results of jobs. The leader continues to lead, a job can
 // be cancelled, and the other jobs complete after the results of ended jobs are removed.
@@ -50,7 +50,7 @@ func TestFullStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer user.Close()
-	for range 100 { // twice as many jobs as fit into storage
+	for range 50 { // twice as many jobs as fit into storage
 		_, err := user.Submit(t.Context(), c.job, client.SubmitOptions{})
 		if errors.Is(err, client.ErrUnavailable) && strings.Contains(err.Error(), "it is full") {
 			break

@@ -3,9 +3,7 @@ package worker_test
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,13 +38,9 @@ func (c *testCluster) vectors() jobs.Definition[vectorParams, []float64, string]
 			return left, nil
 		},
 		Finish: func(_ context.Context, _ vectorParams, root []float64) (string, error) {
-			h := sha256.New()
-			var bits [8]byte
-			for _, v := range root {
-				binary.LittleEndian.PutUint64(bits[:], math.Float64bits(v))
-				_, _ = h.Write(bits[:]) // Write never fails
-			}
-			return hex.EncodeToString(h.Sum(nil)), nil
+			data, err := jobs.Vector[float64]{}.EncodeInPlace(root)
+			sum := sha256.Sum256(data)
+			return hex.EncodeToString(sum[:]), err
 		},
 	}
 }

@@ -143,9 +143,9 @@ func TestSpilledPartialMetrics(t *testing.T) {
 	dir := t.TempDir()
 	w := c.start(func(cfg *worker.Config) { cfg.Memory, cfg.SpillDir = 64<<20, dir })
 	w.awaitReady()
-	id := c.submit("partitions=6", "length=5000000", "hold=true")
+	id := c.submit("partitions=4", "length=5000000", "hold=true")
 	until(t, "the last partition waits, and partials are in files", func() bool {
-		return c.runs.Load() == 6 && w.metric("spilled_partial_bytes") >= size
+		return c.runs.Load() == 4 && w.metric("spilled_partial_bytes") >= size
 	})
 	if n := w.metric("partials_spilled_total"); n < 1 {
 		t.Errorf("partials_spilled_total: got %v, want at least 1", n)
@@ -153,7 +153,7 @@ func TestSpilledPartialMetrics(t *testing.T) {
 	if n := w.metric("memory_short"); n != 1 {
 		t.Errorf("memory_short: got %v, want 1", n)
 	}
-	c.finish(id, "partitions=6", "length=5000000")
+	c.finish(id, "partitions=4", "length=5000000")
 	until(t, "the worker holds nothing", func() bool { return w.metric("spilled_partial_bytes") == 0 && w.metric("memory_used_bytes") == 0 })
 }
 
