@@ -15,11 +15,11 @@ import (
 
 // attachedBytes returns n bytes of test data without repetition within a piece of an attachment.
 func attachedBytes(n int) []byte {
-	data := make([]byte, n)
-	for i := range data {
-		data[i] = byte(i % 251)
+	var pattern [251]byte
+	for i := range pattern {
+		pattern[i] = byte(i)
 	}
-	return data
+	return bytes.Repeat(pattern[:], n/len(pattern)+1)[:n]
 }
 
 // countWriter is a writer that records the size of its largest write.

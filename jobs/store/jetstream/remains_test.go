@@ -25,7 +25,7 @@ import (
 // TestRemoveAfterInterruptedWrites interrupts the writers of a job's large values at many
 // points and checks that removing the job leaves no chunk.
 func TestRemoveAfterInterruptedWrites(t *testing.T) {
-	large := bytes.Repeat([]byte("0123456789abcdef"), 80_000) // a value of three chunks
+	large := bytes.Repeat([]byte("0123456789abcdef"), 66_000) // a value of three chunks
 	interrupted := map[string]func(s *store.Store, spec store.Spec, m store.Manifest, v store.Version){
 		"spec": func(s *store.Store, spec store.Spec, _ store.Manifest, _ store.Version) {
 			_ = s.Submit(t.Context(), spec)
@@ -139,7 +139,7 @@ func settle(t *testing.T, srv *server.Server, d *jetstream.Driver) {
 	}
 	// The reply to this Put arrives after all earlier messages, because a stream processes its
 	// messages in order.
-	must[store.Version](t)(d.Put(t.Context(), "settle", make([]byte, 600<<10), store.Always))
+	must[store.Version](t)(d.Put(t.Context(), "settle", make([]byte, 513<<10), store.Always))
 	check(t, d.Delete(t.Context(), "settle"))
 }
 

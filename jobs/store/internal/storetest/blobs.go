@@ -17,8 +17,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// large is the size of a large value: several MiB, and not a multiple of a chunk size.
-const large = 3<<20 + 4711
+// large is the size of a large value: several chunks, of which the last is smaller.
+const large = 3<<19 + 4711
 
 // TestBlobs runs the suite for Blobs. The function open returns empty storage and closes it
 // when the test ends.
