@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/bellwether-compute/bellwether/worker/internal/holdings"
 )
 
 // fallbackMemory is the default of Config.Memory if the amount of memory cannot be read from the
@@ -66,13 +68,12 @@ func ownCgroup(root string) string {
 func spillDir(dir string, log *slog.Logger) string {
 	if dir == "" {
 		dir = os.TempDir()
-		f, err := os.CreateTemp(dir, "bellwether-spill-*")
+		f, err := holdings.NewFile(dir)
 		if err != nil {
 			log.Warn("Large partials are not spilled to disk, since the folder for temporary files cannot be written", "error", err)
 			return ""
 		}
-		_ = os.Remove(f.Name()) // errors do not matter, because the file is empty
-		_ = f.Close()
+		_ = f.Close() // nothing was written to the file
 	}
 	if inMemory(dir) {
 		log.Warn("Spilling large partials frees no memory, since the spill folder is in memory (tmpfs): set --spill-dir to a folder on a disk", "dir", dir)

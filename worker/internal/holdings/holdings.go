@@ -126,7 +126,7 @@ type part struct {
 // New returns empty holdings.
 func New(cfg Config) (*Holdings, error) {
 	if cfg.Dir != "" {
-		f, err := newFile(cfg.Dir)
+		f, err := NewFile(cfg.Dir)
 		if err != nil {
 			return nil, fmt.Errorf("use spill folder: %w", err)
 		}
@@ -140,19 +140,6 @@ func New(cfg Config) (*Holdings, error) {
 	h.unused = time.AfterFunc(keepPooled, h.freeUnused)
 	h.retry = time.AfterFunc(0, h.retrySpill) // nothing is held yet, so this call does nothing
 	return h, nil
-}
-
-// newFile creates a file and removes its name, so that the system deletes the file when it is
-// closed or the process ends.
-func newFile(dir string) (*os.File, error) {
-	f, err := os.CreateTemp(dir, "bellwether-spill-*")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }
 
 // Put adds a partial. The caller must not change data after Put. If the partial is already held,
@@ -646,7 +633,7 @@ var errUnwanted = errors.New("the file is not needed")
 // write writes the data of a partial to a new file. It stops with errUnwanted when the file is no
 // longer needed.
 func (h *Holdings) write(p *part, data []byte) (*os.File, error) {
-	f, err := newFile(h.cfg.Dir)
+	f, err := NewFile(h.cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
