@@ -194,22 +194,20 @@ func (w *manifestWrites) check(t *testing.T, id string) {
 	}
 }
 
-// sometimes injects a fault into one in three requests of the given kinds, or of any kind if none
-// is given.
-func sometimes(t *testing.T, fault faults.Fault, kinds ...account.Kind) faults.Decide {
+// sometimes injects one of the faults into one in three requests.
+func sometimes(t *testing.T, injected []faults.Fault) faults.Decide {
 	t.Helper()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	var mu sync.Mutex
 	chance := rand.New(rand.NewPCG(seed, 0))
-	always := faults.Always(fault, kinds...)
-	return func(kind account.Kind, r *http.Request) faults.Fault {
+	return func(account.Kind, *http.Request) faults.Fault {
 		mu.Lock()
 		defer mu.Unlock()
 		if chance.IntN(3) > 0 {
 			return faults.Fault{}
 		}
-		return always(kind, r)
+		return injected[chance.IntN(len(injected))]
 	}
 }
 
@@ -238,7 +236,7 @@ func TestSlowStorage(t *testing.T) {
 // TestRefusedWrites refuses one in three conditional writes.
 func TestRefusedWrites(t *testing.T) {
 	t.Parallel()
-	refuse := sometimes(t, faults.Fault{Status: 412, Code: "ConditionNotMet"})
+	refuse := sometimes(t, []faults.Fault{{Status: 412, Code: "ConditionNotMet"}})
 	changeLeaders(t, func(kind account.Kind, r *http.Request) faults.Fault {
 		if r.Header.Get("If-Match")+r.Header.Get("If-None-Match") == "" {
 			return faults.Fault{}
@@ -247,19 +245,21 @@ func TestRefusedWrites(t *testing.T) {
 	})
 }
 
-// TestFaultyStorage injects a fault into one in three requests.
+// TestFaultyStorage injects a fault into one in three requests. Errors of the service are drawn from three.
 func TestFaultyStorage(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]faults.Fault{
-		"reset":       {Reset: true},
-		"lost answer": {LoseAnswer: true},
-		"500":         {Status: 500, Code: "InternalError"},
-		"503":         {Status: 503, Code: "ServerBusy", RetryAfter: 1},
-		"429":         {Status: 429, Code: "TooManyRequests", RetryAfter: 1},
+	for name, injected := range map[string][]faults.Fault{
+		"reset":       {{Reset: true}},
+		"lost answer": {{LoseAnswer: true}},
+		"refused": {
+			{Status: 500, Code: "InternalError"},
+			{Status: 503, Code: "ServerBusy", RetryAfter: 1},
+			{Status: 429, Code: "TooManyRequests", RetryAfter: 1},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			changeLeaders(t, oneLostReceive(sometimes(t, fault)))
+			changeLeaders(t, oneLostReceive(sometimes(t, injected)))
 		})
 	}
 }
