@@ -110,7 +110,7 @@ func read(t *testing.T, name string) string {
 // documentFiles are the files whose commands, links and paths must be right.
 var documentFiles = []string{
 	"README.md", "deploy/README.md", "deploy/nats/README.md", "deploy/operations.md", "deploy/CHANGELOG.md",
-	"coordinator/DESIGN.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md",
+	"coordinator/DESIGN.md", "bench/PROOF.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md",
 }
 
 // TestDocuments lets the program parse the commands of the documents.
