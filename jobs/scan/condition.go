@@ -31,7 +31,8 @@ type condition struct {
 	texts   map[string]bool // columns that the expression uses as text
 	tree    ast.Node
 	source  string
-	invalid error // the first node that no condition may have
+	prefix  string // beginning of the errors of operands that package expr evaluates
+	invalid error  // the first node that no condition may have
 }
 
 // builtins are the functions of package expr that a condition may call. Their results depend only on
@@ -50,7 +51,7 @@ func parseCondition(source string) (*condition, error) {
 	if err != nil {
 		return nil, explainSyntax(source, config, err)
 	}
-	c := &condition{known: map[string]bool{}, texts: map[string]bool{}, tree: tree.Node, source: source}
+	c := &condition{known: map[string]bool{}, texts: map[string]bool{}, tree: tree.Node, source: source, prefix: "parameter where: "}
 	ast.Walk(&tree.Node, c)
 	if c.invalid != nil {
 		return nil, c.invalid
@@ -215,7 +216,7 @@ func (c *condition) compileSlow(node ast.Node, index func(name string) int) (tes
 		work.begin(bytes)
 		result, err := machine.Run(program, env)
 		if work.err != nil {
-			return false, fmt.Errorf("parameter where: %w", work.err)
+			return false, fmt.Errorf("%s%w", c.prefix, work.err)
 		}
 		if err != nil {
 			if empty { // a comparison with a missing value is not true
@@ -225,11 +226,11 @@ func (c *condition) compileSlow(node ast.Node, index func(name string) int) (tes
 			if rest, ok := strings.CutPrefix(message, "invalid operation: "); ok {
 				message = "cannot compute " + strings.NewReplacer("float64", "number", "string", "text").Replace(rest)
 			}
-			return false, fmt.Errorf("parameter where: %s", message)
+			return false, errors.New(c.prefix + message)
 		}
 		is, ok := result.(bool)
 		if !ok {
-			return false, fmt.Errorf("parameter where: %s is %v: want true or false, such as of a comparison", text, result)
+			return false, fmt.Errorf("%s%s is %v: want true or false, such as of a comparison", c.prefix, text, result)
 		}
 		return is, nil
 	}, nil
@@ -378,7 +379,7 @@ func compareColumns(left, right int, operator string) test {
 		case len(a) == 0 || len(b) == 0: // a comparison with a missing value is not true
 			return false, nil
 		}
-		return false, fmt.Errorf("parameter where: %s is %.80q and %s is %.80q: want two numbers or two texts, such as string(%[1]s) %[5]s string(%[3]s)",
+		return false, fmt.Errorf("%s is %.80q and %s is %.80q: want two numbers or two texts, such as string(%[1]s) %[5]s string(%[3]s)",
 			v.names[left], a, v.names[right], b, operator)
 	}
 }

@@ -7,7 +7,7 @@
 //
 //	record ─▶ where ─▶ group of by ─▶ states of the aggregates     partial: a table
 //	                                                               Merge: by group
-//	                                                               Finish: results, order, limit
+//	                                                               Finish: results, having, order, offset, limit
 //
 // With the parameter output, the rows are written to objects of a folder, in CSV or as JSON lines.
 // The result then contains only the number of rows. Package output ensures that readers see each
@@ -81,6 +81,13 @@
 // run for hours: 16,777,216 steps and 1,000 more for each byte of the fields, and 256 MiB for the texts and
 // lists that it makes. Each value that is used is a step, and each of its bytes. A regular expression takes
 // a step for each byte of the text and each of its instructions. In a column, it has at most 1,000 bytes.
+//
+// The parameter having is an expression too, of the columns of the result: those of by, and the aggregates as
+// the result names them. Rows for which it is not true are not in the result, and not in the output. The
+// parameter offset drops the first rows in the order of the result, before limit applies.
+//
+//	bellwether run scan -p 'input=logs/*.csv' -p by=host -p 'aggregate=count,p99(ms)' \
+//		-p 'having=count > 100 and p99(ms) >= 500' -p order=-count -p offset=20 -p limit=10
 //
 // # Speed
 //

@@ -167,7 +167,7 @@ func (q query) openRows(inputs []string, v *values, where test, streams bool) (f
 	}
 	return func(acc **table, r *dataset.Record) error {
 		t := *acc
-		t.rows.limit, t.rows.order = int(min(q.limit, maxRows+1)), order
+		t.rows.limit, t.rows.order = q.keptRows(), order
 		if t.columns == nil {
 			t.columns = columns
 		}
@@ -182,6 +182,15 @@ func (q query) openRows(inputs []string, v *values, where test, streams bool) (f
 		t.rows.add(appendFields(nil, v, of))
 		return nil
 	}, nil
+}
+
+// keptRows returns the number of rows to keep, of which Finish drops the first ones if the query has an
+// offset. 0 means all rows.
+func (q query) keptRows() int {
+	if q.limit == 0 {
+		return 0
+	}
+	return int(min(q.limit+q.offset, maxRows+1))
 }
 
 // appendFields appends each field of the given columns, preceded by the field's length.

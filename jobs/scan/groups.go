@@ -26,8 +26,9 @@ type groups struct {
 	query
 	run     run
 	scratch *scratch
-	order   []placed // groups in the order of the result
-	most    int      // maxResultBytes, except in tests
+	keeps   func(line []cell) (bool, error) // selects rows of the result; nil selects all
+	order   []placed                        // groups in the order of the result
+	most    int                             // maxResultBytes, except in tests
 }
 
 // placed is the position of a group in the run and in the order of the result.
@@ -58,6 +59,11 @@ func (q query) newGroups(ctx context.Context, t *table) (g *groups, columns []Co
 		return nil, nil, err
 	}
 	g.order = make([]placed, 0, count) // the exact capacity, because the slice may need much memory
+	if q.having != nil {
+		if g.keeps, err = q.having.open(); err != nil {
+			return nil, nil, err
+		}
+	}
 	columns = q.resultColumns()
 	for c := (cursor{rest: g.run}); ; {
 		at := len(g.run) - len(c.rest)
@@ -67,12 +73,29 @@ func (q query) newGroups(ctx context.Context, t *table) (g *groups, columns []Co
 		if c.group == nil {
 			break
 		}
+		if ok, err := g.selects(at); err != nil {
+			return nil, nil, err
+		} else if !ok {
+			continue
+		}
 		g.order = append(g.order, placed{at: at})
 		if err := g.describe(columns[len(q.by):], c.states); err != nil {
 			return nil, nil, err
 		}
 	}
 	return g, columns, g.sort(ctx, columns)
+}
+
+// selects reports whether the group at an offset of the run is in the result.
+func (g *groups) selects(at int) (bool, error) {
+	if g.keeps == nil {
+		return true, nil
+	}
+	line, err := g.line(at)
+	if err != nil {
+		return false, err
+	}
+	return g.keeps(line)
 }
 
 // describe sets the types of columns of minima and maxima to text if the extremes of a group are
@@ -123,8 +146,9 @@ func (g *groups) cell(at, column int) (cell, error) {
 }
 
 // sort sorts the groups by the columns of the parameter order and then by the groups, and drops the
-// groups above the limit. It begins with the last column by which groups are sorted. Groups whose
-// values of a column are equal stay in their order. If the context ends, sort compares no more values.
+// groups before the offset and above the limit. It begins with the last column by which groups are sorted.
+// Groups whose values of a column are equal stay in their order. If the context ends, sort compares no more
+// values.
 func (g *groups) sort(ctx context.Context, columns []Column) (err error) {
 	var orders []rowOrder
 	for _, o := range g.query.order {
@@ -163,6 +187,7 @@ func (g *groups) sort(ctx context.Context, columns []Column) (err error) {
 			return cmp.Or(order, cmp.Compare(a.rank, b.rank))
 		})
 	}
+	g.order = g.order[min(g.offset, uint64(len(g.order))):]
 	if g.limit > 0 && g.limit < uint64(len(g.order)) {
 		g.order = g.order[:g.limit]
 	}

@@ -96,14 +96,14 @@ func textOrder(column int, constant string) func(v *values) (int, error) {
 	at, isTime := constantMoment(constant)
 	return func(v *values) (int, error) {
 		field := v.field(column)
-		if !isTime && !v.record.IsTime(column) {
+		if !isTime && !v.isTime(column) {
 			return bytes.Compare(field, want), nil
 		}
 		if m, ok := fieldMoment(field); ok {
 			if isTime && m.clock == at.clock {
 				return bytes.Compare(m.key, at.key), nil
 			}
-			if v.record.IsTime(column) {
+			if v.isTime(column) {
 				return 0, v.noTime(column, constant)
 			}
 		}
@@ -188,7 +188,7 @@ func textSet(column int, constants []string) test {
 		if texts[string(field)] {
 			return true, nil
 		}
-		if noTime != "" && len(field) > 0 && v.record.IsTime(column) {
+		if noTime != "" && len(field) > 0 && v.isTime(column) {
 			return false, v.noTime(column, noTime)
 		}
 		if len(moments) > 0 {

@@ -17,9 +17,11 @@ type Params struct {
 	Where     string `json:"where" help:"which rows count, such as: status >= 500 and host != 'a'"`
 	By        string `json:"by" help:"columns whose values form the groups, separated by commas"`
 	Aggregate string `json:"aggregate"`
+	Having    string `json:"having" help:"which rows of the result count, such as: count > 10 and sum(fare) >= 500"`
 	Columns   string `json:"columns" help:"without aggregate: the columns of the rows to return, separated by commas; empty: all"`
 	Order     string `json:"order" help:"columns of the result to sort by, separated by commas; - before a name: descending"`
 	Limit     uint64 `json:"limit" help:"the number of rows to return; 0: all"`
+	Offset    uint64 `json:"offset" help:"the number of rows before those to return"`
 	Output    string `json:"output" help:"the folder for the rows of the result, named like the objects of input; empty: the rows are the result"`
 
 	OutputFormat string `json:"output-format" oneof:"csv ndjson parquet" help:"the format of the objects of the output"`
@@ -51,11 +53,18 @@ func (p *Params) Validate() error {
 			return errors.New("parameter columns: want the members to return, because JSON objects have no common list of them")
 		case p.Output != "" && (q.limit > maxRows || q.limit == 0 && len(q.order) > 0):
 			return fmt.Errorf("parameters order and limit: with output and without aggregate want a limit of at most %d, because such rows stay in memory", maxRows)
+		case q.offset > 0 && p.Output != "" && q.limit == 0:
+			return errors.New("parameter offset: with output and without aggregate want the parameter limit too")
+		case q.offset > maxRows || q.offset > 0 && q.limit > maxRows-q.offset:
+			return fmt.Errorf("parameters offset and limit: without aggregate want a sum of at most %d, because such rows stay in memory", maxRows)
 		}
 		return nil
 	}
 	if len(q.columns) > 0 {
 		return errors.New("parameters aggregate and columns exclude each other: the result has the columns of by and aggregate")
+	}
+	if q.offset > 0 && len(q.by) == 0 {
+		return errors.New("parameter offset: want the parameter by too, because the result without by is one row")
 	}
 	var columns []string
 	for _, c := range q.resultColumns() {
@@ -89,6 +98,8 @@ type query struct {
 	columns    []string
 	order      []ordering
 	limit      uint64
+	offset     uint64  // number of rows that are dropped before the limit applies
+	having     *having // condition that selects rows of the result; nil selects all
 }
 
 // ordering is a column of the result by which the rows are sorted.
@@ -98,13 +109,21 @@ type ordering struct {
 }
 
 func newQuery(p Params) (q query, err error) {
-	q = query{by: list(p.By), columns: list(p.Columns), limit: p.Limit}
+	q = query{by: list(p.By), columns: list(p.Columns), limit: p.Limit, offset: p.Offset}
 	if q.aggregates, err = parseAggregates(p.Aggregate); err != nil {
 		return q, fmt.Errorf("parameter aggregate: %w", err)
 	}
 	if strings.TrimSpace(p.Where) != "" {
 		if q.where, err = parseCondition(p.Where); err != nil {
 			return q, fmt.Errorf("parameter where: %w", err)
+		}
+	}
+	if strings.TrimSpace(p.Having) != "" {
+		if len(q.aggregates) == 0 {
+			return q, errors.New("parameter having: want the parameter aggregate too, or where for a condition on records")
+		}
+		if q.having, err = q.parseHaving(p.Having); err != nil {
+			return q, err
 		}
 	}
 	for _, name := range splitOutside(p.Order) {

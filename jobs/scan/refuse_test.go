@@ -21,6 +21,7 @@ func TestRefuse(t *testing.T) {
 		{more, Params{Limit: maxResultGroups + 1}, errManyGroups},
 		{more, Params{Limit: maxResultGroups}, nil},
 		{more, Params{Output: "folder"}, nil},
+		{more, Params{Having: "count > 1"}, nil},
 		{more[:len(more)-1], Params{}, errStates},
 	} {
 		if err := refuse(test.params, &table{runs: []run{test.run}}); !errors.Is(err, test.want) {

@@ -29,7 +29,7 @@ var Definition = func() jobs.Definition[Params, dataset.Partial[*table], Result]
 }()
 
 var job = dataset.Job[Params, *table, Result]{
-	Name: "scan", Version: "10", Summary: "a table from files or blobs: filter, group, aggregate, sort",
+	Name: "scan", Version: "11", Summary: "a table from files or blobs: filter, group, aggregate, sort",
 	Defaults: Params{Input: dataset.Defaults(), OutputFormat: string(output.CSV)},
 	Columns: func(p Params) []string {
 		q, err := newQuery(p)
@@ -131,7 +131,7 @@ func finish(ctx context.Context, p Params, t *table, totals dataset.Totals) (res
 	}
 	lines := iter.Seq2[[]cell, error](noLines)
 	if len(q.aggregates) == 0 {
-		err = t.finishRows(&result)
+		err = t.finishRows(q, &result)
 	} else {
 		var g *groups
 		if g, result.Columns, err = q.newGroups(ctx, t); err == nil && p.Output == "" {
@@ -146,7 +146,7 @@ func finish(ctx context.Context, p Params, t *table, totals dataset.Totals) (res
 	return result, err
 }
 
-func (t *table) finishRows(result *Result) error {
+func (t *table) finishRows(q query, result *Result) error {
 	t.rows.trim()
 	if err := t.rows.err(); err != nil {
 		return jobs.Permanent(err)
@@ -154,7 +154,7 @@ func (t *table) finishRows(result *Result) error {
 	for _, name := range t.columns {
 		result.Columns = append(result.Columns, Column{Name: name, Type: "text"})
 	}
-	for _, r := range t.rows.list {
+	for _, r := range t.rows.list[min(q.offset, uint64(len(t.rows.list))):] {
 		line := make([]cell, 0, len(t.columns))
 		for _, field := range r.fields() {
 			line = append(line, text(string(field)))

@@ -9,10 +9,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// values contains the fields of one record. It keeps the parsed number of each field, so that no
-// field is parsed more than once.
+// values contains the fields of one record, or of one row of the result. It keeps the parsed number of
+// each field, so that no field is parsed more than once.
 type values struct {
 	record  *dataset.Record
+	cells   []cell // fields of a row of the result, if record is nil
 	names   []string
 	numbers []exact.Number
 	states  []numberState
@@ -36,6 +37,12 @@ func (v *values) set(r *dataset.Record) {
 	clear(v.states)
 }
 
+// setCells replaces the row of the result.
+func (v *values) setCells(line []cell) {
+	v.cells = line
+	clear(v.states)
+}
+
 // satisfies reports whether a test selects the record. Nil selects every record.
 func (v *values) satisfies(where test) (bool, error) {
 	if where == nil {
@@ -44,18 +51,33 @@ func (v *values) satisfies(where test) (bool, error) {
 	return where(v)
 }
 
-func (v *values) field(column int) []byte { return v.record.Field(column) }
+func (v *values) field(column int) []byte {
+	if v.record == nil {
+		return []byte(v.cells[column].String())
+	}
+	return v.record.Field(column)
+}
+
+// isTime reports whether the column of a Parquet object has a type of dates or times.
+func (v *values) isTime(column int) bool { return v.record != nil && v.record.IsTime(column) }
 
 // number returns a field as a number, and returns false if the field is not a number. The field
 // must not be empty.
 func (v *values) number(column int) (*exact.Number, bool) {
 	if v.states[column] == unparsed {
 		v.states[column] = isText
-		if v.record.Number(column, &v.numbers[column]) {
+		if v.parse(column) {
 			v.states[column] = isNumber
 		}
 	}
 	return &v.numbers[column], v.states[column] == isNumber
+}
+
+func (v *values) parse(column int) bool {
+	if v.record == nil {
+		return v.numbers[column].Parse(v.field(column))
+	}
+	return v.record.Number(column, &v.numbers[column])
 }
 
 // notFinite returns a field as a float if the field is the text of an infinity or of NaN. The field
@@ -77,5 +99,8 @@ func (v *values) float(column int) (float64, bool) {
 func (v *values) noNumber(column int) error {
 	const most = 80
 	text := v.field(column)
+	if v.record == nil {
+		return fmt.Errorf("%s is %q: want a number", v.names[column], text[:min(len(text), most)])
+	}
 	return fmt.Errorf("column %q is %q: want a number (use where to leave out such rows, or on-error=skip)", v.names[column], text[:min(len(text), most)])
 }
