@@ -67,7 +67,9 @@ type Streamer[T any] interface {
 // P is a struct whose fields are the parameters. Each field is exported and is an
 // integer, float, string, bool or [time.Duration]. The tags of a field are:
 //
-//   - json: the parameter's name; the default is the field's name in lower case
+//   - json: the parameter's name; the default is the field's name in lower case. With omitempty, the stored form of the
+//     parameters leaves out an empty value, so that workers without a parameter that was added later accept jobs that do
+//     not use it. The default is then empty
 //   - min, max: inclusive bounds of a number or duration
 //   - oneof: the allowed strings, separated by spaces
 //   - required: "true" if a string has no default, so that each job must give one

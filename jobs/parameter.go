@@ -28,6 +28,7 @@ type Parameter struct {
 	min      string // values of the field's tags min, max and oneof
 	max      string
 	oneOf    []string
+	omit     bool // true if the stored form has no member for the empty value
 }
 
 var parameterForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
@@ -53,6 +54,9 @@ func describe(defaults any) ([]Parameter, error) {
 		}
 		if p.Help == "" {
 			p.Help = help(v.FieldByIndex(f.Index[:len(f.Index)-1]), p.Name)
+		}
+		if p.omit && !v.FieldByIndex(f.Index).IsZero() {
+			return nil, fmt.Errorf("parameter field %s: tag omitempty with another default than the empty value: remove one of them", f.Name)
 		}
 		p.Default = formatParameter(v.FieldByIndex(f.Index))
 		list = append(list, p)
@@ -86,6 +90,7 @@ func describeField(f parameter.Field) (Parameter, error) {
 		oneOf: strings.Fields(f.Tag.Get("oneof")),
 
 		Required: f.Tag.Get("required") == "true",
+		omit:     f.OmitEmpty(),
 	}
 	if !parameterForm.MatchString(p.Name) {
 		return p, fmt.Errorf("name %q: want letters, digits, dashes and underscores, the first a letter", p.Name)
@@ -98,6 +103,9 @@ func describeField(f parameter.Field) (Parameter, error) {
 	}
 	if p.Required && p.Type != "string" {
 		return p, fmt.Errorf("tag required on type %s: want a string", f.Type)
+	}
+	if p.omit && p.Type == "number" {
+		return p, fmt.Errorf("tag omitempty on type %s, in which -0 would become 0: remove it", f.Type)
 	}
 	for _, bound := range []string{p.min, p.max} {
 		if bound == "" {

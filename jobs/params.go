@@ -13,8 +13,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/parameter"
 )
 
-// Params are a job's parameters in the stored form: a JSON object with every parameter,
-// in the order of [Job.Parameters]. [Job.Params] returns Params.
+// Params are a job's parameters in the stored form: a JSON object with every parameter, except empty ones that
+// [Definition] declares with omitempty, in the order of [Job.Parameters]. [Job.Params] returns Params.
 type Params json.RawMessage
 
 // MarshalJSON returns the JSON object unchanged. Without MarshalJSON, the bytes would be
@@ -175,8 +175,11 @@ func (p Parameter) setJSON(v reflect.Value, raw json.RawMessage) error {
 func (c paramsCodec[P]) encode(p P) (Params, error) {
 	v := reflect.ValueOf(p)
 	b := []byte{'{'}
-	for i, d := range c.list {
-		if i > 0 {
+	for _, d := range c.list {
+		if d.omit && v.FieldByIndex(d.field).IsZero() {
+			continue
+		}
+		if len(b) > 1 {
 			b = append(b, ',')
 		}
 		b = append(append(b, '"'), d.Name...) // names of parameters need no escaping

@@ -249,9 +249,44 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+// TestOmittedParameters leaves empty parameters with omitempty out of the stored form.
+func TestOmittedParameters(t *testing.T) {
+	type params struct {
+		A string `json:"a,omitempty"`
+		B int    `json:"b"`
+		C bool   `json:"c,omitempty"`
+	}
+	list, err := describe(params{B: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	codec := paramsCodec[params]{params{B: 1}, list}
+	for want, pairs := range map[string][]string{
+		`{"b":1}`:                      nil,
+		`{"a":"x","b":1}`:              {"a=x", "c=false"},
+		`{"b":0,"c":true}`:             {"b=0", "c=true"},
+		`{"a":"false","b":2,"c":true}`: {"a=false", "b=2", "c=1"},
+	} {
+		p, err := codec.parse(nil, pairs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored, err := codec.encode(p)
+		if again, parseErr := codec.parse(stored, nil); err != nil || string(stored) != want || again != p || parseErr != nil {
+			t.Errorf("%q: got %s, %v, read as %+v, %v, want %s", pairs, stored, err, again, parseErr, want)
+		}
+	}
+}
+
 func TestDescribeRefuses(t *testing.T) {
 	for _, defaults := range []any{
 		5,
+		struct {
+			A string `json:"a,omitempty"`
+		}{"x"},
+		struct {
+			A float64 `json:",omitempty"`
+		}{},
 		struct{ hidden int }{},
 		struct{ allParams }{},
 		struct{ *Range }{},

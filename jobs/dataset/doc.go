@@ -84,6 +84,20 @@
 // change. An empty line is not a record, except in an object of one column, in which it is an empty field,
 // also as the last line.
 //
+// # CSV as it is
+//
+// Parameters describe how other programs have written the fields and records of CSV and TSV. They are the same for all
+// objects of a job:
+//
+//	null=NA,-    fields that are missing values, also in quotes; a missing value is an empty field for each job
+//	comment=#    lines that begin with the character are not records, also before the header
+//	trim=true    spaces and tabs around fields and names are left out, but not those within quotes
+//
+// A comment line may be where a record may begin. Quotes in it count as in other lines, because a range that begins in
+// the middle of an object cannot tell what it begins in. A comment line therefore has an even number of quotes, or the
+// job fails, unless the parameter quote is empty. The comment lines before the header, and the header, are in the first
+// block of an object.
+//
 // # Rounds
 //
 // A job that passes over the records several times is a [Rounds]. A worker reads the records of a partition once, with
@@ -160,7 +174,7 @@
 //     of Fold. The error contains the name of the object, the offset of the record, and what to do.
 //     If Input.OnError is skip, bad records are skipped and counted in [Totals] instead. Different
 //     headers, damaged compressed data, records of more than 64 MiB, an odd number of quotes in an
-//     object, line ends that are only carriage returns, and UTF-16 always fail the job.
+//     object or a comment line, line ends that are only carriage returns, and UTF-16 always fail the job.
 //   - A [Rounds] cannot tell whether a range of CSV begins inside quotes: the error names the object and the offset of
 //     the range, and says what to change.
 //   - The parameters do not fit the input, for example because a column does not exist: the plan

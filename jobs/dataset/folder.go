@@ -20,6 +20,7 @@ import (
 type folder[A any] struct {
 	layout *layout
 	skip   bool // true if records with errors are skipped instead of failing the job
+	leads  bool // true if the header of an object with comment lines is to come
 	start  func() A
 	fold   func(acc *A, r *Record) error
 	bulk   func(acc *A, text []byte) (used int, records uint64) // function of the job's Bulk; nil if the job has no such function
@@ -46,7 +47,7 @@ func (f *folder[A]) refused(readings []Reading[A]) (err error) {
 	return jobs.Permanent(err)
 }
 
-// record folds one record. It returns false for a header, and for an empty line that is not a record.
+// record folds one record. It returns false for a header, a comment line, and an empty line that is not a record.
 // If check is false, the caller knows that the text is UTF-8.
 func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, check bool) (bool, error) {
 	r := f.rec
@@ -57,7 +58,10 @@ func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, che
 		return false, err
 	}
 	text = trim(text, offset)
-	header := f.layout.isHeader(offset)
+	if is, err := f.layout.isComment(text); is {
+		return false, err
+	}
+	header := f.isHeader(offset)
 	if check && !validUTF8(text) {
 		if header {
 			return false, fmt.Errorf("%w: %w", errHeader, errUTF8)
@@ -65,6 +69,7 @@ func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, che
 		return false, errUTF8
 	}
 	if header {
+		f.leads = false
 		return false, r.checkHeader(text)
 	}
 	r.object, r.offset = object, offset
@@ -76,6 +81,11 @@ func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, che
 		return false, err
 	}
 	return true, nil
+}
+
+// isHeader reports whether the record at an offset, which is no comment line, is the header.
+func (f *folder[A]) isHeader(offset int64) bool {
+	return f.leads || f.layout.comment == 0 && f.layout.isHeader(offset)
 }
 
 // setup contains the data that Merge and Finish need to fold a record. Each partial contains a
@@ -106,6 +116,9 @@ func encodeParams(params any) ([]byte, error) {
 	fields := make([]reflect.StructField, len(list))
 	for i, f := range list {
 		tag := reflect.StructTag(`json:"` + f.Parameter + `"`)
+		if f.OmitEmpty() {
+			tag = reflect.StructTag(`json:"` + f.Parameter + `,omitempty"`)
+		}
 		fields[i] = reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: f.Type, Tag: tag}
 	}
 	ordered := reflect.New(reflect.StructOf(fields)).Elem()

@@ -40,6 +40,18 @@ type Input struct {
 	// ends. If Quote is empty, fields cannot be enclosed in quotes.
 	Quote string `json:"quote" help:"the character around fields with delimiters or line ends; empty: none (csv, tsv)"`
 
+	// Null are the texts of fields that are missing values, separated by commas, such as NA,- (csv and tsv). A quoted
+	// field may be such a text too.
+	Null string `json:"null,omitempty" help:"fields that are missing values, separated by commas, such as NA,- (csv, tsv)"`
+
+	// Comment is the ASCII character with which lines begin that are not records (csv and tsv). Such lines may be
+	// anywhere outside quotes, and before the header. If fields can be quoted, each has an even number of quotes.
+	Comment string `json:"comment,omitempty" help:"the character with which lines begin that are no records, such as # (csv, tsv)"`
+
+	// Trim is true if spaces and tabs around fields and around the names in the header do not belong to them (csv and
+	// tsv). Spaces within quotes do.
+	Trim bool `json:"trim,omitempty" help:"leave out spaces and tabs around fields and names, outside quotes (csv, tsv)"`
+
 	// Block is the approximate size of a partition in bytes. The result does not depend on Block if
 	// the job's accumulators are exact.
 	Block int64 `json:"block" min:"1" help:"bytes per partition, about"`
@@ -74,7 +86,7 @@ func (in *Input) Validate() error {
 	if err := source.CheckSecret(in.Source); err != nil {
 		return fmt.Errorf("parameter input: %w", err)
 	}
-	for _, c := range []struct{ name, value string }{{"delimiter", in.Delimiter}, {"quote", in.Quote}} {
+	for _, c := range []struct{ name, value string }{{"delimiter", in.Delimiter}, {"quote", in.Quote}, {"comment", in.Comment}} {
 		if len(c.value) > 1 || c.value != "" && (c.value[0] >= 0x80 || c.value == "\n" || c.value == "\r" || c.value == "\x00") {
 			return fmt.Errorf("parameter %s: got %q, takes one ASCII character that is no line end", c.name, c.value)
 		}
@@ -87,6 +99,12 @@ func (in *Input) Validate() error {
 	}
 	if delimiter == in.Quote {
 		return fmt.Errorf("parameters delimiter and quote are both %q: want different characters", in.Quote)
+	}
+	if in.Comment != "" && (in.Comment == delimiter || in.Comment == in.Quote) {
+		return fmt.Errorf("parameter comment is %q, as is the delimiter or the quote: want different characters", in.Comment)
+	}
+	if in.Format != "auto" && in.Format != "" {
+		return in.checkFormat(format(in.Format))
 	}
 	return nil
 }

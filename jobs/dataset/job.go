@@ -45,7 +45,7 @@ type Job[P, A, R any] struct {
 	// Bulk, which may be nil, makes jobs faster. Bulk returns a function that folds many records of
 	// delimited text in one call, or nil if the parameters do not allow bulk folding. The text
 	// consists of complete records, is never the beginning of an object, and contains no quotes
-	// unless the layout has no quotes. The function returns the number of bytes and of records that
+	// unless the layout has no quotes. No parameter changes its fields (null, comment, trim). The function returns the number of bytes and of records that
 	// it has folded. The function stops before the first record for which Fold may have another
 	// effect, and before a record that is not UTF-8 or has a wrong number of fields. Fold gets the
 	// record at which Bulk has stopped, or an error ends the reading. The functions of Open and
@@ -191,7 +191,7 @@ func (e *engine[P, A, R]) folder(s setup) (*folder[A], error) {
 	if f.layout.path != nil && s.path == nil { // the functions below read only columns of the objects
 		return f, err
 	}
-	if e.job.Bulk != nil && (s.Format == csv || s.Format == tsv) && s.Columns != nil {
+	if e.job.Bulk != nil && (s.Format == csv || s.Format == tsv) && s.Columns != nil && f.layout.isPlain() {
 		f.bulk = e.job.Bulk(p, Delimited{s.Columns, f.layout.delimiter})
 	}
 	if e.job.BulkRows != nil && s.Format == parquetFormat {
@@ -368,9 +368,13 @@ func (m *mapper[P, A, R]) scan(ctx context.Context, read *ahead, scanners []*sca
 	if err != nil && !errors.Is(err, errDead) {
 		return err
 	}
-	if first.layout.format != parquetFormat && s.to == s.object.Size {
-		for _, s := range scanners {
-			s.endObject()
+	for _, one := range scanners {
+		switch {
+		case first.layout.format == parquetFormat:
+		case s.to == s.object.Size:
+			one.endObject()
+		default:
+			one.endBlock()
 		}
 	}
 	return nil

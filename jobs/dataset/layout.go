@@ -22,6 +22,7 @@ type layout struct {
 	all       bool     // true if wanted contains all members of the first records of ndjson
 	members   *member  // wanted members of ndjson
 	path      []string // names of the wanted columns of the objects' paths
+	dialect            // how the fields of csv and tsv are written
 	order     []int    // the index of each of the job's columns in wanted, or -1 minus its index in path; nil if path is empty
 }
 
@@ -54,6 +55,7 @@ func newLayout(in Input, f format, columns, wanted, path []string) *layout {
 		l.quote = in.Quote[0]
 	}
 	l.header, l.checked = in.Header, in.Header && in.Names == ""
+	l.dialect = newDialect(in, l.delimiter, l.quote)
 	return l
 }
 
@@ -205,7 +207,7 @@ func (r *Record) parse(text []byte) (bool, error) {
 		}
 		return true, r.parseJSON()
 	}
-	if len(text) == 0 && len(r.layout.columns) != 1 {
+	if len(r.layout.columns) != 1 && len(bytes.Trim(text, r.layout.spaces)) == 0 {
 		return false, nil
 	}
 	return true, r.split()
@@ -244,7 +246,7 @@ func isUTF16(text []byte) bool {
 // ofObject reports whether an error of a record is of the whole object, which fails a job also if it skips
 // bad records.
 func ofObject(err error) bool {
-	return errors.Is(err, errHeader) || errors.Is(err, errCarriageReturns) || errors.Is(err, errUTF16) || errors.Is(err, errLong)
+	return errors.Is(err, errHeader) || errors.Is(err, errCarriageReturns) || errors.Is(err, errUTF16) || errors.Is(err, errLong) || errors.Is(err, errComment)
 }
 
 // errHeader is the error for a header that differs from the header of the first object.

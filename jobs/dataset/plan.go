@@ -86,7 +86,10 @@ func (e *engine[P, A, R]) listObjects(ctx context.Context, p P, in Input, from s
 		return data, nil, err
 	}
 	data.Listing = l.encode()
-	if data.Format, err = in.formatOfAll(l); err != nil {
+	if data.Format, err = in.formatOfAll(l); err == nil {
+		err = in.checkFormat(data.Format)
+	}
+	if err != nil {
 		return data, nil, jobs.Permanent(err)
 	}
 	reader := newReader(from)
@@ -262,7 +265,7 @@ func (r reader) omitted(ctx context.Context, f format, l listing) []string {
 	return file.Omitted()
 }
 
-// firstRecord returns the first record of an object. If the objects have no header, it skips empty
+// firstRecord returns the first record of an object. It skips comment lines, and if the objects have no header, empty
 // records. If the object has no record, firstRecord returns nil.
 func (r reader) firstRecord(ctx context.Context, o source.Object, l *layout) ([]byte, error) {
 	c, err := r.content(ctx, o, 0, o.Size)
@@ -290,7 +293,11 @@ func (r reader) firstRecord(ctx context.Context, o source.Object, l *layout) ([]
 				end = len(all) - at
 			}
 			text := trim(all[at:at+end], int64(at))
-			if len(text) > 0 || l.header && end > 0 {
+			comment, bad := l.isComment(text)
+			if bad != nil {
+				return nil, jobs.Permanent(&Fault{Object: o.Name, Offset: int64(at), Text: bad.Error()})
+			}
+			if !comment && (len(text) > 0 || l.header && end > 0) {
 				return text, nil
 			}
 			if end == 0 {

@@ -74,6 +74,7 @@ func (s *scanner[A]) begin(o source.Object, offset int64) {
 	if offset == 0 {
 		s.out.Cut = true
 	}
+	s.leads = s.layout.comment != 0 && s.layout.isHeader(offset)
 }
 
 // feed folds the records of the next bytes. If quotes is false, the text contains no quotes.
@@ -282,11 +283,23 @@ func (s *scanner[A]) endObject() {
 	case s.quoted:
 		// The fault ends the reading even if bad records are skipped. At most one reading of a
 		// range can therefore continue after the end of an object.
-		s.out.Fault = &Fault{Object: s.object.Name, Offset: s.from, Text: errOdd.Error()}
+		err := errOdd
+		if is, _ := s.layout.isComment(s.tail); is {
+			err = errComment
+		}
+		s.out.Fault = &Fault{Object: s.object.Name, Offset: s.from, Text: err.Error()}
 	case len(s.tail) > 0:
 		s.record(s.tail, s.from, true)
 	}
 	s.tail, s.from = s.tail[:0], s.at
+}
+
+// endBlock ends the part of an object before a border. The header must be before the first border, because ranges after
+// it cannot tell how many comment lines precede the header.
+func (s *scanner[A]) endBlock() {
+	if s.leads && s.out.Fault == nil {
+		s.out.Fault = &Fault{Object: s.object.Name, Text: fmt.Sprintf("the comment lines and the header have more than %d bytes: give a larger parameter block", s.at)}
+	}
 }
 
 // end returns the reading of the range. If ends is true, the range ends at the end of an object.

@@ -49,7 +49,7 @@ func (r *Record) Offset() int64 { return r.offset }
 // quotes. For the format lines, and for ndjson without Columns, field 0 is the whole record. For
 // ndjson with Columns, a string is returned without quotes and escapes, and other values are
 // returned as they are written in the object. If the value is null or the member is missing, Field
-// returns nil. For Parquet, package parquet converts values to text. A column of the object's path has
+// returns nil. For csv and tsv, Field returns nil for a text in the parameter null. For Parquet, package parquet converts values to text. A column of the object's path has
 // the same value for all records of the object.
 func (r *Record) Field(i int) []byte {
 	if r.layout.order != nil {
@@ -66,7 +66,11 @@ func (r *Record) Field(i int) []byte {
 	if b.lo < 0 {
 		return nil
 	}
-	return r.data[b.lo:b.hi]
+	field := r.data[b.lo:b.hi]
+	if r.layout.isNull(field) {
+		return nil
+	}
+	return field
 }
 
 // Float returns the field of column i as the float64 that is nearest to the number.

@@ -23,6 +23,7 @@ func (s *scanner[A]) rows(text []byte, begin int64) (used int) {
 	r, fields := s.rec, s.rec.fields
 	r.object = s.object.Name
 	delimiter, delimiters, lineEnds := s.layout.delimiter, repeated(s.layout.delimiter), repeated('\n')
+	comment, trims := s.layout.comment, s.layout.spaces != ""
 	row, field, n := 0, 0, 0 // offsets of the current row and field, and index of the field
 	for at := 0; at < len(text); at += 8 {
 		var word uint64
@@ -49,10 +50,13 @@ func (s *scanner[A]) rows(text []byte, begin int64) (used int) {
 				fields[min(n, len(fields))-1].hi--
 			}
 			switch offset := begin + int64(row); {
-			case n != len(fields) || offset == 0 || end == row:
+			case n != len(fields) || offset == 0 || end == row || s.leads || text[row] == comment:
 				s.record(text[row:i+1], offset, false)
 			default:
 				r.text, r.data, r.offset = text[row:end], text[row:end], offset
+				if trims {
+					r.trimFields()
+				}
 				err := s.fold(&s.acc, r)
 				s.count(err == nil, err, r.object, offset)
 			}

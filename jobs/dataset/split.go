@@ -19,6 +19,7 @@ func (r *Record) split() error {
 			i := bytes.IndexByte(r.text[lo:], l.delimiter)
 			if i < 0 {
 				r.fields = append(r.fields, bound{lo, len(r.text)})
+				r.trimFields()
 				return nil
 			}
 			r.fields = append(r.fields, bound{lo, lo + i})
@@ -39,6 +40,7 @@ func (r *Record) split() error {
 		return r.ragged(bytes.Count(text, []byte{l.delimiter}) + 1)
 	}
 	fields[last] = bound{lo, len(text)}
+	r.trimFields()
 	return nil
 }
 
@@ -55,6 +57,9 @@ func (r *Record) splitQuoted() error {
 	fields := r.fields
 	if l.columns == nil {
 		fields = fields[:0]
+	}
+	if out == nil { // otherwise an empty field could be nil, as a missing value is
+		out = make([]byte, 0, len(rest))
 	}
 	defer func() { r.buffer = out }()
 	for more := true; more; n++ {
@@ -88,6 +93,9 @@ var (
 // and its delimiter, and reports whether another field follows. If field returns an error, the
 // returned text begins at the position of the error.
 func (l *layout) field(rest, out []byte) (_, _ []byte, more bool, err error) {
+	if text := bytes.TrimLeft(rest, l.spaces); len(text) > 0 && text[0] == l.quote {
+		rest = text
+	}
 	if len(rest) == 0 || rest[0] != l.quote {
 		end := bytes.IndexByte(rest, l.delimiter)
 		if more = end >= 0; !more {
@@ -96,7 +104,7 @@ func (l *layout) field(rest, out []byte) (_, _ []byte, more bool, err error) {
 		if bare := bytes.IndexByte(rest[:end], l.quote); bare >= 0 {
 			return rest[bare:], out, false, errBareQuote
 		}
-		out = append(out, rest[:end]...)
+		out = append(out, bytes.Trim(rest[:end], l.spaces)...)
 		return rest[min(len(rest), end+1):], out, more, nil
 	}
 	rest = rest[1:]
@@ -107,6 +115,9 @@ func (l *layout) field(rest, out []byte) (_, _ []byte, more bool, err error) {
 		}
 		out = append(out, rest[:end]...)
 		rest = rest[end+1:]
+		if text := bytes.TrimLeft(rest, l.spaces); len(text) == 0 || text[0] == l.delimiter {
+			rest = text
+		}
 		switch {
 		case len(rest) == 0:
 			return rest, out, false, nil

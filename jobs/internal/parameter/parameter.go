@@ -14,6 +14,12 @@ type Field struct {
 	reflect.StructField
 }
 
+// OmitEmpty reports whether an empty value of the field is not stored.
+func (f Field) OmitEmpty() bool {
+	_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return slices.Contains(strings.Split(options, ","), "omitempty")
+}
+
 // Fields returns the parameters that the fields of a struct and of its embedded structs declare, in
 // the order of the job's list.
 func Fields(t reflect.Type) (list []Field, err error) {
