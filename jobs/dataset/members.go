@@ -72,7 +72,7 @@ func (r reader) memberColumns(ctx context.Context, l listing, declared, wanted [
 		case inPath:
 			path = append(path, name)
 		case some:
-			return nil, jobs.Permanent(&Fault{Object: object, Text: fmt.Sprintf("%v (if later records have it, add it to the parameter names)", names.Missing(name, found))})
+			return nil, jobs.Permanent(fmt.Errorf("%s: %w (if later records have it, add it to the parameter names)", object, names.Missing(name, found)))
 		}
 	}
 	if path == nil {

@@ -46,13 +46,12 @@ func parseCondition(source string) (*condition, error) {
 	if err := checkDepth(source); err != nil {
 		return nil, err
 	}
-	config := conf.CreateNew()
-	tree, err := parser.ParseWithConfig(source, config)
+	tree, err := parse(source)
 	if err != nil {
-		return nil, explainSyntax(source, config, err)
+		return nil, err
 	}
-	c := &condition{known: map[string]bool{}, texts: map[string]bool{}, tree: tree.Node, source: source, prefix: "parameter where: "}
-	ast.Walk(&tree.Node, c)
+	c := &condition{known: map[string]bool{}, texts: map[string]bool{}, tree: tree, source: source, prefix: "parameter where: "}
+	ast.Walk(&tree, c)
 	if c.invalid != nil {
 		return nil, c.invalid
 	}
@@ -66,6 +65,18 @@ func parseCondition(source string) (*condition, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// parse parses a condition. The names of columns in $env become identifiers.
+func parse(source string) (ast.Node, error) {
+	config := conf.CreateNew()
+	tree, err := parser.ParseWithConfig(source, config)
+	if err != nil {
+		return nil, explainSyntax(source, config, err)
+	}
+	var n quotedNames
+	ast.Walk(&tree.Node, &n)
+	return tree.Node, n.err
 }
 
 var textOrEqual = regexp.MustCompile(`'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[!<>=]?=`)
@@ -83,7 +94,7 @@ func explainSyntax(source string, config *conf.Config, err error) error {
 			return fmt.Errorf("%q: values are compared with ==: write %q", source, fixed)
 		}
 	}
-	return fmt.Errorf("%w (text is in quotes, as in host == 'a')", err)
+	return fmt.Errorf("%w (text is in quotes, as in host == 'a'; a name with spaces is written as in %s)", err, inEnv("unit price"))
 }
 
 // Visit implements ast.Visitor. Visit collects the columns in an expression, and separately the
@@ -160,11 +171,11 @@ type test func(v *values) (bool, error)
 // operand of and, or and not is a test of its own, so that what it returns does not depend on the
 // other operands.
 func (c *condition) compile(index func(name string) int) (t test, err error) {
-	tree, err := parser.ParseWithConfig(c.source, conf.CreateNew())
+	tree, err := parse(c.source)
 	if err != nil {
 		return nil, err
 	}
-	return c.compileNode(tree.Node, index)
+	return c.compileNode(tree, index)
 }
 
 // compileNode returns the test for a node of the condition.

@@ -14,7 +14,7 @@ import (
 type Params struct {
 	dataset.Input `last:"on-error block"`
 
-	Where     string `json:"where" help:"which rows count, such as: status >= 500 and host != 'a'"`
+	Where     string `json:"where" help:"which rows count, such as: status >= 500 and host != 'a'; a name with spaces, dashes or dots: $env[\"unit price\"] > 5"`
 	By        string `json:"by" help:"columns whose values form the groups, separated by commas"`
 	Aggregate string `json:"aggregate"`
 	Having    string `json:"having" help:"which rows of the result count, such as: count > 10 and sum(fare) >= 500"`

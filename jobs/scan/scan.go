@@ -13,6 +13,11 @@ import (
 // Definition is the definition of the job scan.
 var Definition = func() jobs.Definition[Params, dataset.Partial[*table], Result] {
 	d := dataset.Define(job)
+	plan := d.Plan
+	d.Plan = func(ctx context.Context, p Params) (jobs.Plan, error) {
+		planned, err := plan(ctx, p)
+		return planned, hintAtNames(p, err)
+	}
 	d.NoAudit = func(p Params) string {
 		if p.Output != "" {
 			return "each computation of a partition writes its rows to another object; leave out the parameter output"

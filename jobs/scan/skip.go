@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/conf"
-	"github.com/expr-lang/expr/parser"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 )
@@ -34,11 +32,11 @@ func skip(p Params, columns []string) func(r *dataset.Record) bool {
 // testsOf returns the tests of those operands of and in the condition that use no other than the given columns. The condition
 // is false if one of them is.
 func (c *condition) testsOf(columns []string) (tests []test, err error) {
-	tree, err := parser.ParseWithConfig(c.source, conf.CreateNew())
+	tree, err := parse(c.source)
 	if err != nil {
 		return nil, err
 	}
-	for _, node := range operandsOfAnd(tree.Node) {
+	for _, node := range operandsOfAnd(tree) {
 		operand := &condition{known: map[string]bool{}, texts: map[string]bool{}}
 		ast.Walk(&node, operand)
 		if slices.ContainsFunc(operand.columns, func(name string) bool { return !slices.Contains(columns, name) }) {

@@ -28,18 +28,26 @@ func List(list []string) string {
 	return text
 }
 
-// Missing returns an error for a name that no column of a list has. The error says if the name of a
-// column differs only in spaces.
-func Missing(name string, columns []string) error {
-	for _, c := range columns {
-		if strings.TrimSpace(c) == strings.TrimSpace(name) {
-			return fmt.Errorf("there is no column %q, but the column %q, whose name includes spaces: the parameter names gives columns other names", name, c)
+// MissingError is the error for a name that no column has.
+type MissingError struct {
+	Name    string
+	Columns []string
+}
+
+// Missing returns a *MissingError for a name that no column of a list has.
+func Missing(name string, columns []string) error { return &MissingError{name, columns} }
+
+// Error says if the name of a column differs only in spaces.
+func (e *MissingError) Error() string {
+	for _, c := range e.Columns {
+		if strings.TrimSpace(c) == strings.TrimSpace(e.Name) {
+			return fmt.Sprintf("there is no column %q, but the column %q, whose name includes spaces: the parameter trim leaves them out of csv and tsv, and the parameter names gives columns other names", e.Name, c)
 		}
 	}
-	if len(columns) == 0 {
-		return fmt.Errorf("there is no column %q", name)
+	if len(e.Columns) == 0 {
+		return fmt.Sprintf("there is no column %q", e.Name)
 	}
-	return fmt.Errorf("there is no column %q: the columns are %s", name, List(columns))
+	return fmt.Sprintf("there is no column %q: the columns are %s", e.Name, List(e.Columns))
 }
 
 // Positions returns the index of each name in a list. If the list contains a name twice, the first index

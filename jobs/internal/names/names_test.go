@@ -38,7 +38,7 @@ func TestMissing(t *testing.T) {
 	}{
 		{"a", nil, `there is no column "a"`},
 		{"a", []string{"b", "c"}, `there is no column "a": the columns are b, c`},
-		{"a", []string{"b", " a"}, `there is no column "a", but the column " a", whose name includes spaces: the parameter names gives columns other names`},
+		{"a", []string{"b", " a"}, `there is no column "a", but the column " a", whose name includes spaces: the parameter trim leaves them out of csv and tsv, and the parameter names gives columns other names`},
 	} {
 		if got := Missing(c.name, c.columns).Error(); got != c.want {
 			t.Errorf("%q of %q: got %s, want %s", c.name, c.columns, got, c.want)
