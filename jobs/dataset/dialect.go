@@ -12,6 +12,10 @@ type dialect struct {
 	nulls   [][]byte // fields that are missing values
 	comment byte     // first character of lines that are not records; 0 if there are none
 	spaces  string   // characters that do not belong to the beginning and the end of a field
+
+	decimal   byte   // character before the decimals of numbers; 0 if numbers are written with a point and without groups
+	thousands string // character between groups of three digits; empty if there is none
+	rewrites  bool   // true if nulls or the notation of numbers change fields
 }
 
 // newDialect returns the dialect of an input. The delimiter and the quote are no spaces.
@@ -29,6 +33,10 @@ func newDialect(in Input, delimiter, quote byte) (d dialect) {
 			d.spaces += string(c)
 		}
 	}
+	if in.decimal() != '.' || in.Thousands != "" {
+		d.decimal, d.thousands = in.decimal(), in.Thousands
+	}
+	d.rewrites = d.nulls != nil || d.decimal != 0
 	return d
 }
 
@@ -40,7 +48,7 @@ func (in Input) checkFormat(f format) error {
 	for _, p := range []struct {
 		name  string
 		given bool
-	}{{"null", in.Null != ""}, {"comment", in.Comment != ""}, {"trim", in.Trim}} {
+	}{{"null", in.Null != ""}, {"comment", in.Comment != ""}, {"trim", in.Trim}, {"decimal", in.Decimal != ""}, {"thousands", in.Thousands != ""}} {
 		if p.given {
 			return fmt.Errorf("parameter %s: takes csv or tsv, and the format of the input is %s: leave it out, or give the parameter format if the format is wrong", p.name, f)
 		}
@@ -49,7 +57,7 @@ func (in Input) checkFormat(f format) error {
 }
 
 // isPlain reports whether the dialect changes no field and no record.
-func (d *dialect) isPlain() bool { return d.nulls == nil && d.comment == 0 && d.spaces == "" }
+func (d *dialect) isPlain() bool { return !d.rewrites && d.comment == 0 && d.spaces == "" }
 
 // isNull reports whether a field is a missing value.
 func (d *dialect) isNull(field []byte) bool {

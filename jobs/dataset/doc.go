@@ -92,6 +92,13 @@
 //	null=NA,-    fields that are missing values, also in quotes; a missing value is an empty field for each job
 //	comment=#    lines that begin with the character are not records, also before the header
 //	trim=true    spaces and tabs around fields and names are left out, but not those within quotes
+//	decimal=,    numbers have a comma before the decimals
+//	thousands=.  numbers may have a point between groups of three digits
+//
+// Record.Field returns a number in the notation of decimal and thousands as other inputs have it: 1.234,5 is 1234.5. A field
+// that is no number in the notation, such as 01.02.2026, is text as it is. It is also no number for Record.Float and
+// Record.Number if it looks like one in another notation, as 1.5 does with a decimal comma, so that no value is read
+// wrongly without an error.
 //
 // A comment line may be where a record may begin. Quotes in it count as in other lines, because a range that begins in
 // the middle of an object cannot tell what it begins in. A comment line therefore has an even number of quotes, or the

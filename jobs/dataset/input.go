@@ -52,6 +52,13 @@ type Input struct {
 	// tsv). Spaces within quotes do.
 	Trim bool `json:"trim,omitempty" help:"leave out spaces and tabs around fields and names, outside quotes (csv, tsv)"`
 
+	// Decimal is the character before the decimals of numbers, a point or a comma (csv and tsv). The default is a point.
+	Decimal string `json:"decimal,omitempty" help:"the character before the decimals of numbers, as the comma in 1,5; by default a point (csv, tsv)"`
+
+	// Thousands is the character between groups of three digits of numbers, as in 1.234,5 (csv and tsv). The default is
+	// none. A number may also be written without groups. A field that is no number in this notation is text.
+	Thousands string `json:"thousands,omitempty" help:"the character between groups of three digits of numbers, as the comma in 1,234.5; by default none (csv, tsv)"`
+
 	// Block is the approximate size of a partition in bytes. The result does not depend on Block if
 	// the job's accumulators are exact.
 	Block int64 `json:"block" min:"1" help:"bytes per partition, about"`
@@ -99,6 +106,9 @@ func (in *Input) Validate() error {
 	}
 	if delimiter == in.Quote {
 		return fmt.Errorf("parameters delimiter and quote are both %q: want different characters", in.Quote)
+	}
+	if err := in.checkNotation(); err != nil {
+		return err
 	}
 	if in.Comment != "" && (in.Comment == delimiter || in.Comment == in.Quote) {
 		return fmt.Errorf("parameter comment is %q, as is the delimiter or the quote: want different characters", in.Comment)

@@ -45,7 +45,7 @@ type Job[P, A, R any] struct {
 	// Bulk, which may be nil, makes jobs faster. Bulk returns a function that folds many records of
 	// delimited text in one call, or nil if the parameters do not allow bulk folding. The text
 	// consists of complete records, is never the beginning of an object, and contains no quotes
-	// unless the layout has no quotes. No parameter changes its fields (null, comment, trim). The function returns the number of bytes and of records that
+	// unless the layout has no quotes. No parameter changes its fields (null, comment, trim, decimal, thousands). The function returns the number of bytes and of records that
 	// it has folded. The function stops before the first record for which Fold may have another
 	// effect, and before a record that is not UTF-8 or has a wrong number of fields. Fold gets the
 	// record at which Bulk has stopped, or an error ends the reading. The functions of Open and

@@ -166,6 +166,9 @@ func (l *layout) newRecord() (*Record, error) {
 	} else {
 		r.fields = make([]bound, max(1, len(l.columns)))
 	}
+	if l.decimal != 0 {
+		r.numbers, r.noNumber = make([][]byte, len(want)), make([]bool, len(want))
+	}
 	return r, nil
 }
 

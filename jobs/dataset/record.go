@@ -24,6 +24,9 @@ type Record struct {
 	buffer []byte  // memory for fields that are not parts of the record's text
 	seen   []bool  // for ndjson, whether the record has the member of each field
 
+	numbers  [][]byte // memory for the fields of wanted columns that are numbers in the notation of a dialect
+	noNumber []bool   // whether the fields of wanted columns are no such numbers; nil if the dialect has the usual notation
+
 	place place // columns of the path of the object
 
 	rows *parquet.Rows // rows of a Parquet object; if not nil, text, data and fields are not used
@@ -49,7 +52,8 @@ func (r *Record) Offset() int64 { return r.offset }
 // quotes. For the format lines, and for ndjson without Columns, field 0 is the whole record. For
 // ndjson with Columns, a string is returned without quotes and escapes, and other values are
 // returned as they are written in the object. If the value is null or the member is missing, Field
-// returns nil. For csv and tsv, Field returns nil for a text in the parameter null. For Parquet, package parquet converts values to text. A column of the object's path has
+// returns nil. For csv and tsv, Field returns nil for a text in the parameter null, and a
+// number in the notation of the parameters decimal and thousands with a point and without groups of digits. For Parquet, package parquet converts values to text. A column of the object's path has
 // the same value for all records of the object.
 func (r *Record) Field(i int) []byte {
 	if r.layout.order != nil {
@@ -66,22 +70,24 @@ func (r *Record) Field(i int) []byte {
 	if b.lo < 0 {
 		return nil
 	}
-	field := r.data[b.lo:b.hi]
-	if r.layout.isNull(field) {
-		return nil
+	if r.layout.rewrites {
+		return r.rewrite(i, r.data[b.lo:b.hi])
 	}
-	return field
+	return r.data[b.lo:b.hi]
 }
 
 // Float returns the field of column i as the float64 that is nearest to the number.
 func (r *Record) Float(i int) (float64, error) {
 	field := r.Field(i)
+	if at, _ := r.inRows(i); r.isOther(at) {
+		return 0, r.badField(i, r.NumberForm())
+	}
 	if f, ok := shortDecimal(field); ok {
 		return f, nil
 	}
 	f, err := strconv.ParseFloat(view(field), 64)
 	if err != nil {
-		return 0, r.badField(i, "a number")
+		return 0, r.badField(i, r.NumberForm())
 	}
 	return f, nil
 }
@@ -89,10 +95,12 @@ func (r *Record) Float(i int) (float64, error) {
 // Number sets n to the field of column i as an exact decimal. It returns false if the field is not
 // a number, and n is then undefined.
 func (r *Record) Number(i int, n *exact.Number) bool {
-	if at, ok := r.inRows(i); ok {
+	at, ok := r.inRows(i)
+	if ok {
 		return r.rows.Number(at, n)
 	}
-	return n.Parse(r.Field(i))
+	field := r.Field(i)
+	return !r.isOther(at) && n.Parse(field)
 }
 
 // IsFloat reports whether the field of column i is a value of a float column of a Parquet object.
@@ -120,7 +128,7 @@ func (r *Record) inRows(i int) (at int, ok bool) {
 // Int returns the field of column i as an integer.
 func (r *Record) Int(i int) (int64, error) {
 	n, err := strconv.ParseInt(view(r.Field(i)), 10, 64)
-	if err != nil {
+	if at, _ := r.inRows(i); err != nil || r.isOther(at) {
 		return 0, r.badField(i, "an integer of 64 bits")
 	}
 	return n, nil

@@ -23,3 +23,31 @@ func TestDialectOfQueries(t *testing.T) {
 		}
 	}
 }
+
+// TestNotationOfQueries runs queries over numbers with decimal commas and groups of digits.
+func TestNotationOfQueries(t *testing.T) {
+	name := write(t, "a.csv", "city;fare;day\n"+strings.Repeat("Oslo;1.234,5;01.02.2026\nRome;-2,25;1.234\nOslo;;02.02.2026\n", 300))
+	for query, want := range map[string]string{
+		"by=city;aggregate=count(fare),sum(fare),max(fare)": `"rows":[["Oslo",300,"370350.0","1234.5"],["Rome",300,"-675.00","-2.25"]]`,
+		"aggregate=count;where=fare > 1234.25":              `"rows":[[300]]`,
+		"aggregate=count;where=fare * 2 == -4.5":            `"rows":[[300]]`,
+		"columns=fare,day;limit=2;order=fare":               `"rows":[["","02.02.2026"],["","02.02.2026"]]`,
+		"columns=fare,day;limit=2":                          `"rows":[["1234.5","01.02.2026"],["-2.25","1234"]]`,
+		"aggregate=distinct(fare)":                          `"rows":[[2]]`,
+	} {
+		for _, block := range []string{"10", "1000", "1000000"} {
+			got, err := scan(t, append(strings.Split(query, ";"), "input="+name, "block="+block, "delimiter=;", "decimal=,", "thousands=.")...)
+			if err != nil || !strings.Contains(got, want) {
+				t.Errorf("%s, blocks of %s bytes: got %.300s, %v, want %s", query, block, got, err, want)
+			}
+		}
+	}
+	_, err := scan(t, "input="+name, "delimiter=;", "decimal=,", "aggregate=sum(fare)")
+	if want := `column "fare" is "1.234,5": want a number such as 1234,5, by the parameter decimal`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("without the parameter thousands: got %v, want %s", err, want)
+	}
+	_, err = scan(t, "input="+name, "delimiter=;", "decimal=,", "aggregate=sum(day)", "where=city == 'Rome'")
+	if want := `column "day" is "1.234": want a number such as 1234,5`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a number in another notation: got %v, want %s", err, want)
+	}
+}

@@ -102,5 +102,5 @@ func (v *values) noNumber(column int) error {
 	if v.record == nil {
 		return fmt.Errorf("%s is %q: want a number", v.names[column], text[:min(len(text), most)])
 	}
-	return fmt.Errorf("column %q is %q: want a number (use where to leave out such rows, or on-error=skip)", v.names[column], text[:min(len(text), most)])
+	return fmt.Errorf("column %q is %q: want %s (use where to leave out such rows, or on-error=skip)", v.names[column], text[:min(len(text), most)], v.record.NumberForm())
 }
