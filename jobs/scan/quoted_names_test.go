@@ -17,6 +17,7 @@ func TestQuotedNames(t *testing.T) {
 		{table, `columns=order-id;where=$env["in"] == 1 or $env["a.b"] in ["9"]`, `"rows":[["x1"]]`},
 		{table, `by=order-id;aggregate=sum(unit price);where=not ($env["a.b"] <= 7)`, `"rows":[["","9"]]`},
 		{table, `aggregate=count;where=$env["a.b"] > $env["unit price"]`, `"rows":[[1]]`},
+		{table, `by=order-id;aggregate=sum(unit price);having=$env["order-id"] != "" and sum(unit price) > 4`, `"rows":[["x1","5"]]`},
 		{members, `columns=c-d;where=$env["a.b"] == 2`, `"rows":[["y"]]`},
 		{table, `columns=in;where=unit price > 5`, `a name with spaces is written as in $env["unit price"])`},
 		{table, `columns=in;where=order-id == ""`, `there is no column "order": the columns are unit price, order-id, a.b, in (in the parameter where, the column "order-id" is written as $env["order-id"])`},
