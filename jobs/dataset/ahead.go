@@ -36,11 +36,11 @@ type segment struct {
 // because the operating system reads ahead.
 func isRemote(o source.Object) bool { return !local.Claims(o.Name) }
 
-// segments cuts the bytes [from, to) of an object into segments. A file and a compressed object are
-// one segment.
-func segments(o source.Object, from, to int64) (list []segment) {
+// segments cuts the bytes [from, to) of an object into segments. A file, and an object that cannot be read from its middle,
+// are one segment.
+func (r reader) segments(o source.Object, from, to int64) (list []segment) {
 	n := int64(1)
-	if compressionOf(o.Name) == plain && isRemote(o) {
+	if compressionOf(o.Name) == plain && r.utf16 == "" && isRemote(o) {
 		n = max(1, (to-from-1)/requestSize+1)
 	}
 	for i := range n {
@@ -137,7 +137,7 @@ func (a *ahead) following(r ranges, partition uint64) []segment {
 		if len(p.objects) > 1 {
 			to = p.objects[0].Size
 		}
-		first := segments(o, p.from, to)[0]
+		first := a.reader.segments(o, p.from, to)[0]
 		if f := a.early[first]; f == nil || f.owner == a {
 			return []segment{first}
 		}
@@ -199,7 +199,7 @@ func (a *ahead) each(ctx context.Context, o source.Object, from, to int64, later
 	if from == to {
 		return nil
 	}
-	list := segments(o, from, to)
+	list := a.reader.segments(o, from, to)
 	own := len(list)
 	list = append(list, later...)
 	for i := range own {

@@ -327,7 +327,7 @@ func TestReadsAreRetried(t *testing.T) {
 			return failure
 		}}
 		o := from.Put("mem://a.csv", []byte(text))
-		got, err := io.ReadAll(reader{from, 1, maxIdle}.open(t.Context(), o, 0, o.Size))
+		got, err := io.ReadAll(reader{source: from, pause: 1, idle: maxIdle}.open(t.Context(), o, 0, o.Size))
 		switch name {
 		case "not found", "denied", "changed meanwhile", "throttled for ever":
 			if !errors.Is(err, failure) {

@@ -40,8 +40,11 @@ func newDialect(in Input, delimiter, quote byte) (d dialect) {
 	return d
 }
 
-// checkFormat returns an error if a parameter of the dialect is given for another format.
+// checkFormat returns an error if a parameter is given for a format that does not take it.
 func (in Input) checkFormat(f format) error {
+	if in.Encoding != "" && in.Encoding != utf8Encoding && f != csv && f != tsv && f != lines {
+		return fmt.Errorf("parameter encoding: takes csv, tsv or lines, and the format of the input is %s: leave it out, or give the parameter format if the format is wrong", f)
+	}
 	if f == csv || f == tsv {
 		return nil
 	}

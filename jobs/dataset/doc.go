@@ -89,16 +89,20 @@
 // Parameters describe how other programs have written the fields and records of CSV and TSV. They are the same for all
 // objects of a job:
 //
-//	null=NA,-    fields that are missing values, also in quotes; a missing value is an empty field for each job
-//	comment=#    lines that begin with the character are not records, also before the header
-//	trim=true    spaces and tabs around fields and names are left out, but not those within quotes
-//	decimal=,    numbers have a comma before the decimals
-//	thousands=.  numbers may have a point between groups of three digits
+//	encoding=latin-1  the text is not UTF-8 but latin-1, windows-1252 or utf-16, also of the format lines
+//	null=NA,-         fields that are missing values, also in quotes; a missing value is an empty field for each job
+//	comment=#         lines that begin with the character are not records, also before the header
+//	trim=true         spaces and tabs around fields and names are left out, but not those within quotes
+//	decimal=,         numbers have a comma before the decimals
+//	thousands=.       numbers may have a point between groups of three digits
 //
 // Record.Field returns a number in the notation of decimal and thousands as other inputs have it: 1.234,5 is 1234.5. A field
 // that is no number in the notation, such as 01.02.2026, is text as it is. It is also no number for Record.Float and
 // Record.Number if it looks like one in another notation, as 1.5 does with a decimal comma, so that no value is read
 // wrongly without an error.
+//
+// A record in latin-1 or windows-1252 is decoded on its own. An object in UTF-16 is decoded from its beginning, so it is
+// never cut, and the offsets in errors are those in UTF-8.
 //
 // A comment line may be where a record may begin. Quotes in it count as in other lines, because a range that begins in
 // the middle of an object cannot tell what it begins in. A comment line therefore has an even number of quotes, or the
@@ -181,7 +185,8 @@
 //     of Fold. The error contains the name of the object, the offset of the record, and what to do.
 //     If Input.OnError is skip, bad records are skipped and counted in [Totals] instead. Different
 //     headers, damaged compressed data, records of more than 64 MiB, an odd number of quotes in an
-//     object or a comment line, line ends that are only carriage returns, and UTF-16 always fail the job.
+//     object or a comment line, line ends that are only carriage returns, and UTF-16 that is
+//     damaged or for which the parameter encoding is not given always fail the job.
 //   - A [Rounds] cannot tell whether a range of CSV begins inside quotes: the error names the object and the offset of
 //     the range, and says what to change.
 //   - The parameters do not fit the input, for example because a column does not exist: the plan

@@ -26,6 +26,7 @@ type folder[A any] struct {
 	bulk   func(acc *A, text []byte) (used int, records uint64) // function of the job's Bulk; nil if the job has no such function
 	rec    *Record
 
+	decoded  []byte                               // memory for a record in UTF-8 whose object has a charset
 	bulkRows func(acc *A, rows *parquet.Rows) int // function of the job's BulkRows; nil if the job has no such function
 	refuse   func(acc A) error                    // function of the job's Refuse; nil if the job has no such function
 }
@@ -62,7 +63,10 @@ func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, che
 		return false, err
 	}
 	header := f.isHeader(offset)
-	if check && !validUTF8(text) {
+	if charset := f.layout.charset; charset != nil {
+		f.decoded = charset.append(f.decoded[:0], text)
+		text = f.decoded
+	} else if check && !validUTF8(text) {
 		if header {
 			return false, fmt.Errorf("%w: %w", errHeader, errUTF8)
 		}

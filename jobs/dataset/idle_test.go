@@ -72,7 +72,7 @@ func TestStalledServer(t *testing.T) {
 			driver, object := open(t, server.URL)
 			o := source.Object{Name: object, Size: int64(len(s.content)), Tag: `"1"`}
 			s.stalls.Store(2)
-			r := reader{driver, 1, 200 * time.Millisecond}
+			r := reader{source: driver, pause: 1, idle: 200 * time.Millisecond}
 			got, err := io.ReadAll(r.open(t.Context(), o, 0, o.Size))
 			if err != nil || string(got) != s.content {
 				t.Errorf("after two stalls: got %d bytes, %v, want %d bytes", len(got), err, len(s.content))

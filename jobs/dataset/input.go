@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,6 +40,11 @@ type Input struct {
 	// Quote is the ASCII character that encloses fields that contain delimiters, quotes or line
 	// ends. If Quote is empty, fields cannot be enclosed in quotes.
 	Quote string `json:"quote" help:"the character around fields with delimiters or line ends; empty: none (csv, tsv)"`
+
+	// Encoding is the encoding of the text (csv, tsv and lines): utf-8, latin-1, windows-1252, utf-16, utf-16le or
+	// utf-16be. The default is utf-8. The byte order mark of an object in utf-16 tells the order of its bytes, or if it has
+	// none, its first character, which must then be ASCII. Objects in UTF-16 are never cut.
+	Encoding string `json:"encoding,omitempty" help:"the encoding of the text: utf-8, latin-1, windows-1252, utf-16, utf-16le or utf-16be; by default utf-8; objects in UTF-16 are read whole (csv, tsv, lines)"`
 
 	// Null are the texts of fields that are missing values, separated by commas, such as NA,- (csv and tsv). A quoted
 	// field may be such a text too.
@@ -107,7 +113,7 @@ func (in *Input) Validate() error {
 	if delimiter == in.Quote {
 		return fmt.Errorf("parameters delimiter and quote are both %q: want different characters", in.Quote)
 	}
-	if err := in.checkNotation(); err != nil {
+	if err := cmp.Or(in.checkNotation(), in.checkEncoding()); err != nil {
 		return err
 	}
 	if in.Comment != "" && (in.Comment == delimiter || in.Comment == in.Quote) {

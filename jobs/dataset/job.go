@@ -45,7 +45,7 @@ type Job[P, A, R any] struct {
 	// Bulk, which may be nil, makes jobs faster. Bulk returns a function that folds many records of
 	// delimited text in one call, or nil if the parameters do not allow bulk folding. The text
 	// consists of complete records, is never the beginning of an object, and contains no quotes
-	// unless the layout has no quotes. No parameter changes its fields (null, comment, trim, decimal, thousands). The function returns the number of bytes and of records that
+	// unless the layout has no quotes. No parameter changes its fields (null, comment, trim, decimal, thousands, encoding). The function returns the number of bytes and of records that
 	// it has folded. The function stops before the first record for which Fold may have another
 	// effect, and before a record that is not UTF-8 or has a wrong number of fields. Fold gets the
 	// record at which Bulk has stopped, or an error ends the reading. The functions of Open and
@@ -191,7 +191,7 @@ func (e *engine[P, A, R]) folder(s setup) (*folder[A], error) {
 	if f.layout.path != nil && s.path == nil { // the functions below read only columns of the objects
 		return f, err
 	}
-	if e.job.Bulk != nil && (s.Format == csv || s.Format == tsv) && s.Columns != nil && f.layout.isPlain() {
+	if e.job.Bulk != nil && (s.Format == csv || s.Format == tsv) && s.Columns != nil && f.layout.isPlain() && f.layout.charset == nil {
 		f.bulk = e.job.Bulk(p, Delimited{s.Columns, f.layout.delimiter})
 	}
 	if e.job.BulkRows != nil && s.Format == parquetFormat {
@@ -384,7 +384,7 @@ func (m *mapper[P, A, R]) scan(ctx context.Context, read *ahead, scanners []*sca
 // other objects, and the beginning of the partition that the slot will probably compute next.
 func (m *mapper[P, A, R]) later(read *ahead, partition uint64, objects listing) (list []segment) {
 	for _, o := range objects[:min(len(objects), maxEarly)] {
-		list = append(list, segments(o, 0, o.Size)...)
+		list = append(list, m.reader.segments(o, 0, o.Size)...)
 	}
 	if len(list) < maxEarly {
 		list = append(list, read.following(m.ranges, partition)...)

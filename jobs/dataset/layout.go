@@ -22,13 +22,14 @@ type layout struct {
 	all       bool     // true if wanted contains all members of the first records of ndjson
 	members   *member  // wanted members of ndjson
 	path      []string // names of the wanted columns of the objects' paths
+	charset   *charset // charset of the records; nil if they are UTF-8
 	dialect            // how the fields of csv and tsv are written
 	order     []int    // the index of each of the job's columns in wanted, or -1 minus its index in path; nil if path is empty
 }
 
 // newLayout returns the layout of objects with columns. If wanted is nil, all columns are wanted, and those of the path.
 func newLayout(in Input, f format, columns, wanted, path []string) *layout {
-	l := &layout{format: f, columns: columns, wanted: wanted}
+	l := &layout{format: f, columns: columns, wanted: wanted, charset: charsetOf(in)}
 	switch {
 	case wanted == nil && path != nil:
 		l.appendPath(path)
@@ -218,7 +219,7 @@ func (r *Record) parse(text []byte) (bool, error) {
 
 var (
 	errCarriageReturns = errors.New("the lines end in carriage returns alone: convert the object, for example with tr '\\r' '\\n'")
-	errUTF16           = errors.New("the text has zero bytes, as in UTF-16: convert the object, for example with iconv -f UTF-16LE -t UTF-8, or -f UTF-16BE")
+	errUTF16           = errors.New("the text has zero bytes, as in UTF-16: for csv, tsv and lines give the parameter encoding=utf-16, or convert the object, for example with iconv -f UTF-16LE -t UTF-8, or -f UTF-16BE")
 )
 
 // checkObject returns an error if the first record of an object shows that the object has other line ends

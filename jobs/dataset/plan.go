@@ -39,7 +39,7 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 	if err != nil {
 		return jobs.Plan{}, err
 	}
-	reader := newReader(from)
+	reader := newReader(from).decoding(in)
 	if err := checkColumns(data.Columns); err != nil {
 		return jobs.Plan{}, jobs.Permanent(&Fault{Object: l[0].Name, Text: err.Error()})
 	}
@@ -73,7 +73,7 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 	if err != nil {
 		return jobs.Plan{}, err
 	}
-	return jobs.Plan{Partitions: cut(l, in.Block).count, Data: encoded}, nil
+	return jobs.Plan{Partitions: in.cut(l).count, Data: encoded}, nil
 }
 
 // listObjects returns the list of a job's objects, and a plan with the list and the names of the columns.
@@ -92,7 +92,7 @@ func (e *engine[P, A, R]) listObjects(ctx context.Context, p P, in Input, from s
 	if err != nil {
 		return data, nil, jobs.Permanent(err)
 	}
-	reader := newReader(from)
+	reader := newReader(from).decoding(in)
 	if data.Columns, err = reader.columns(ctx, in, data.Format, l); err != nil {
 		return data, nil, err
 	}
@@ -149,8 +149,8 @@ func (e *engine[P, A, R]) openMapper(ctx context.Context, p P, plan jobs.Plan) (
 		return nil, err
 	}
 	from := e.open(ctx)
-	reader := newReader(from)
-	m := &mapper[P, A, R]{engine: e, reader: reader, params: p, outputID: data.OutputID, ranges: cut(l, in.Block), transfers: newTransfers(reader), identities: newIdentities(from)}
+	reader := newReader(from).decoding(in)
+	m := &mapper[P, A, R]{engine: e, reader: reader, params: p, outputID: data.OutputID, ranges: in.cut(l), transfers: newTransfers(reader), identities: newIdentities(from)}
 	if m.ranges.count != plan.Partitions {
 		return nil, fmt.Errorf("the plan has %d partitions, this program cuts its listing into %d: want workers of the version that planned the job", plan.Partitions, m.ranges.count)
 	}
@@ -214,10 +214,13 @@ func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]s
 		}
 		text, err := r.firstRecord(ctx, o, layout)
 		if err != nil {
-			return nil, err
+			return nil, permanent(err)
 		}
 		if text == nil {
 			continue
+		}
+		if layout.charset != nil {
+			text = layout.charset.append(nil, text)
 		}
 		columns, err := headerOf(layout, text)
 		if isUTF16(text) {

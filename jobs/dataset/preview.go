@@ -31,7 +31,7 @@ func (e *engine[P, A, R]) preview(ctx context.Context, p P, plan jobs.Plan) (v j
 	if err != nil {
 		return v, err
 	}
-	reader := newReader(e.open(ctx))
+	reader := newReader(e.open(ctx)).decoding(in)
 	v.Objects, v.Columns = len(l), []jobs.PreviewColumn{}
 	for _, o := range l {
 		v.Bytes += o.Size

@@ -18,9 +18,20 @@ type reader struct {
 	source source.Reader
 	pause  time.Duration // pause before the first retry; each further pause is twice as long as the previous pause
 	idle   time.Duration // maximum time for which a server may send no byte
+	utf16  string        // encoding of the objects if they are UTF-16; otherwise empty
 }
 
-func newReader(from source.Reader) reader { return reader{from, firstPause, maxIdle} }
+func newReader(from source.Reader) reader {
+	return reader{source: from, pause: firstPause, idle: maxIdle}
+}
+
+// decoding returns a reader that decodes the objects of an input that are UTF-16.
+func (r reader) decoding(in Input) reader {
+	if in.isUTF16() {
+		r.utf16 = in.Encoding
+	}
+	return r
+}
 
 const (
 	// maxRetries is the maximum number of consecutive retries that read no byte.
@@ -123,7 +134,7 @@ func retriable(err error) bool {
 }
 
 // content is the content of an object. The content is decompressed if the ending of the object's
-// name says that the object is compressed.
+// name says that the object is compressed, and UTF-16 is decoded.
 type content struct {
 	raw   *retrier
 	plain io.Reader
@@ -154,6 +165,9 @@ func (r reader) content(ctx context.Context, o source.Object, from, to int64) (*
 		c.raw.Close()
 		return nil, c.explain(err)
 	}
+	if r.utf16 != "" {
+		c.plain = newUTF16Reader(c.plain, o.Name, r.utf16)
+	}
 	return c, nil
 }
 
@@ -180,7 +194,7 @@ const errNoBzip2 = bzip2lib.StructuralError("bad magic value")
 // explain returns an error whose text says either that the object could not be read, or that its
 // content could not be decompressed.
 func (c *content) explain(err error) error {
-	if c.raw.err != nil || compressionOf(c.raw.object.Name) == plain {
+	if _, isFault := errors.AsType[*Fault](err); isFault || c.raw.err != nil || compressionOf(c.raw.object.Name) == plain {
 		return err
 	}
 	text := fmt.Sprintf("the compressed content is damaged (%v): write the object again", err)

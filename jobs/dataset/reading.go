@@ -161,7 +161,7 @@ func (s *scanner[A]) unquoted(text []byte, begin int64) (used int) {
 	if s.bulk != nil {
 		used = s.bulkRecords(text, begin)
 	}
-	check := !validUTF8(text[used:])
+	check := !s.layout.isClean(text[used:])
 	if !check && s.layout.delimited() && s.layout.columns != nil && s.out.Fault == nil {
 		return used + s.rows(text[used:], begin+int64(used))
 	}

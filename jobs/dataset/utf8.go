@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-var errUTF8 = errors.New("the text is not UTF-8: convert the object, for example with iconv -t UTF-8")
+var errUTF8 = errors.New("the text is not UTF-8: for csv, tsv and lines give the parameter encoding, such as latin-1, windows-1252 or utf-16, or convert the object, for example with iconv -t UTF-8")
 
 // validUTF8 reports whether text is UTF-8. It is faster than utf8.Valid for text with few
 // characters that are not ASCII.

@@ -51,3 +51,14 @@ func TestNotationOfQueries(t *testing.T) {
 		t.Errorf("a number in another notation: got %v, want %s", err, want)
 	}
 }
+
+// TestEncodingOfQueries runs a query that a kernel computes for UTF-8. The bytes of é in UTF-8 are two characters in latin-1.
+func TestEncodingOfQueries(t *testing.T) {
+	name := write(t, "a.csv", "city,fare\n"+strings.Repeat("Orl\xe9ans,1\n\xc3\xa9,2\nRome,3\n", 500))
+	for _, block := range []string{"50", "1000", "1000000"} {
+		got, err := scan(t, "input="+name, "block="+block, "encoding=latin-1", "by=city", "aggregate=sum(fare)")
+		if want := `"rows":[["Orléans","500"],["Rome","1500"],["Ã©","1000"]]`; err != nil || !strings.Contains(got, want) {
+			t.Errorf("blocks of %s bytes: got %.300s, %v, want %s", block, got, err, want)
+		}
+	}
+}
