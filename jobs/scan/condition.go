@@ -6,15 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/checker"
 	"github.com/expr-lang/expr/compiler"
-	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
@@ -23,7 +20,7 @@ import (
 )
 
 // condition is the value of the parameter where: an expression of package expr that uses the
-// columns. Comparisons of a column with constants, combined by and, or and not, are evaluated by
+// columns. The parameter having is a condition too, and the expressions of let have the same type. Comparisons of a column with constants, combined by and, or and not, are evaluated by
 // faster code of this package.
 type condition struct {
 	columns []string        // columns that the expression reads
@@ -35,132 +32,27 @@ type condition struct {
 	invalid error  // the first node that no condition may have
 }
 
-// builtins are the functions of package expr that a condition may call. Their results depend only on
-// their arguments, unlike those of now, of date, which uses the time zone of the host, and of keys, which
-// has no fixed order.
-var builtins = strings.Fields(`abs all any ceil count filter find findIndex findLast findLastIndex first flatten float floor
-	hasPrefix hasSuffix indexOf int join last lastIndexOf len lower map max mean median min none one reduce repeat replace reverse
-	round sort sortBy split splitAfter string sum take trim trimPrefix trimSuffix type uniq upper`)
-
 func parseCondition(source string) (*condition, error) {
-	if err := checkDepth(source); err != nil {
-		return nil, err
-	}
-	tree, err := parse(source)
+	c, err := parseSource(source, expr.AsBool())
 	if err != nil {
 		return nil, err
-	}
-	c := &condition{known: map[string]bool{}, texts: map[string]bool{}, tree: tree, source: source, prefix: "parameter where: "}
-	ast.Walk(&tree, c)
-	if c.invalid != nil {
-		return nil, c.invalid
 	}
 	if len(c.columns) == 0 {
 		return nil, fmt.Errorf("%q has no column: want a comparison such as status >= 500", source)
 	}
-	if _, err := expr.Compile(source, expr.AllowUndefinedVariables(), expr.AsBool()); err != nil {
-		return nil, err
-	}
-	if _, err := c.compile(func(string) int { return 0 }); err != nil {
-		return nil, err
-	}
-	return c, nil
+	c.prefix = "parameter where: "
+	_, err = c.compile(func(string) int { return 0 })
+	return c, err
 }
 
-// parse parses a condition. The names of columns in $env become identifiers.
-func parse(source string) (ast.Node, error) {
-	config := conf.CreateNew()
-	tree, err := parser.ParseWithConfig(source, config)
+// parseExpression parses an expression whose value is a text or a number.
+func parseExpression(source string) (*condition, error) {
+	c, err := parseSource(source)
 	if err != nil {
-		return nil, explainSyntax(source, config, err)
+		return nil, err
 	}
-	var n quotedNames
-	ast.Walk(&tree.Node, &n)
-	return tree.Node, n.err
-}
-
-var textOrEqual = regexp.MustCompile(`'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[!<>=]?=`)
-
-// explainSyntax returns the error for a condition that cannot be parsed.
-func explainSyntax(source string, config *conf.Config, err error) error {
-	fixed := textOrEqual.ReplaceAllStringFunc(source, func(match string) string {
-		if match == "=" {
-			return "=="
-		}
-		return match
-	})
-	if fixed != source {
-		if _, err := parser.ParseWithConfig(fixed, config); err == nil {
-			return fmt.Errorf("%q: values are compared with ==: write %q", source, fixed)
-		}
-	}
-	return fmt.Errorf("%w (text is in quotes, as in host == 'a'; a name with spaces is written as in %s)", err, inEnv("unit price"))
-}
-
-// Visit implements ast.Visitor. Visit collects the columns in an expression, and separately the
-// columns that are used as text.
-func (c *condition) Visit(node *ast.Node) {
-	text := func(nodes ...ast.Node) {
-		for _, n := range nodes {
-			if id, ok := n.(*ast.IdentifierNode); ok {
-				c.texts[id.Value] = true
-			}
-		}
-	}
-	switch n := (*node).(type) {
-	case *ast.IdentifierNode:
-		if !c.known[n.Value] {
-			c.known[n.Value] = true
-			c.columns = append(c.columns, n.Value)
-		}
-	case *ast.BinaryNode:
-		_, left := n.Left.(*ast.StringNode)
-		_, right := n.Right.(*ast.StringNode)
-		if n.Operator == "==" || n.Operator == "!=" {
-			c.checkEqual(n)
-		}
-		switch {
-		case left, right, n.Operator == "contains", n.Operator == "startsWith", n.Operator == "endsWith", n.Operator == "matches":
-			text(n.Left, n.Right)
-		case n.Operator == "in":
-			if list, ok := n.Right.(*ast.ArrayNode); ok && len(list.Nodes) > 0 {
-				if _, ok := list.Nodes[0].(*ast.StringNode); ok {
-					text(n.Left)
-				}
-			}
-		}
-	case *ast.BuiltinNode:
-		if !slices.Contains(builtins, n.Name) {
-			c.refuse("the function %s is not allowed here: want one of %s", n.Name, strings.Join(builtins, ", "))
-		}
-		switch n.Name {
-		case "len", "lower", "upper", "trim", "trimPrefix", "trimSuffix", "hasPrefix", "hasSuffix", "indexOf", "split":
-			text(n.Arguments...)
-		}
-	}
-}
-
-// checkEqual refuses to compare a column with a constant that is neither a number nor a text, because
-// no field equals it.
-func (c *condition) checkEqual(n *ast.BinaryNode) {
-	for _, side := range [][2]ast.Node{{n.Left, n.Right}, {n.Right, n.Left}} {
-		id, ok := side[0].(*ast.IdentifierNode)
-		if !ok {
-			continue
-		}
-		switch constant := side[1].(type) {
-		case *ast.BoolNode:
-			c.refuse("%s is text: want a comparison with text, such as %[1]s %s \"%v\"", id.Value, n.Operator, constant.Value)
-		case *ast.NilNode:
-			c.refuse("%s is text: want a comparison with text, such as %[1]s %s \"\"", id.Value, n.Operator)
-		}
-	}
-}
-
-func (c *condition) refuse(format string, args ...any) {
-	if c.invalid == nil {
-		c.invalid = fmt.Errorf(format, args...)
-	}
+	_, err = c.compileText(func(string) int { return 0 })
+	return c, err
 }
 
 // test reports whether a record satisfies a condition.
@@ -171,28 +63,48 @@ type test func(v *values) (bool, error)
 // operand of and, or and not is a test of its own, so that what it returns does not depend on the
 // other operands.
 func (c *condition) compile(index func(name string) int) (t test, err error) {
-	tree, err := parse(c.source)
+	node, err := parse(c.source)
 	if err != nil {
 		return nil, err
 	}
-	return c.compileNode(tree, index)
+	return c.compileNode(node, index)
 }
 
 // compileNode returns the test for a node of the condition.
 func (c *condition) compileNode(node ast.Node, index func(name string) int) (t test, err error) {
 	t, _ = compileFast(node, index, func(node ast.Node) test {
+		text := node.String()
 		operand, slowErr := c.compileSlow(node, index)
 		err = errors.Join(err, slowErr)
-		return operand
+		return c.truth(text, operand)
 	})
 	return t, err
 }
 
-// compileSlow returns the test for an expression that package expr evaluates.
-func (c *condition) compileSlow(node ast.Node, index func(name string) int) (test, error) {
+// truth returns the test for an operand that package expr evaluates.
+func (c *condition) truth(text string, operand func(v *values) (any, error)) test {
+	return func(v *values) (bool, error) {
+		result, err := operand(v)
+		if errors.Is(err, errMissing) { // a comparison with a missing value is not true
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("%s%w", c.prefix, err)
+		}
+		is, ok := result.(bool)
+		if !ok {
+			return false, fmt.Errorf("%s%s is %v: want true or false, such as of a comparison", c.prefix, text, result)
+		}
+		return is, nil
+	}
+}
+
+// compileSlow returns a function for an expression that package expr evaluates. Its error is errMissing if the
+// expression cannot be evaluated and a field is empty.
+func (c *condition) compileSlow(node ast.Node, index func(name string) int) (func(v *values) (any, error), error) {
 	operand := &condition{known: map[string]bool{}, texts: map[string]bool{}}
 	ast.Walk(&node, operand)
-	text, work := node.String(), newMeter()
+	work := newMeter()
 	ast.Walk(&node, work)
 	config := work.config()
 	tree := &parser.Tree{Node: node, Source: file.NewSource(c.source)}
@@ -209,7 +121,7 @@ func (c *condition) compileSlow(node ast.Node, index func(name string) int) (tes
 	for i, name := range operand.columns {
 		columns[i] = index(name)
 	}
-	return func(v *values) (bool, error) {
+	return func(v *values) (any, error) {
 		empty, bytes := false, 0
 		for i, name := range operand.columns {
 			field := v.field(columns[i])
@@ -227,23 +139,19 @@ func (c *condition) compileSlow(node ast.Node, index func(name string) int) (tes
 		work.begin(bytes)
 		result, err := machine.Run(program, env)
 		if work.err != nil {
-			return false, fmt.Errorf("%s%w", c.prefix, work.err)
+			return nil, work.err
 		}
 		if err != nil {
-			if empty { // a comparison with a missing value is not true
-				return false, nil
+			if empty {
+				return nil, errMissing
 			}
 			message, _, _ := strings.Cut(err.Error(), "\n")
 			if rest, ok := strings.CutPrefix(message, "invalid operation: "); ok {
-				message = "cannot compute " + strings.NewReplacer("float64", "number", "string", "text").Replace(rest)
+				message = "cannot compute " + strings.NewReplacer("float64", "number", "int ", "number ", "string", "text").Replace(rest)
 			}
-			return false, errors.New(c.prefix + message)
+			return nil, errors.New(message)
 		}
-		is, ok := result.(bool)
-		if !ok {
-			return false, fmt.Errorf("%s%s is %v: want true or false, such as of a comparison", c.prefix, text, result)
-		}
-		return is, nil
+		return result, nil
 	}, nil
 }
 

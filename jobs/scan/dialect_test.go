@@ -62,3 +62,24 @@ func TestEncodingOfQueries(t *testing.T) {
 		}
 	}
 }
+
+// TestNotationOfLet computes columns from numbers with decimal commas.
+func TestNotationOfLet(t *testing.T) {
+	name := write(t, "a.csv", "city;unit price;rate\nOslo;1.234,5;1,5\nRome;2;1.5\n")
+	for query, want := range map[string]string{
+		`let=total = $env["unit price"] * 2;aggregate=sum(total),max(total)`: `"rows":[["2473","2469"]]`,
+		`let=same = coalesce($env["unit price"], 0);aggregate=sum(same)`:     `"rows":[["1236.5"]]`,
+		`let=same = rate;aggregate=sum(same);where=city == 'Oslo'`:           `"rows":[["1.5"]]`,
+		`let=same = rate;aggregate=sum(same)`:                                `parameter let: same: column "rate" is "1.5": want a number such as 1.234,5`,
+		`let=more = $env["unit cost"] + 1;columns=more`:                      `there is no column "unit cost"`,
+		`let=$env["x"] = 1;columns=x`:                                        `want a name and an expression`,
+	} {
+		got, err := scan(t, append(strings.Split(query, ";"), "input="+name, "delimiter=;", "decimal=,", "thousands=.")...)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", query, got, want)
+		}
+	}
+}

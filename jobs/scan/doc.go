@@ -5,9 +5,9 @@
 //	bellwether submit scan -p input=azblob://logs/2026-11/ -p 'where=status >= 500' -p by=host \
 //		-p 'aggregate=count,distinct(user)' -p order=-count -p limit=20 --wait
 //
-//	record ─▶ where ─▶ group of by ─▶ states of the aggregates     partial: a table
-//	                                                               Merge: by group
-//	                                                               Finish: results, having, order, offset, limit
+//	record ─▶ let ─▶ where ─▶ group of by ─▶ states of the aggregates     partial: a table
+//	                                                                       Merge: by group
+//	                                                                       Finish: results, having, order, offset, limit
 //
 // With the parameter output, the rows are written to objects of a folder, in CSV or as JSON lines.
 // The result then contains only the number of rows. Package output ensures that readers see each
@@ -74,7 +74,7 @@
 //
 //	bellwether run scan -p input=sales.csv -p 'where=$env["unit price"] > 5 and $env["order-id"] != ""' -p columns=order-id
 //
-// The other parameters contain such names as they are. Each operand of and, or and not is evaluated
+// Expressions in let and having contain such names in $env too, and the other parameters contain them as they are. Each operand of and, or and not is evaluated
 // alone. A simple operand is a comparison of a column with a constant or with another column, or contains the
 // operator in, contains, startsWith or endsWith with constant text. Simple operands compare exact decimals. Two
 // columns are compared as numbers if both fields are numbers, and as texts if both are not. In all
@@ -87,6 +87,43 @@
 // lists that it makes. Each value that is used is a step, and each of its bytes. A regular expression takes
 // a step for each byte of the text and each of its instructions. In a column, it has at most 1,000 bytes.
 //
+// # Derived columns
+//
+// The parameter let computes columns: definitions such as total = price * amount, separated by semicolons.
+// The other parameters use derived columns like those of the input, and a definition may use the names
+// before it. A derived column hides a column of the input that has the same name.
+//
+//	bellwether run scan -p 'input=logs/*.csv' -p 'let=minute = date_trunc("minute", ts); slow = ms > 500 ? "slow" : "fast"' \
+//		-p by=minute,slow -p 'aggregate=count,mean(ms)' -p order=minute
+//	bellwether run scan -p 'input=sales/*.csv' -p 'let=month = day[0:7]; total = price * amount' \
+//		-p 'where=total > 0' -p by=month -p 'aggregate=sum(total)'
+//
+// A definition is an expression as in where, whose value is a text, a number, or true or false. Sums, differences
+// and products of columns and constants are exact, up to 1,000 digits. Other numbers are float64. A choice
+// such as a > b ? a : b and coalesce(a, b) have the text of the chosen field. In a sum with a text, such as
+// a + '-' + b, columns are texts. The value is missing if it cannot be computed because a field is empty, or
+// if it is infinite or NaN. If it cannot be computed for another reason, and a record needs it, the
+// record is bad. Expressions may call these functions, and those of package expr that the error for an
+// unknown function lists, such as upper, len, replace, split, abs and round:
+//
+//	year(t)                         of a time or a date
+//	month(t)                        1 to 12
+//	day(t)                          day of the month
+//	hour(t)                         0 to 23
+//	minute(t)                       0 to 59
+//	second(t)                       0 to 59
+//	date_trunc(unit, t)             the beginning of the unit that contains a time
+//	date_diff(unit, t, u)           number of units that begin after t until u
+//	like(x, pattern)                % in the pattern: any text, _: any character
+//	regexp_replace(x, pattern, by)  all matches; $1 in by: the first group
+//	coalesce(x, y, …)               the first value that is not missing
+//
+// Times are texts such as 2026-11-22T21:04:00Z or 2026-11-22 21:04:00, in UTC if they name no zone, and dates
+// such as 2026-11-22. Units are year, month, week, which begins on Monday, day, hour, minute and second. The
+// operator matches tests a regular expression: x matches '^a'.
+//
+// # Groups and rows of the result
+//
 // The parameter having is an expression too, of the columns of the result: those of by, and the aggregates as
 // the result names them. Rows for which it is not true are not in the result, and not in the output. The
 // parameter offset drops the first rows in the order of the result, before limit applies.
@@ -96,7 +133,7 @@
 //
 // # Speed
 //
-// A query without where, by one column, whose aggregates are count, sum, min, max and mean of one
+// A query without where and let, by one column, whose aggregates are count, sum, min, max and mean of one
 // other column is computed by a kernel, which needs no Record for each row:
 //
 //	kernel      CSV and TSV: finds the two fields in the text, eight bytes at a time
@@ -117,7 +154,7 @@
 //
 // # What can fail
 //
-//   - The parameters are invalid: an unknown function, a syntax error in where, or a column in
+//   - The parameters are invalid: an unknown function, a syntax error in where, let or having, or a column in
 //     order that is not in the result. A job with invalid parameters is refused when it is
 //     submitted.
 //   - A column does not exist: the plan fails, and the error lists the columns that exist. If the

@@ -19,14 +19,18 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 	if inputs := q.inputColumns(); inputs != nil {
 		columns = inputs
 	}
-	where, err := q.openWhere(columns)
+	v, err := q.openValues(columns)
+	if err != nil {
+		return nil, err
+	}
+	where, err := q.openWhere(v.names)
 	if err != nil {
 		return nil, err
 	}
 	if len(q.aggregates) == 0 {
-		return q.openRows(columns, newValues(columns), where, p.streams(q))
+		return q.openRows(v, where, p.streams(q))
 	}
-	return q.newGrouper(columns, where).fold, nil
+	return q.newGrouper(v, where).fold, nil
 }
 
 // openWhere returns the test of the parameter where, or nil if it selects all rows.
@@ -56,11 +60,12 @@ type grouper struct {
 	numeric    []int  // columns whose fields must be numbers
 	extreme    []int  // other columns, of min and max
 	plain      int    // column of all aggregates, or -1 if plains do not suffice
+	used       []int  // columns of by and of, if some may be derived
 	key        []byte // memory for the key of a group
 }
 
-func (q query) newGrouper(names []string, where test) *grouper {
-	g := &grouper{values: newValues(names), where: where, aggregates: q.aggregates}
+func (q query) newGrouper(v *values, where test) *grouper {
+	g, names := &grouper{values: v, where: where, aggregates: q.aggregates}, v.names
 	for _, name := range q.by {
 		g.by = append(g.by, slices.Index(names, name))
 	}
@@ -78,6 +83,9 @@ func (q query) newGrouper(names []string, where test) *grouper {
 	g.numeric = columns(numbers, nil)
 	g.extreme = columns(numbersOrTexts, g.numeric)
 	g.plain = plainColumn(g.aggregates, g.of)
+	if len(v.derived) > 0 {
+		g.used = slices.Concat(g.by, g.of)
+	}
 	return g
 }
 
@@ -96,13 +104,16 @@ func (g *grouper) fold(acc **table, r *dataset.Record) error {
 	if ok, err := v.satisfies(g.where); !ok || err != nil {
 		return err
 	}
+	if err := v.need(g.used); err != nil {
+		return err
+	}
 	if g.plain >= 0 && len(g.by) == 1 {
 		if number, ok := v.number(g.plain); ok {
 			t.addNumber(t.group(v.field(g.by[0])), number, v)
 			return nil
 		}
 	}
-	if err := g.check(r); err != nil {
+	if err := g.check(); err != nil {
 		return err
 	}
 	if len(g.by) == 1 {
@@ -116,7 +127,7 @@ func (g *grouper) fold(acc **table, r *dataset.Record) error {
 
 // check returns an error if a field of the record must be a number and is not. A bad record must not
 // change any state.
-func (g *grouper) check(r *dataset.Record) error {
+func (g *grouper) check() error {
 	v := g.values
 	for _, column := range g.numeric {
 		if _, ok := v.number(column); !ok && len(v.field(column)) > 0 {
@@ -124,7 +135,7 @@ func (g *grouper) check(r *dataset.Record) error {
 		}
 	}
 	for _, column := range g.extreme {
-		if _, ok := v.number(column); !ok && len(v.field(column)) > 0 && r.IsFloat(column) { // the float is infinite or NaN
+		if _, ok := v.number(column); !ok && len(v.field(column)) > 0 && v.isFloat(column) { // the float is infinite or NaN
 			return v.noNumber(column)
 		}
 	}
@@ -152,12 +163,12 @@ func (t *table) add(group int, v *values) {
 }
 
 // openRows returns a Fold function for a query without aggregates.
-func (q query) openRows(inputs []string, v *values, where test, streams bool) (func(acc **table, r *dataset.Record) error, error) {
+func (q query) openRows(v *values, where test, streams bool) (func(acc **table, r *dataset.Record) error, error) {
 	columns := q.columns
 	if len(columns) == 0 {
-		columns = inputs
+		columns = allColumns(v)
 	}
-	positions, of := names.Positions(inputs), make([]int, len(columns))
+	positions, of := names.Positions(v.names), make([]int, len(columns))
 	for i, name := range columns {
 		of[i] = positions[name]
 	}
@@ -172,7 +183,10 @@ func (q query) openRows(inputs []string, v *values, where test, streams bool) (f
 			t.columns = columns
 		}
 		v.set(r)
-		if ok, err := v.satisfies(where); !ok || err != nil || t.rows.full() {
+		if ok, err := v.satisfies(where); !ok || err != nil {
+			return err
+		}
+		if err := v.need(of); err != nil || t.rows.full() { // which records are bad does not depend on full
 			return err
 		}
 		if streams {
@@ -182,6 +196,17 @@ func (q query) openRows(inputs []string, v *values, where test, streams bool) (f
 		t.rows.add(appendFields(nil, v, of))
 		return nil
 	}, nil
+}
+
+// allColumns returns the columns of the input, and after them the derived columns with other names.
+func allColumns(v *values) []string {
+	derived, columns := v.names[:len(v.derived)], slices.Clone(v.names[len(v.derived):])
+	for _, name := range derived {
+		if !slices.Contains(columns, name) {
+			columns = append(columns, name)
+		}
+	}
+	return columns
 }
 
 // keptRows returns the number of rows to keep, of which Finish drops the first ones if the query has an

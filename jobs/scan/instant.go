@@ -75,10 +75,8 @@ var (
 
 // constantMoment returns the time of a constant in the parameter where, in UTC if it names no zone.
 func constantMoment(constant string) (m moment, ok bool) {
-	for _, form := range timeForms {
-		if t, err := time.Parse(form, constant); err == nil {
-			return instant(t.UTC().AppendFormat(nil, time.RFC3339Nano))
-		}
+	if t, err := timeOf(constant); err == nil {
+		return instant(t.AppendFormat(nil, time.RFC3339Nano))
 	}
 	for _, form := range clockForms {
 		if t, err := time.Parse(form, constant); err == nil {
@@ -125,7 +123,7 @@ func (v *values) noTime(column int, constant string) error {
 }
 
 func errNoTime(column, constant, example string) error {
-	return fmt.Errorf("parameter where: column %q is a time, and %.80q is not: want a text such as '%s'", column, constant, example)
+	return fmt.Errorf("column %q is a time, and %.80q is not: want a text such as '%s'", column, constant, example)
 }
 
 // checkTimes returns the error of noTime for a simple operand of the condition. The parameter times has an

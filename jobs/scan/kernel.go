@@ -12,8 +12,8 @@ import (
 )
 
 // kernel folds rows of delimited text for the most common queries. A query with a kernel has
-// aggregates of one column that need only a plain, groups by one other column, and has no parameter
-// where. A kernel finds the two fields eight bytes at a time, and folds them without a Record. At
+// aggregates of one column that need only a plain, groups by one other column, and has no parameters
+// where and let. A kernel finds the two fields eight bytes at a time, and folds them without a Record. At
 // every unusual row, and at a new group if the table is full, the kernel stops, and a grouper folds
 // the row. A kernel therefore changes the speed of a query but not its result.
 type kernel struct {
@@ -38,7 +38,7 @@ type simple struct {
 // the query.
 func simpleQuery(p Params) (s simple, ok bool) {
 	q, err := newQuery(p)
-	if err != nil || q.where != nil || len(q.by) != 1 || len(q.aggregates) == 0 {
+	if err != nil || q.where != nil || len(q.let) > 0 || len(q.by) != 1 || len(q.aggregates) == 0 {
 		return s, false
 	}
 	names := q.inputColumns()

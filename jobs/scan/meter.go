@@ -58,6 +58,10 @@ func (m *meter) config() *conf.Config {
 		}
 		return args[0], m.use(n)
 	})
+	for i := range scalars {
+		f := &scalars[i]
+		add("#"+f.name, func(args ...any) (any, error) { return f.run(m, args) })
+	}
 	add("#matches", m.matches)
 	add("#+", m.add)
 	for name, check := range map[string]func(args []any) error{"repeat": m.repeat, "replace": m.replace, "join": m.join, "split": m.split, "splitAfter": m.split, "uniq": m.uniq} {
@@ -93,9 +97,7 @@ func (m *meter) Visit(node *ast.Node) {
 		case "+":
 			*node = call("+", n.Left, n.Right)
 		case "matches":
-			if s, ok := n.Right.(*ast.StringNode); ok {
-				m.constants[s.Value], _ = compile(s.Value) // package expr has reported the error
-			}
+			m.keep(n.Right)
 			*node = call("matches", n.Left, n.Right)
 		}
 	case *ast.BuiltinNode:
@@ -103,7 +105,20 @@ func (m *meter) Visit(node *ast.Node) {
 		case "repeat", "replace", "join", "split", "splitAfter", "uniq":
 			*node = call(n.Name, n.Arguments...)
 		}
+		if scalarNamed(n.Name) != nil {
+			if n.Name == "regexp_replace" {
+				m.keep(n.Arguments[1])
+			}
+			*node = call(n.Name, n.Arguments...)
+		}
 		*node = call("make", *node)
+	}
+}
+
+// keep compiles a constant regular expression of the condition. An error was reported before.
+func (m *meter) keep(pattern ast.Node) {
+	if s, ok := pattern.(*ast.StringNode); ok {
+		m.constants[s.Value], _ = compile(s.Value)
 	}
 }
 
@@ -171,20 +186,25 @@ func (m *meter) matches(args ...any) (any, error) {
 	if !isText || !ok {
 		return nil, fmt.Errorf("invalid operation: %T matches %T", args[0], args[1])
 	}
-	one := m.constants[pattern]
-	if one == nil {
-		one = m.last
-	}
-	if one == nil || one.pattern != pattern {
-		var err error
-		if one, err = m.compile(pattern); err != nil {
-			return nil, err
-		}
+	one, err := m.matcher(pattern)
+	if err != nil {
+		return nil, err
 	}
 	if err := m.use(one.cost * int64(len(text))); err != nil {
 		return nil, err
 	}
 	return one.regexp.MatchString(text), nil
+}
+
+// matcher returns a compiled regular expression.
+func (m *meter) matcher(pattern string) (*matcher, error) {
+	if one := m.constants[pattern]; one != nil {
+		return one, nil
+	}
+	if m.last != nil && m.last.pattern == pattern {
+		return m.last, nil
+	}
+	return m.compile(pattern)
 }
 
 // compile compiles a regular expression of a column.

@@ -15,6 +15,7 @@ type Params struct {
 	dataset.Input `last:"on-error block"`
 
 	Where     string `json:"where" help:"which rows count, such as: status >= 500 and host != 'a'; a name with spaces, dashes or dots: $env[\"unit price\"] > 5"`
+	Let       string `json:"let" help:"columns to compute, separated by semicolons, such as: month = ts[0:7]; total = price * amount"`
 	By        string `json:"by" help:"columns whose values form the groups, separated by commas"`
 	Aggregate string `json:"aggregate"`
 	Having    string `json:"having" help:"which rows of the result count, such as: count > 10 and sum(fare) >= 500"`
@@ -93,6 +94,7 @@ func (q query) rowOrder(columns []string) (order []rowOrder, err error) {
 // query is the parsed form of the parameters.
 type query struct {
 	where      *condition // condition that selects rows; nil selects all rows
+	let        []derived
 	by         []string
 	aggregates []aggregate
 	columns    []string
@@ -112,6 +114,9 @@ func newQuery(p Params) (q query, err error) {
 	q = query{by: list(p.By), columns: list(p.Columns), limit: p.Limit, offset: p.Offset}
 	if q.aggregates, err = parseAggregates(p.Aggregate); err != nil {
 		return q, fmt.Errorf("parameter aggregate: %w", err)
+	}
+	if q.let, err = parseLet(p.Let); err != nil {
+		return q, err
 	}
 	if strings.TrimSpace(p.Where) != "" {
 		if q.where, err = parseCondition(p.Where); err != nil {
@@ -133,7 +138,7 @@ func newQuery(p Params) (q query, err error) {
 	return q, q.checkLengths()
 }
 
-// maxListed is the maximum number of names in each of the parameters by, aggregate and order. Each group
+// maxListed is the maximum number of names in each of the parameters let, by, aggregate and order. Each group
 // has a state of each aggregate, and the groups are sorted once for each name in order.
 const maxListed = 1000
 
@@ -141,7 +146,7 @@ func (q query) checkLengths() error {
 	for _, list := range []struct {
 		parameter string
 		length    int
-	}{{"by", len(q.by)}, {"aggregate", len(q.aggregates)}, {"order", len(q.order)}} {
+	}{{"let", len(q.let)}, {"by", len(q.by)}, {"aggregate", len(q.aggregates)}, {"order", len(q.order)}} {
 		if list.length > maxListed {
 			return fmt.Errorf("parameter %s: there are %d names: want at most %d", list.parameter, list.length, maxListed)
 		}
@@ -197,8 +202,9 @@ func (q query) inputColumns() []string {
 			columns = append(columns, o.name)
 		}
 	}
-	unique, known := []string{}, map[string]bool{}
-	for _, name := range columns {
+	unique, known, derived := []string{}, map[string]bool{}, q.letNames()
+	columns = slices.DeleteFunc(columns, func(name string) bool { return slices.Contains(derived, name) })
+	for _, name := range append(columns, q.letInputs()...) {
 		if !known[name] {
 			known[name] = true
 			unique = append(unique, name)

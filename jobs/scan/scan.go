@@ -2,7 +2,9 @@ package scan
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"maps"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
@@ -64,7 +66,14 @@ var job = dataset.Job[Params, *table, Result]{
 		if err != nil || q.where == nil {
 			return err
 		}
-		return checkTimes(q.where.tree, times)
+		times = maps.Clone(times)
+		for _, name := range q.letNames() {
+			delete(times, name)
+		}
+		if err := checkTimes(q.where.tree, times); err != nil {
+			return fmt.Errorf("parameter where: %w", err)
+		}
+		return nil
 	},
 	Skip:    skip,
 	Prepare: prepare,

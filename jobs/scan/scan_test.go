@@ -307,6 +307,7 @@ func TestCheck(t *testing.T) {
 		"by=vendor;aggregate=count,sum(fare),min(city),max(fare),mean(fare),stddev(fare),distinct(city),p90(fare);block=100",
 		"columns=city,fare;order=-fare;limit=5;block=50",
 		"where=vendor == 'D';block=50",
+		"let=twice = 2 * fare;by=city;aggregate=sum(twice);having=sum(twice) > 10;offset=1;block=50",
 	} {
 		params, err := job.Params(nil, append(strings.Split(query, ";"), "input="+name)...)
 		if err != nil {

@@ -15,7 +15,7 @@ func skip(p Params, columns []string) func(r *dataset.Record) bool {
 	if err != nil || q.where == nil {
 		return nil
 	}
-	tests, err := q.where.testsOf(columns)
+	tests, err := q.where.testsOf(columns, q.letNames())
 	if err != nil || len(tests) == 0 {
 		return nil
 	}
@@ -29,17 +29,17 @@ func skip(p Params, columns []string) func(r *dataset.Record) bool {
 	}
 }
 
-// testsOf returns the tests of those operands of and in the condition that use no other than the given columns. The condition
-// is false if one of them is.
-func (c *condition) testsOf(columns []string) (tests []test, err error) {
-	tree, err := parse(c.source)
+// testsOf returns the tests of those operands of and in the condition that use no other than the given columns, and no derived
+// column. The condition is false if one of them is.
+func (c *condition) testsOf(columns, derived []string) (tests []test, err error) {
+	node, err := parse(c.source)
 	if err != nil {
 		return nil, err
 	}
-	for _, node := range operandsOfAnd(tree) {
+	for _, node := range operandsOfAnd(node) {
 		operand := &condition{known: map[string]bool{}, texts: map[string]bool{}}
 		ast.Walk(&node, operand)
-		if slices.ContainsFunc(operand.columns, func(name string) bool { return !slices.Contains(columns, name) }) {
+		if slices.ContainsFunc(operand.columns, func(name string) bool { return !slices.Contains(columns, name) || slices.Contains(derived, name) }) {
 			continue
 		}
 		t, err := c.compileNode(node, func(name string) int { return slices.Index(columns, name) })

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -13,7 +14,10 @@ import (
 // each field, so that no field is parsed more than once.
 type values struct {
 	record  *dataset.Record
-	cells   []cell // fields of a row of the result, if record is nil
+	cells   []cell         // fields of a row of the result, if record is nil
+	derived []derivedField // fields of the first columns
+	made    int64          // number of bytes of the derived fields
+	err     error          // first error of a derived field
 	names   []string
 	numbers []exact.Number
 	states  []numberState
@@ -35,6 +39,12 @@ func newValues(names []string) *values {
 func (v *values) set(r *dataset.Record) {
 	v.record = r
 	clear(v.states)
+	if len(v.derived) > 0 {
+		v.made, v.err = 0, nil
+		for i := range v.derived {
+			v.derived[i].known = false
+		}
+	}
 }
 
 // setCells replaces the row of the result.
@@ -48,18 +58,29 @@ func (v *values) satisfies(where test) (bool, error) {
 	if where == nil {
 		return true, nil
 	}
-	return where(v)
+	ok, err := where(v)
+	return ok, cmp.Or(v.err, err)
 }
 
 func (v *values) field(column int) []byte {
 	if v.record == nil {
 		return []byte(v.cells[column].String())
 	}
-	return v.record.Field(column)
+	if column < len(v.derived) {
+		return v.derive(column)
+	}
+	return v.record.Field(column - len(v.derived))
 }
 
 // isTime reports whether the column of a Parquet object has a type of dates or times.
-func (v *values) isTime(column int) bool { return v.record != nil && v.record.IsTime(column) }
+func (v *values) isTime(column int) bool {
+	return v.record != nil && column >= len(v.derived) && v.record.IsTime(column-len(v.derived))
+}
+
+// isFloat reports whether the column of a Parquet object has a type of floats.
+func (v *values) isFloat(column int) bool {
+	return column >= len(v.derived) && v.record.IsFloat(column-len(v.derived))
+}
 
 // number returns a field as a number, and returns false if the field is not a number. The field
 // must not be empty.
@@ -74,10 +95,10 @@ func (v *values) number(column int) (*exact.Number, bool) {
 }
 
 func (v *values) parse(column int) bool {
-	if v.record == nil {
+	if v.record == nil || column < len(v.derived) {
 		return v.numbers[column].Parse(v.field(column))
 	}
-	return v.record.Number(column, &v.numbers[column])
+	return v.record.Number(column-len(v.derived), &v.numbers[column])
 }
 
 // notFinite returns a field as a float if the field is the text of an infinity or of NaN. The field
