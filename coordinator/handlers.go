@@ -75,7 +75,13 @@ func (h handlers) onAskJobs(m *nats.Msg) error {
 	if err != nil {
 		return err
 	}
-	answer := func() []byte { return wire.Encode(h.term.Jobs(query)) }
+	answer := func() []byte {
+		jobs := h.term.Jobs(query)
+		if query.Submitted != nil {
+			jobs.Place = h.term.Submitted(query.Job, *query.Submitted)
+		}
+		return wire.Encode(jobs)
+	}
 	h.loop.Post(func() {
 		if query.Recent || len(query.Windows) > 0 {
 			h.respond(m, h.recent.answer(m, answer))

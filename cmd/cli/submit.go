@@ -59,6 +59,14 @@ func (f *submitFlags) read(a *app, job jobs.Job, program []string) (o client.Sub
 	}
 	o.Params, o.Files = params, files
 	o.Unchecked = func(reason error) { a.Note("the input was not checked: %v", human.FirstLine(reason.Error())) }
+	o.Placed = func(p client.Place) {
+		switch {
+		case p.Before > 0 && p.More:
+			a.Note("the leader has its maximum of active jobs; at least %s waiting jobs begin earlier", human.Count(uint64(p.Before)))
+		case p.Before > 0:
+			a.Note("the leader has its maximum of active jobs; %s waiting jobs begin earlier", human.Count(uint64(p.Before)))
+		}
+	}
 	_, err = o.Check(job)
 	return o, err
 }

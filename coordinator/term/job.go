@@ -23,6 +23,7 @@ type jobTable struct {
 	withdrawing int                          // number of pending jobs that are being cancelled
 	assessed    int                          // number of pending jobs whose priority is being read from storage
 	waiting     []waitingJob                 // pending jobs that wait for the end of active jobs, in the order in which they will begin
+	named       []store.Submission           // jobs that clients have named and that the leader has not looked at: see Submitted
 }
 
 func newJobTable() jobTable {
@@ -99,6 +100,7 @@ func kindOf(s store.Spec) wire.JobKind { return wire.JobKind{Name: s.Job, Versio
 type pendingJob struct {
 	withdrawing bool              // true if the job is being cancelled instead of begun
 	waiting     bool              // true if the job waits for the end of active jobs, so that no task works on it
+	reported    bool              // true if a worker has reported the job, so that the ledger must be told the job's state
 	submission  *store.Submission // submission of the job; nil if this leader has not received it
 	cancels     []func(error)     // functions that answer cancellations of the job
 }

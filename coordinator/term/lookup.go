@@ -26,6 +26,7 @@ func (t *Term) lookUp(reported string) {
 			t.stopWaiting(id)
 			t.admit(id, p)
 		}
+		p.reported = true
 		return // the task of the pending job will tell the ledger the job's state
 	}
 	t.addPending(id, &pendingJob{})

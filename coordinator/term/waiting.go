@@ -15,8 +15,9 @@ import (
 
 const (
 	// maxWaiting is the largest number of jobs that wait because there are too many active jobs.
-	// Submissions beyond maxWaiting stay in the queue, where their priority has no effect. A
-	// waiting job takes about 2 KB, and its submission is extended every Config.ExtendEvery.
+	// Submissions beyond maxWaiting stay in the queue, where their priority has no effect unless
+	// their clients name the jobs: see Submitted. A waiting job takes about 2 KB, and its submission
+	// is extended every Config.ExtendEvery.
 	maxWaiting = 1000
 	// maxActiveShare is the maximum number of active jobs of all priorities, as a multiple of Config.MaxActive.
 	maxActiveShare = 4
@@ -34,15 +35,19 @@ func compareWaiting(a, b waitingJob) int {
 	return cmp.Or(cmp.Compare(b.priority, a.priority), strings.Compare(a.id, b.id))
 }
 
-// beginNext begins waiting jobs as far as the limit on active jobs allows it. If one more job may
-// wait and the ledger's recovery is over, beginNext also receives the next submission.
+// beginNext begins waiting jobs as far as the limit on active jobs allows it. If the ledger's recovery is over, beginNext also
+// looks at the jobs that clients have named, and receives the next submission if one more job may wait.
 func (t *Term) beginNext() {
 	for len(t.jobs.waiting) > 0 && t.mayBegin(t.jobs.waiting[0].priority) {
 		id := t.jobs.waiting[0].id
 		t.stopWaiting(id)
 		t.admit(id, t.jobs.pending[id])
 	}
-	if t.ledger != nil && t.ledger.Recovered() && !t.receiving && t.mayReceive() {
+	if t.ledger == nil || !t.ledger.Recovered() {
+		return
+	}
+	t.assessNamed()
+	if !t.receiving && t.mayReceive() {
 		t.receive()
 	}
 }
@@ -76,13 +81,20 @@ func (t *Term) schedule(id string, p *pendingJob) {
 		t.admit(id, p)
 		return
 	}
-	t.jobs.assessed++
 	submission := p.submission
+	t.assessThen(id, p, func() (int, error) { return t.assess(submission) })
+}
+
+// assessThen calls assess, which returns the priority of a pending job, and then lets the job wait.
+func (t *Term) assessThen(id string, p *pendingJob, assess func() (priority int, err error)) {
+	t.jobs.assessed++
 	t.spawn(func() func() {
-		priority, err := t.assess(submission)
+		priority, err := assess()
 		return func() {
 			t.jobs.assessed--
 			switch {
+			case errors.Is(err, errInTurn):
+				t.leaveInTurn(id, p)
 			case errors.Is(err, errNoWait) || len(p.cancels) > 0:
 				t.admit(id, p)
 			case err != nil:

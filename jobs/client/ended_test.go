@@ -26,6 +26,8 @@ type fakeLeader struct {
 	subjects wire.Subjects
 	store    *store.Store
 	lists    atomic.Bool // true if the answers list every job as active
+
+	place func(wire.JobQuery) *wire.Place // place in the answer; nil if the leader tells no places
 }
 
 // leadFake starts a NATS server with a leader, and connects a client.
@@ -62,6 +64,9 @@ func (l *fakeLeader) answer(m *nats.Msg) {
 		return // the test has ended
 	}
 	answer := wire.Jobs{Epoch: 1}
+	if query, err := wire.Decode[wire.JobQuery](m.Data); err == nil && l.place != nil {
+		answer.Place = l.place(query)
+	}
 	for _, id := range ids {
 		if l.lists.Load() {
 			answer.Jobs = append(answer.Jobs, wire.JobProgress{Job: id, State: string(client.Running)})

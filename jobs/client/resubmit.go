@@ -77,11 +77,13 @@ func (c *Client) again(ctx context.Context, id string, change func(*Spec, State)
 		return "", fmt.Errorf("submit job %s again: %w", id, err)
 	}
 	files, err := s.Files(ctx, id, spec.Params)
+	var written store.Version
 	if err == nil {
-		err = s.Submit(ctx, spec, files...)
+		written, err = s.SubmitVersion(ctx, spec, files...)
 	}
 	if err != nil {
 		return "", c.explain(fmt.Errorf("submit job %s again: %w", id, err))
 	}
+	c.name(ctx, spec, written, nil)
 	return spec.ID, nil
 }

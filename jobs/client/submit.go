@@ -100,6 +100,9 @@ type SubmitOptions struct {
 	// waits for such workers.
 	Queue bool
 
+	// Placed, if not nil, is called with the job's place among the waiting jobs, if a leader answers.
+	Placed func(Place)
+
 	// Unchecked, if not nil, is called with the reason if this process could not compare the
 	// parameters with the job's input, because the process cannot read the input.
 	Unchecked func(reason error)
@@ -230,8 +233,27 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 	if spec.Rounds > 0 {
 		spec.Measure = job.Measure()
 	}
-	if err := s.Submit(ctx, spec, o.Files...); err != nil {
+	written, err := s.SubmitVersion(ctx, spec, o.Files...)
+	if err != nil {
 		return "", c.explain(fmt.Errorf("submit job %s: %w", job.Name(), err))
 	}
+	c.name(ctx, spec, written, o.Placed)
 	return id, nil
+}
+
+// Place is the place of a submitted job among the jobs that wait for the end of active jobs.
+type Place = wire.Place
+
+// name tells the leader of a job of high priority that was submitted, so that the job begins ahead of jobs that are still in
+// the queue. The function placed, if not nil, is called with the place of the job. Without an answer, the job
+// begins when a leader receives it from the queue.
+func (c *Client) name(ctx context.Context, spec store.Spec, written store.Version, placed func(Place)) {
+	if spec.Priority <= 0 && placed == nil {
+		return
+	}
+	submitted := &wire.Submitted{Priority: spec.Priority, Spec: string(written)}
+	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: spec.ID, Submitted: submitted}), liveTimeout)
+	if err == nil && answer.Place != nil && placed != nil {
+		placed(*answer.Place)
+	}
 }

@@ -58,12 +58,18 @@ func (s *Submission) Delete(ctx context.Context) error {
 // called again with the same spec, for example after an error; the job may then be delivered twice.
 // If another spec with the same job ID exists, the error is [ErrConflict].
 func (s *Store) Submit(ctx context.Context, spec Spec, files ...jobs.File) error {
+	_, err := s.SubmitVersion(ctx, spec, files...)
+	return err
+}
+
+// SubmitVersion does the same as [Store.Submit], and returns the version of the spec.
+func (s *Store) SubmitVersion(ctx context.Context, spec Spec, files ...jobs.File) (Version, error) {
 	if err := spec.check(); err != nil {
-		return fmt.Errorf("submit job: %w", err)
+		return "", fmt.Errorf("submit job: %w", err)
 	}
 	written, err := s.putOnce(ctx, specs, spec.ID, encodeSpec(spec))
 	if err != nil {
-		return err
+		return "", err
 	}
 	err = s.putFiles(ctx, spec.ID, files)
 	if err == nil {
@@ -74,9 +80,9 @@ func (s *Store) Submit(ctx context.Context, spec Spec, files ...jobs.File) error
 		err = errors.Join(err, s.dropAll(ctx, attachments, spec.ID), s.remove(ctx, specs, spec.ID))
 		fallthrough
 	case err != nil:
-		return fmt.Errorf("send submission %s: %w", spec.ID, err)
+		return "", fmt.Errorf("send submission %s: %w", spec.ID, err)
 	}
-	return nil
+	return written, nil
 }
 
 // putFiles writes files as pieces of attachments, so that they are removed together with the job.

@@ -165,6 +165,22 @@ type JobQuery struct {
 	// If Recent is true, the answer may be half a second old, so that the leader need not compute
 	// an answer for each viewer.
 	Recent bool `cbor:"3,keyasint,omitempty"`
+
+	// Submitted is set by the client that has just submitted Job. If the priority of the job is above 0, the leader
+	// begins the job ahead of the submissions that it has not received. The answer contains the job's place.
+	Submitted *Submitted `cbor:"4,keyasint,omitempty"`
+}
+
+// Submitted describes a submission.
+type Submitted struct {
+	Priority int    `cbor:"1,keyasint,omitempty"`
+	Spec     string `cbor:"2,keyasint,omitempty"` // version of the stored spec
+}
+
+// Place is the place of a submitted job among the jobs that wait for the end of active jobs.
+type Place struct {
+	Before int  `cbor:"1,keyasint,omitempty"` // number of waiting jobs that begin before it
+	More   bool `cbor:"2,keyasint,omitempty"` // true if there may be more such jobs in the queue
 }
 
 // Window requests a map of the partitions from Lo on. Each cell of the map covers Step partitions.
@@ -349,6 +365,7 @@ type Jobs struct {
 	More    int           `cbor:"4,keyasint,omitempty"` // number of waiting jobs that are not listed
 	Storage string        `cbor:"5,keyasint,omitempty"` // identity of the storage that the leader uses
 	Map     *JobMap       `cbor:"6,keyasint,omitempty"` // map of the job; set if the request has windows and the job is active
+	Place   *Place        `cbor:"7,keyasint,omitempty"` // set if the request has Submitted; nil in answers of leaders of earlier versions
 }
 
 // Cancel is the content of the request AskCancel, which asks the leader to cancel a job. The leader

@@ -117,13 +117,13 @@ var (
 			Workers: 1, Draining: 1, Silent: 1, Slots: 2, Busy: 1, Lost: 1, Memory: 9, Rate: 0.5, Builds: []BuildCount{{"b", 1}}, OtherBuilds: 1, Versions: []VersionCount{{"v1.2.3", 1}}, OtherVersions: 1,
 			Planning: 1, Running: 2, Queued: 3, Waiting: 4, Leader: LeaderInfo{Epoch: 7, Worker: "w", Host: "h", PID: 4, Since: since, Storage: "s"},
 		}}),
-		kindOf(JobQuery{Job: "j", Windows: []Window{{Lo: 1, Step: 2, Cells: 3}}, Recent: true}),
+		kindOf(JobQuery{Job: "j", Windows: []Window{{Lo: 1, Step: 2, Cells: 3}}, Recent: true, Submitted: &Submitted{Priority: -1, Spec: "17"}}),
 		kindOf(Jobs{Epoch: 7, Workers: 2, Jobs: []JobProgress{{
 			Job: "j", State: "running", Partitions: 9, Done: 4, Executed: 5, Skipped: []uint64{3}, Rate: 0.5, Workers: 2, Trouble: "t",
 			MergesLeft: 3, Unreported: 4, HeldBytes: 5, MergedBytes: 6, MergeRate: 0.5, MergeLeft: 7, Merging: []Merging{{Node: engine.Node{Level: 1}, Worker: "w", Bytes: 8, For: time.Second}},
 			SlotSeconds: 1.5, LostSeconds: 0.5, Round: 3, Earlier: 18,
 			Estimates: []jobs.Estimated{{Partitions: 4, Value: []byte("0.5"), At: time.Second}}, Stopped: &jobs.Stopped{At: 5, Rung: 5, Timed: true},
-		}}, More: 9, Storage: "s", Map: &JobMap{
+		}}, More: 9, Storage: "s", Place: &Place{Before: 3, More: true}, Map: &JobMap{
 			Elapsed: time.Hour, CheckpointAge: time.Second, Reassigned: 7,
 			Durations: engine.Durations{Counts: []uint64{1, 2}, Slowest: []engine.SlowPartition{{Lo: 3, Hi: 4, Took: time.Second, Worker: "w"}}},
 			Maps:      []CellMap{{Window{1, 2, 3}, []CellRun{{Repeat: 3, Cell: Cell{Held: 1}, Holder: 1}}, []engine.Span{{Lo: 1, Hi: 2}}}},

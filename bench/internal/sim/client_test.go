@@ -11,9 +11,10 @@ import (
 // submit submits a job as package jobs/client does, and retries until the submission is in storage.
 func (s *Sim) submit(client *process, j *job) {
 	client.spawn(func() {
+		var spec store.Version
 		for {
-			err := client.store.Submit(context.Background(), j.spec)
-			if err == nil {
+			var err error
+			if spec, err = client.store.SubmitVersion(context.Background(), j.spec); err == nil {
 				break
 			}
 			s.cover("seen: submission retried")
@@ -21,6 +22,9 @@ func (s *Sim) submit(client *process, j *job) {
 		}
 		j.submitted = true
 		s.trace.printf(client, "has submitted job %s of %d partitions", j.spec.ID, j.partitions)
+		if j.named {
+			s.name(client, j, spec)
+		}
 	}, nil)
 }
 

@@ -66,6 +66,7 @@ type jobBehaviour struct {
 	prefixes
 	finds
 	iterates
+	naming
 }
 
 const noPartition = math.MaxUint64

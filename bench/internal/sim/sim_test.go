@@ -56,6 +56,7 @@ func Run(seed uint64, out io.Writer) (Coverage, error) {
 	s.drawPrefixes(seed)
 	s.drawFound(seed)
 	s.drawRounds(seed)
+	s.drawNamed(seed)
 	s.run()
 	return s.coverage, s.failure
 }

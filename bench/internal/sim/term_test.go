@@ -161,6 +161,10 @@ func (t *leadership) cancel(job string, answer func(error)) {
 	t.turn(func() { t.term.Cancel(job, answer) })
 }
 
+func (t *leadership) submitted(job string, s wire.Submitted) {
+	t.turn(func() { t.term.Submitted(job, s) })
+}
+
 // Now, Go, Post, Pause and Guard implement [term.Env].
 
 func (t *leadership) Now() time.Time { return t.process.wallClock() }
