@@ -74,13 +74,14 @@
 //
 //	bellwether run scan -p input=sales.csv -p 'where=$env["unit price"] > 5 and $env["order-id"] != ""' -p columns=order-id
 //
-// Expressions in let and having contain such names in $env too, and the other parameters contain them as they are. Each operand of and, or and not is evaluated
-// alone. A simple operand is a comparison of a column with a constant or with another column, or contains the
-// operator in, contains, startsWith or endsWith with constant text. Simple operands compare exact decimals. Two
-// columns are compared as numbers if both fields are numbers, and as texts if both are not. In all
-// other operands a number is a float64, and a column that is compared with text is text. If such an
-// operand cannot be evaluated because a field is empty, the operand is false. Functions whose results
-// depend on the host, on the time or on the order of a map are refused.
+// So do the expressions of let and having. The other parameters contain such names as they are. Each
+// operand of and, or and not is evaluated alone. A simple operand is a comparison of a column with a
+// constant or with another column, or contains the operator in, contains, startsWith or endsWith with
+// constant text. Simple operands compare exact decimals. Two columns are compared as numbers if both fields
+// are numbers, and as texts if both are not. In all other operands a number is a float64, and a column that
+// is compared with text is text. If such an operand cannot be evaluated because a field is empty, the
+// operand is false. Functions whose results depend on the host, on the time or on the order of a map are
+// refused.
 //
 // The operands that are not simple have limits for each record, so that a condition cannot take all memory or
 // run for hours: 16,777,216 steps and 1,000 more for each byte of the fields, and 256 MiB for the texts and
