@@ -52,9 +52,10 @@ LARGE := jobs/dataset jobs/scan
 # bench/internal/chaos.
 PROCESSES := cmd/cli bench/internal/hostile
 
-# The three groups of tests run at the same time, because most tests wait for processes and timers. All
-# packages are compiled first, because tests whose calls have time limits should not run beside the
-# compiler. go vet is the task of lint. Test binaries without debug information and symbols link faster.
+# The tests with and without the race detector run at the same time, because most tests wait for
+# processes and timers. All packages are compiled first, because tests whose calls have time limits
+# should not run beside the compiler. go vet is the task of lint. Test binaries without debug
+# information and symbols link faster.
 TEST = $(GO) test -vet=off -ldflags=-s -timeout 15m
 
 # One package more than there are cores.
@@ -66,20 +67,15 @@ ifeq ($(RACE),)
 	@echo "The race detector needs a C compiler: testing without it." >&2
 endif
 	@$(GO) build ./... && $(GO) build $(RACE) ./...
-	@$(MAKE) --no-print-directory -k -j3 $(if $(PROCESSES),test-processes) test-plain test-race
-
-.PHONY: test-processes
-test-processes:
-	@$(TEST) -p 1 $(addprefix ./,$(PROCESSES))
+	@$(MAKE) --no-print-directory -k -j2 test-plain test-race
 
 .PHONY: test-plain
 test-plain:
-	@$(TEST) -p 1 $(addprefix ./,$(SINGLE) $(LARGE))
+	@$(TEST) -p 1 $(addprefix ./,$(PROCESSES) $(SINGLE) $(LARGE))
 
-# In this order, the longest tests, those of worker, begin first.
 .PHONY: test-race
 test-race:
-	@$(TEST) $(RACE) -p $(PARALLEL) $$($(GO) list ./... | sort -r | grep -vxF "$$(printf '%s\n' $(PROCESSES) $(SINGLE) | sed "s|^|$$($(GO) list -m)/|")")
+	@$(TEST) $(RACE) -p $(PARALLEL) $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(PROCESSES) $(SINGLE) | sed "s|^|$$($(GO) list -m)/|")")
 
 .PHONY: race
 race: ## the tests that start many processes, with the race detector
