@@ -7,10 +7,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// This file lets jobs of high priority begin although so many jobs wait that their submissions stay in the queue. A client
-// that has submitted such a job names it to the leader, which reads its priority from storage. The job's submission is
-// delivered later, as to a leader that has resumed the job. If the leader dies before the job begins, the job waits for
-// the delivery of its submission, as if no leader had heard of it.
+// Jobs of high priority begin even if the submissions before theirs fill the list of waiting jobs. A client that
+// has submitted such a job names the job to the leader, which reads its priority from storage. The submission
+// is delivered later, as to a leader that has resumed the job. If the leader dies before the job begins, the
+// job waits for the delivery of its submission.
 
 const (
 	// maxNamed is the maximum number of jobs that clients have named and that the leader has not looked at.

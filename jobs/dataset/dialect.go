@@ -14,7 +14,7 @@ type dialect struct {
 	spaces  string   // characters that do not belong to the beginning and the end of a field
 
 	decimal   byte   // character before the decimals of numbers; 0 if numbers are written with a point and without groups
-	thousands string // character between groups of three digits; empty if there is none
+	thousands string // character between groups of three digits, or empty
 	rewrites  bool   // true if nulls or the notation of numbers change fields
 }
 

@@ -52,8 +52,8 @@ func parse(source string) (ast.Node, error) {
 	return tree.Node, n.err
 }
 
-// calls replaces calls of functions that package expr does not have with nodes of the type of its own
-// functions, so that the name of a function is not taken for a column.
+// calls changes the calls of the functions in the table scalars into nodes of type BuiltinNode. In a
+// CallNode, the name of the function would count as a column.
 type calls struct{}
 
 // Visit implements ast.Visitor.
