@@ -36,22 +36,7 @@ func (c *cluster) submitUnreceived(priority int, params ...string) (id string, s
 // A job of high priority begins although more jobs wait than the leader receives.
 func TestNamedJobBeginsAheadOfTheQueue(t *testing.T) {
 	c := newCluster(t)
-	l := c.lead(func(cfg *term.Config) {
-		two(cfg)
-		cfg.ExtendEvery = time.Hour // the submissions stay hidden during the whole test
-	})
-	c.queue.hideFor = time.Hour
-	l.hello()
-	for range 1010 {
-		c.submitWith(0)
-	}
-	received := func() (n int) {
-		for _, m := range c.queue.messages {
-			n += m.deliveries
-		}
-		return n
-	}
-	c.until("the leader has received submissions, and stops", func() bool { return received() > 0 && l.idle() })
+	l, received := c.leadBusy()
 	last, urgent := c.submitWith(0), c.submitWith(7)
 	before := received()
 	if got, want := l.name(last, 0), (&wire.Place{Before: 1000, More: true}); !reflect.DeepEqual(got, want) {

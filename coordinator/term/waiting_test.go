@@ -104,10 +104,10 @@ func TestActiveJobsAreBounded(t *testing.T) {
 	}
 }
 
-// A submission beyond the maximum number of waiting jobs stays in the queue.
-func TestWaitingJobsAreBounded(t *testing.T) {
-	c := newCluster(t)
-	l := c.lead(func(cfg *term.Config) {
+// leadBusy starts a leader, and submits more jobs than it receives. It returns when the leader receives no
+// more. The function delivered counts the deliveries of all submissions.
+func (c *cluster) leadBusy() (l *leader, delivered func() int) {
+	l = c.lead(func(cfg *term.Config) {
 		two(cfg)
 		cfg.ExtendEvery = time.Hour // the submissions stay hidden during the whole test
 	})
@@ -116,13 +116,19 @@ func TestWaitingJobsAreBounded(t *testing.T) {
 	for range 1010 {
 		c.submitWith(0)
 	}
-	delivered := func() (n int) {
+	delivered = func() (n int) {
 		for _, m := range c.queue.messages {
 			n += m.deliveries
 		}
 		return n
 	}
 	c.until("the leader has received submissions, and stops", func() bool { return delivered() > 0 && l.idle() })
+	return l, delivered
+}
+
+// A submission beyond the maximum number of waiting jobs stays in the queue.
+func TestWaitingJobsAreBounded(t *testing.T) {
+	_, delivered := newCluster(t).leadBusy()
 	if n := delivered(); n != 1002 {
 		t.Errorf("%d submissions were received, want 2 and 1000 that wait", n)
 	}
