@@ -94,7 +94,7 @@ func (f *folder[A]) isHeader(offset int64) bool {
 
 // setup contains the data that Merge and Finish need to fold a record. Each partial contains a
 // setup, because Merge does not get the job's parameters. The encoding of a setup is followed by
-// the ID of the output, if the job writes an output, and by the names of the omitted columns, each after a
+// the CBOR of the types of columns, if there are any, and by the ID of the output, if the job writes an output, and by the names of the omitted columns, each after a
 // zero byte. If all columns of the path are wanted, two zero bytes and their names follow in the same form.
 type setup struct {
 	_ struct{} `cbor:",toarray"`
@@ -103,8 +103,21 @@ type setup struct {
 	Format  format
 	Columns []string
 
-	path []string // as in planData
+	path  []string          // as in planData
+	types map[string]string // as in Place
 }
+
+// typesEncoding encodes the types of columns. Their order must be fixed, because neighbouring partials have the same setup.
+var typesEncoding = func() cbor.EncMode {
+	mode, err := cbor.CoreDetEncOptions().EncMode()
+	if err != nil {
+		panic(err) // the options are valid
+	}
+	return mode
+}()
+
+// isMap reports whether the first byte of an item of CBOR is that of a map. It is no byte of text.
+func isMap(first byte) bool { return first>>5 == 5 }
 
 // encodeParams returns the CBOR of parameters. Their order is that of the job's list, so that the bytes
 // do not depend on the structs in which the parameters are declared.
@@ -166,6 +179,11 @@ func decodeSetup(encoded []byte) (s setup, outputID string, omitted []string, er
 	rest, err := cbor.UnmarshalFirst(encoded, &s)
 	if err != nil {
 		return s, "", nil, fmt.Errorf("decode setup: %w", err)
+	}
+	if len(rest) > 0 && isMap(rest[0]) {
+		if rest, err = cbor.UnmarshalFirst(rest, &s.types); err != nil {
+			return s, "", nil, fmt.Errorf("decode setup: %w", err)
+		}
 	}
 	names, path, hasPath := strings.Cut(string(rest), "\x00\x00")
 	if hasPath {

@@ -102,15 +102,20 @@ type Place struct {
 	OutputID  string // ID of the job's output, unique among all jobs that write to the same storage
 	Partition uint64
 	Last      bool // true if Store has received, or receives with this call, all records of the partition
+
+	// Types are the types of values that an output can keep, by the names of the columns of the objects. They are those of the
+	// first Parquet object, as package typed names them, and output.JSON for JSON objects. Other columns are text. Rounds get no types.
+	Types map[string]string
 }
 
 // Totals are numbers about the whole input of a job.
 type Totals struct {
-	OutputID string  // as in Place; empty unless Prepare has requested calls of Store
-	Records  uint64  // number of records that were folded
-	Bytes    int64   // size of all objects as they are stored, compressed or not
-	Skipped  uint64  // number of skipped records; 0 unless the input says that bad records are skipped
-	Samples  []Fault // faults of the first skipped records
+	OutputID string            // as in Place; empty unless Prepare has requested calls of Store
+	Types    map[string]string // as in Place
+	Records  uint64            // number of records that were folded
+	Bytes    int64             // size of all objects as they are stored, compressed or not
+	Skipped  uint64            // number of skipped records; 0 unless the input says that bad records are skipped
+	Samples  []Fault           // faults of the first skipped records
 
 	// Omitted are the columns of the first Parquet object that a job which uses all columns leaves out,
 	// because they are in lists or maps or have types that cannot be read.
@@ -213,7 +218,8 @@ type mapper[P, A, R any] struct {
 	*engine[P, A, R]
 	reader    reader
 	params    P
-	outputID  string // as in Place; empty if Store is not called
+	outputID  string            // as in Place; empty if Store is not called
+	types     map[string]string // as in Place
 	ranges    ranges
 	setup     []byte
 	setupKey  [sha256.Size]byte // SHA-256 of setup
@@ -409,7 +415,7 @@ func (m *mapper[P, A, R]) store(ctx context.Context, scanners []*scanner[A], par
 		if s.out.Fault != nil {
 			continue
 		}
-		if err := m.job.Store(ctx, m.params, Place{m.outputID, partition, last}, &s.acc); err != nil {
+		if err := m.job.Store(ctx, m.params, Place{m.outputID, partition, last, m.types}, &s.acc); err != nil {
 			return err
 		}
 	}

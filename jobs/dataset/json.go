@@ -124,7 +124,7 @@ func (r *Record) parseMembers(s *jsonScanner, of *member) error {
 			r.fields[i] = value
 		}
 		if i >= 0 {
-			r.seen[i] = true
+			r.seen[i], r.raw[i] = true, !quotes
 		}
 	}
 	s.at++

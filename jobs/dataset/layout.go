@@ -163,7 +163,7 @@ func (l *layout) newRecord() (*Record, error) {
 	}
 	r := &Record{layout: l, want: want, place: place{columns: l.path}}
 	if l.format == ndjson {
-		r.fields, r.seen = make([]bound, max(1, len(l.wanted))), make([]bool, len(l.wanted))
+		r.fields, r.seen, r.raw = make([]bound, max(1, len(l.wanted))), make([]bool, len(l.wanted)), make([]bool, len(l.wanted))
 	} else {
 		r.fields = make([]bound, max(1, len(l.columns)))
 	}

@@ -128,7 +128,7 @@ func appendMembers(list []string, known map[string]bool, record []byte) []string
 
 // absent returns the wanted members that no record has, and whether a record can be read.
 func absent(text []byte, wanted []string) (names []string, some bool) {
-	rec := &Record{layout: &layout{format: ndjson, wanted: wanted, members: newMembers(wanted)}, fields: make([]bound, max(1, len(wanted))), seen: make([]bool, len(wanted))}
+	rec := &Record{layout: &layout{format: ndjson, wanted: wanted, members: newMembers(wanted)}, fields: make([]bound, max(1, len(wanted))), seen: make([]bool, len(wanted)), raw: make([]bool, len(wanted))}
 	have := make([]bool, len(wanted))
 	for line := range bytes.SplitSeq(text, []byte{'\n'}) {
 		if ok, err := rec.parse(line); !ok || err != nil {

@@ -213,11 +213,11 @@ func (m merger[A]) finish(ctx context.Context, from reader, root Partial[A]) (ac
 		accs = accs[len(waiting):]
 		m.folders.put(root.Setup, f)
 	}
-	_, outputID, omitted, err := decodeSetup(root.Setup)
+	s, outputID, omitted, err := decodeSetup(root.Setup)
 	if err != nil {
 		return acc, t, err
 	}
-	t = Totals{OutputID: outputID, Records: one.Records, Bytes: root.Bytes, Skipped: one.Skipped, Omitted: omitted}
+	t = Totals{OutputID: outputID, Types: s.types, Records: one.Records, Bytes: root.Bytes, Skipped: one.Skipped, Omitted: omitted}
 	for _, s := range one.Samples {
 		t.Samples = append(t.Samples, Fault{Object: s.Object, Offset: s.Offset, Text: firstLine(s.Text)})
 	}

@@ -25,6 +25,8 @@ type planData struct {
 	OutputID string   `cbor:"4,keyasint,omitempty"` // as in Place
 	Omitted  []string `cbor:"5,keyasint,omitempty"` // as in Totals
 	Path     []string `cbor:"6,keyasint,omitempty"` // columns of the paths of a job that uses all columns
+
+	Types map[string]string `cbor:"7,keyasint,omitempty"` // as in Place; only of a job with an output
 }
 
 // plan lists the objects of a job and reads the names of their columns. The plan contains the list
@@ -67,6 +69,9 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 		}
 		if stores {
 			data.OutputID = output.NewID()
+			if data.Types, err = reader.outputTypes(ctx, data, l, e.columns(p)); err != nil {
+				return jobs.Plan{}, err
+			}
 		}
 	}
 	encoded, err := cbor.Marshal(data)
@@ -150,7 +155,7 @@ func (e *engine[P, A, R]) openMapper(ctx context.Context, p P, plan jobs.Plan) (
 	}
 	from := e.open(ctx)
 	reader := newReader(from).decoding(in)
-	m := &mapper[P, A, R]{engine: e, reader: reader, params: p, outputID: data.OutputID, ranges: in.cut(l), transfers: newTransfers(reader), identities: newIdentities(from)}
+	m := &mapper[P, A, R]{engine: e, reader: reader, params: p, outputID: data.OutputID, types: data.Types, ranges: in.cut(l), transfers: newTransfers(reader), identities: newIdentities(from)}
 	if m.ranges.count != plan.Partitions {
 		return nil, fmt.Errorf("the plan has %d partitions, this program cuts its listing into %d: want workers of the version that planned the job", plan.Partitions, m.ranges.count)
 	}
@@ -166,7 +171,7 @@ func (e *engine[P, A, R]) openMapper(ctx context.Context, p P, plan jobs.Plan) (
 // prepare returns the setup of a job, and the setup in its encoded form. It returns an error if no
 // folder can be made from the setup.
 func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, err error) {
-	s = setup{Format: data.Format, Columns: data.Columns, path: data.Path}
+	s = setup{Format: data.Format, Columns: data.Columns, path: data.Path, types: data.Types}
 	if s.Params, err = encodeParams(p); err != nil {
 		return s, nil, err
 	}
@@ -174,6 +179,11 @@ func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, 
 		return s, nil, err
 	}
 	encoded, err = cbor.Marshal(s)
+	if len(data.Types) > 0 && err == nil {
+		var types []byte
+		types, err = typesEncoding.Marshal(data.Types)
+		encoded = append(encoded, types...)
+	}
 	encoded = append(encoded, data.OutputID...)
 	for _, name := range data.Omitted {
 		encoded = append(append(encoded, 0), name...)

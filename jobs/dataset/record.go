@@ -23,6 +23,7 @@ type Record struct {
 	fields []bound // bounds of the field of each column; for ndjson only of the wanted columns
 	buffer []byte  // memory for fields that are not parts of the record's text
 	seen   []bool  // for ndjson, whether the record has the member of each field
+	raw    []bool  // for ndjson, whether the value of each field is no string
 
 	numbers  [][]byte // memory for the fields of wanted columns that are numbers in the notation of a dialect
 	noNumber []bool   // whether the fields of wanted columns are no such numbers; nil if the dialect has the usual notation

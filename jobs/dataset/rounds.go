@@ -179,7 +179,7 @@ func (m roundMapper[P, D, S, T, R]) Fork() func(ctx context.Context, partition u
 		}
 		// Merge appends to the samples, and other rounds use o too, so the partial's slice has no room to append in place.
 		out = RoundPartial[T]{First: o.first, Last: o.last, Bytes: o.bytes, Records: o.records, Skipped: o.skipped, Samples: slices.Clip(o.samples)}
-		out.Value, err = r.job.Map(ctx, r.from.params, m.state, Place{r.from.outputID, partition, true}, o.rows)
+		out.Value, err = r.job.Map(ctx, r.from.params, m.state, Place{OutputID: r.from.outputID, Partition: partition, Last: true}, o.rows)
 		return out, err
 	}
 }

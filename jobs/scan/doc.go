@@ -9,7 +9,7 @@
 //	                                                                       Merge: by group
 //	                                                                       Finish: results, having, order, offset, limit
 //
-// With the parameter output, the rows are written to objects of a folder, in CSV or as JSON lines.
+// With the parameter output, the rows are written to objects of a folder, in CSV, as JSON lines or in Parquet.
 // The result then contains only the number of rows. Package output ensures that readers see each
 // row exactly once. The command "bellwether output ID" lists, copies or prints the objects. The
 // parameter input=job:ID makes another job read the objects.
@@ -131,6 +131,30 @@
 //
 //	bellwether run scan -p 'input=logs/*.csv' -p by=host -p 'aggregate=count,p99(ms)' \
 //		-p 'having=count > 100 and p99(ms) >= 500' -p order=-count -p offset=20 -p limit=10
+//
+// # Types of an output
+//
+// JSON lines and Parquet have types. The types of an output are fixed before its first object is written and are the same
+// in all its objects. Its manifest lists them. They do not depend on the values of a part of the input:
+//
+//	a column of a Parquet object   integer, float, boolean, date, timestamp or decimal(P,S) as in the first object; others are text
+//	a member of a JSON object      in JSON lines the value as it is, also a list or an object; in Parquet text
+//	a column of other objects      text, because a record may follow that is no number
+//	a derived column               the type of its expression: of comparisons boolean, of year(t) integer, of x / y float, …
+//	an aggregate                   the type in the table above; min(x), max(x) and sum(x) keep the type of a column that has one
+//
+// The parameter types gives columns of the output other types. A field that is no value of the type makes the record bad, or
+// fails the job if it is a value of by or an aggregate:
+//
+//	bellwether run scan -p input=sales.csv -p output=out/ -p output-format=parquet -p 'types=id:integer, price:decimal(10,2), sold:timestamp'
+//
+// The types are text, integer (64 bits), decimal(P,S) with P digits, at most 38, of which S are after the point, decimal,
+// float (64 bits), boolean, date, timestamp (microseconds in UTC) and timestamp(ns). JSON lines have all digits of numbers.
+// Infinities and NaN are the texts +Inf, -Inf and NaN there, and times and dates are texts, because JSON has no such values.
+// Sums and products of integers are decimal(38,0), because they may need more than 64 bits, and those of decimals have the
+// digits after the point that they need. The number of digits of sums of floats and of text is not known: such a decimal is a
+// DOUBLE in Parquet, which is the exact result rounded once, unless types=sum(price):decimal(38,2) gives it its digits. The
+// minimum or maximum of a column of text is a decimal if the values of all groups are numbers, and otherwise text.
 //
 // # Speed
 //

@@ -28,7 +28,7 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 		return nil, err
 	}
 	if len(q.aggregates) == 0 {
-		return q.openRows(v, where, p.streams(q))
+		return q.openRows(p, v, where)
 	}
 	return q.newGrouper(v, where).fold, nil
 }
@@ -163,19 +163,14 @@ func (t *table) add(group int, v *values) {
 }
 
 // openRows returns a Fold function for a query without aggregates.
-func (q query) openRows(v *values, where test, streams bool) (func(acc **table, r *dataset.Record) error, error) {
-	columns := q.columns
-	if len(columns) == 0 {
-		columns = allColumns(v)
-	}
-	positions, of := names.Positions(v.names), make([]int, len(columns))
-	for i, name := range columns {
-		of[i] = positions[name]
-	}
+func (q query) openRows(p Params, v *values, where test) (func(acc **table, r *dataset.Record) error, error) {
+	columns := q.rowColumns(v)
 	order, err := q.rowOrder(columns)
 	if err != nil {
 		return nil, err
 	}
+	fields := q.newRowFields(p, v, columns)
+	streams := p.streams(q)
 	return func(acc **table, r *dataset.Record) error {
 		t := *acc
 		t.rows.limit, t.rows.order = q.keptRows(), order
@@ -186,16 +181,43 @@ func (q query) openRows(v *values, where test, streams bool) (func(acc **table, 
 		if ok, err := v.satisfies(where); !ok || err != nil {
 			return err
 		}
-		if err := v.need(of); err != nil || t.rows.full() { // which records are bad does not depend on full
+		if err := v.need(fields.of); err != nil || t.rows.full() && !fields.checks { // which records are bad does not depend on full
 			return err
 		}
-		if streams {
-			t.out.add(appendFields(nil, v, of))
-			return nil
+		one, err := fields.row(v)
+		t.rows.json = fields.json
+		switch {
+		case err != nil:
+			return err
+		case streams:
+			t.out.add(one)
+		default:
+			t.rows.add(one)
 		}
-		t.rows.add(appendFields(nil, v, of))
 		return nil
 	}, nil
+}
+
+// rowColumns returns the columns of the rows of a query without aggregates.
+func (q query) rowColumns(v *values) []string {
+	if len(q.columns) > 0 {
+		return q.columns
+	}
+	return allColumns(v)
+}
+
+// resultNames returns the columns of the result. The parameter columns has those of the objects and their paths.
+func (q query) resultNames(columns []string) (list []string) {
+	switch {
+	case len(q.aggregates) > 0:
+		for _, c := range q.resultColumns() {
+			list = append(list, c.Name)
+		}
+		return list
+	case len(q.columns) > 0:
+		return q.columns
+	}
+	return allColumns(&values{names: slices.Concat(q.letNames(), columns), derived: make([]derivedField, len(q.let))})
 }
 
 // allColumns returns the columns of the input, and after them the derived columns with other names.

@@ -3,12 +3,15 @@ package scan
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/typed"
 )
 
 // Output describes the output of a job with the parameter output.
@@ -50,10 +53,18 @@ func (p Params) folder(ctx context.Context, id string) output.Folder {
 	return dataset.OutputFolder(ctx, p.Output, id, output.Format(p.OutputFormat))
 }
 
-// prepare refuses an output folder that is in use. It reports whether the job has an output.
-func prepare(ctx context.Context, p Params, _ []string) (bool, error) {
+// prepare refuses an output folder that is in use, and types of columns that the output does not have. It reports whether the job
+// has an output.
+func prepare(ctx context.Context, p Params, columns []string) (bool, error) {
 	if p.Output == "" {
 		return false, nil
+	}
+	q, err := newQuery(p)
+	if err != nil {
+		return false, jobs.Permanent(err)
+	}
+	if err := q.checkTypes(q.resultNames(columns)); err != nil {
+		return false, jobs.Permanent(err)
 	}
 	return true, dataset.CheckOutput(ctx, p.Output)
 }
@@ -97,10 +108,15 @@ func store(ctx context.Context, p Params, at dataset.Place, acc **table) error {
 	if t.out.bytes < objectBytes && (!at.Last || t.out.bytes <= maxInline) {
 		return nil
 	}
-	to := p.folder(ctx, at.OutputID)
-	written, err := to.Write(ctx, fmt.Sprintf("%08d-%06d", at.Partition, len(t.out.parts)), textColumns(t.columns), fieldsOf(t.out.rows))
+	q, err := newQuery(p)
 	if err != nil {
-		return err
+		return jobs.Permanent(err)
+	}
+	to := p.folder(ctx, at.OutputID)
+	columns := q.outputColumns(to.Format, textColumns(t.columns), at.Types)
+	written, err := to.Write(ctx, fmt.Sprintf("%08d-%06d", at.Partition, len(t.out.parts)), columns, fieldsOf(t.out.rows))
+	if err != nil {
+		return permanent(err)
 	}
 	t.out = pending{parts: append(t.out.parts, part{Part: written})}
 	return to.RemoveLate(ctx, written)
@@ -117,11 +133,19 @@ func fieldsOf(rows []row) iter.Seq[[][]byte] {
 	}
 }
 
-func textColumns(names []string) (columns []output.Column) {
+func textColumns(names []string) (columns []Column) {
 	for _, name := range names {
-		columns = append(columns, output.Column{Name: name, Type: "text"})
+		columns = append(columns, Column{Name: name, Type: "text"})
 	}
 	return columns
+}
+
+// permanent marks the error of a field that is no value of its column's type.
+func permanent(err error) error {
+	if _, ok := errors.AsType[*typed.Error](err); ok {
+		return jobs.Permanent(err)
+	}
+	return err
 }
 
 func (o *pending) append(b []byte) []byte {
@@ -210,15 +234,12 @@ func wellFormed(text []byte, columns int) bool {
 
 // finishOutput writes the rows in memory to objects, and commits the output. The result then
 // contains a description of the output, and no rows.
-func finishOutput(ctx context.Context, p Params, outputID string, t *table, groups iter.Seq2[[]cell, error], result *Result) error {
-	to := p.folder(ctx, outputID)
-	columns := []output.Column{}
-	for _, c := range result.Columns {
-		columns = append(columns, output.Column{Name: c.Name, Type: c.Type})
-	}
+func finishOutput(ctx context.Context, p Params, q query, totals dataset.Totals, t *table, groups iter.Seq2[[]cell, error], result *Result) error {
+	to := p.folder(ctx, totals.OutputID)
+	columns := append([]output.Column{}, q.outputColumns(to.Format, result.Columns, totals.Types)...)
 	parts, err := writeLeft(ctx, to, columns, t, result.Rows, groups)
 	if err != nil {
-		return err
+		return permanent(err)
 	}
 	name, m, err := to.Commit(ctx, columns, parts)
 	if err != nil {

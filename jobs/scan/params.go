@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
 	"github.com/bellwether-compute/bellwether/jobs/internal/names"
 )
 
@@ -26,6 +27,7 @@ type Params struct {
 	Output    string `json:"output" help:"the folder for the rows of the result, named like the objects of input; empty: the rows are the result"`
 
 	OutputFormat string `json:"output-format" oneof:"csv ndjson parquet" help:"the format of the objects of the output"`
+	Types        string `json:"types,omitempty" help:"types of columns of the output in ndjson and parquet, separated by commas, such as: amount:decimal(10,2), ts:timestamp"`
 }
 
 // Describe implements jobs.Describer, for the parameter aggregate.
@@ -45,6 +47,9 @@ func (p *Params) Validate() error {
 	q, err := newQuery(*p)
 	if err != nil {
 		return err
+	}
+	if len(q.types) > 0 && (p.Output == "" || p.OutputFormat == string(output.CSV)) {
+		return errors.New("parameter types: want the parameters output and output-format=parquet or ndjson too, because other results are text")
 	}
 	if len(q.aggregates) == 0 {
 		switch {
@@ -100,8 +105,9 @@ type query struct {
 	columns    []string
 	order      []ordering
 	limit      uint64
-	offset     uint64  // number of rows that are dropped before the limit applies
-	having     *having // condition that selects rows of the result; nil selects all
+	offset     uint64       // number of rows that are dropped before the limit applies
+	having     *having      // condition that selects rows of the result; nil selects all
+	types      []columnType // types of columns of the output
 }
 
 // ordering is a column of the result by which the rows are sorted.
@@ -116,6 +122,9 @@ func newQuery(p Params) (q query, err error) {
 		return q, fmt.Errorf("parameter aggregate: %w", err)
 	}
 	if q.let, err = parseLet(p.Let); err != nil {
+		return q, err
+	}
+	if q.types, err = parseTypes(p.Types); err != nil {
 		return q, err
 	}
 	if strings.TrimSpace(p.Where) != "" {

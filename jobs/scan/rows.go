@@ -2,6 +2,7 @@ package scan
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"slices"
 )
@@ -18,6 +19,7 @@ const (
 type rows struct {
 	limit    int // maximum number of rows in the result; 0 means no limit
 	order    []rowOrder
+	json     bool // true if the fields may be JSON values
 	list     []row
 	bytes    int      // size of list
 	overflow overflow // the limit that the rows exceed
@@ -106,7 +108,9 @@ func (r *rows) sort() {
 		fields := one.fields()
 		keys := make([][]byte, len(r.order))
 		for k, o := range r.order {
-			keys[k] = fields[o.Column]
+			if keys[k] = fields[o.Column]; r.json {
+				keys[k] = withoutQuotes(keys[k])
+			}
 		}
 		list[i] = sortable{one, keys}
 	}
@@ -126,9 +130,18 @@ func (r *rows) sort() {
 	}
 }
 
+// withoutQuotes returns the text of a field that may be a JSON string.
+func withoutQuotes(field []byte) []byte {
+	var text string
+	if len(field) > 0 && field[0] == '"' && json.Unmarshal(field, &text) == nil {
+		return []byte(text)
+	}
+	return field
+}
+
 func (r *rows) merge(right rows) {
 	if r.limit == 0 && len(r.order) == 0 {
-		r.limit, r.order = right.limit, right.order
+		r.limit, r.order, r.json = right.limit, right.order, right.json
 	}
 	r.list = append(r.list, right.list...)
 	r.overflow = max(r.overflow, right.overflow)
@@ -142,7 +155,7 @@ func (r *rows) append(b []byte) []byte {
 	for _, o := range r.order {
 		b = binary.AppendUvarint(b, uint64(o.Column)<<1|uint64(bit(o.Descending)))
 	}
-	return appendRows(append(b, byte(r.overflow)), r.list)
+	return appendRows(append(b, byte(r.overflow)<<1|bit(r.json)), r.list)
 }
 
 func bit(b bool) byte {
@@ -171,10 +184,10 @@ func (r *rows) read(b []byte, columns int) (rest []byte, err error) {
 		}
 		r.order = append(r.order, rowOrder{int(n >> 1), n&1 == 1})
 	}
-	if len(b) == 0 || b[0] > byte(manyBytes) {
+	if len(b) == 0 || b[0]>>1 > byte(manyBytes) {
 		return nil, errStates
 	}
-	r.overflow = overflow(b[0])
+	r.overflow, r.json = overflow(b[0]>>1), b[0]&1 == 1
 	r.list, rest, err = readRows(b[1:], columns)
 	return rest, err
 }

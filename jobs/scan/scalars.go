@@ -14,22 +14,24 @@ type scalarFunction struct {
 	least int    // smallest number of arguments
 	most  int    // largest number of arguments
 	texts bool   // true if columns that are arguments are texts, also if they are numbers
-	help  string
-	call  func(m *meter, args []any) (any, error)
+
+	returns string // type of the results, if it is always the same; otherwise empty
+	help    string
+	call    func(m *meter, args []any) (any, error)
 }
 
 // scalars is the table of these functions.
 var scalars = []scalarFunction{
-	{name: "year", form: "year(t)", least: 1, most: 1, texts: true, help: "of a time or a date", call: partOf(time.Time.Year)},
-	{name: "month", form: "month(t)", least: 1, most: 1, texts: true, help: "1 to 12", call: partOf(func(t time.Time) int { return int(t.Month()) })},
-	{name: "day", form: "day(t)", least: 1, most: 1, texts: true, help: "day of the month", call: partOf(time.Time.Day)},
-	{name: "hour", form: "hour(t)", least: 1, most: 1, texts: true, help: "0 to 23", call: partOf(time.Time.Hour)},
-	{name: "minute", form: "minute(t)", least: 1, most: 1, texts: true, help: "0 to 59", call: partOf(time.Time.Minute)},
-	{name: "second", form: "second(t)", least: 1, most: 1, texts: true, help: "0 to 59", call: partOf(time.Time.Second)},
+	{name: "year", form: "year(t)", least: 1, most: 1, texts: true, returns: "integer", help: "of a time or a date", call: partOf(time.Time.Year)},
+	{name: "month", form: "month(t)", least: 1, most: 1, texts: true, returns: "integer", help: "1 to 12", call: partOf(func(t time.Time) int { return int(t.Month()) })},
+	{name: "day", form: "day(t)", least: 1, most: 1, texts: true, returns: "integer", help: "day of the month", call: partOf(time.Time.Day)},
+	{name: "hour", form: "hour(t)", least: 1, most: 1, texts: true, returns: "integer", help: "0 to 23", call: partOf(time.Time.Hour)},
+	{name: "minute", form: "minute(t)", least: 1, most: 1, texts: true, returns: "integer", help: "0 to 59", call: partOf(time.Time.Minute)},
+	{name: "second", form: "second(t)", least: 1, most: 1, texts: true, returns: "integer", help: "0 to 59", call: partOf(time.Time.Second)},
 	{name: "date_trunc", form: "date_trunc(unit, t)", least: 2, most: 2, texts: true, help: "the beginning of the unit that contains a time", call: dateTrunc},
-	{name: "date_diff", form: "date_diff(unit, t, u)", least: 3, most: 3, texts: true, help: "number of units that begin after t until u", call: dateDiff},
-	{name: "like", form: "like(x, pattern)", least: 2, most: 2, texts: true, help: "% in the pattern: any text, _: any character", call: (*meter).like},
-	{name: "regexp_replace", form: "regexp_replace(x, pattern, by)", least: 3, most: 3, texts: true, help: "all matches; $1 in by: the first group", call: (*meter).regexpReplace},
+	{name: "date_diff", form: "date_diff(unit, t, u)", least: 3, most: 3, texts: true, returns: "integer", help: "number of units that begin after t until u", call: dateDiff},
+	{name: "like", form: "like(x, pattern)", least: 2, most: 2, texts: true, returns: "boolean", help: "% in the pattern: any text, _: any character", call: (*meter).like},
+	{name: "regexp_replace", form: "regexp_replace(x, pattern, by)", least: 3, most: 3, texts: true, returns: "text", help: "all matches; $1 in by: the first group", call: (*meter).regexpReplace},
 	{name: "coalesce", form: "coalesce(x, y, …)", least: 1, most: 100, help: "the first value that is not missing", call: coalesce},
 }
 

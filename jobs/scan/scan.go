@@ -36,7 +36,7 @@ var Definition = func() jobs.Definition[Params, dataset.Partial[*table], Result]
 }()
 
 var job = dataset.Job[Params, *table, Result]{
-	Name: "scan", Version: "11", Summary: "a table from files or blobs: filter, group, aggregate, sort",
+	Name: "scan", Version: "12", Summary: "a table from files or blobs: filter, group, aggregate, sort",
 	Defaults: Params{Input: dataset.Defaults(), OutputFormat: string(output.CSV)},
 	Columns: func(p Params) []string {
 		q, err := newQuery(p)
@@ -155,7 +155,7 @@ func finish(ctx context.Context, p Params, t *table, totals dataset.Totals) (res
 		}
 	}
 	if err == nil && p.Output != "" {
-		err = finishOutput(ctx, p, totals.OutputID, t, lines, &result)
+		err = finishOutput(ctx, p, q, totals, t, lines, &result)
 	}
 	return result, err
 }
@@ -165,9 +165,7 @@ func (t *table) finishRows(q query, result *Result) error {
 	if err := t.rows.err(); err != nil {
 		return jobs.Permanent(err)
 	}
-	for _, name := range t.columns {
-		result.Columns = append(result.Columns, Column{Name: name, Type: "text"})
-	}
+	result.Columns = append(result.Columns, textColumns(t.columns)...)
 	for _, r := range t.rows.list[min(q.offset, uint64(len(t.rows.list))):] {
 		line := make([]cell, 0, len(t.columns))
 		for _, field := range r.fields() {

@@ -4,16 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/typed"
 )
 
 // Column is a column of the output.
 type Column struct {
 	Name string `json:"name"`
-	Type string `json:"type"` // type of the values: text, integer, decimal or float
+	Type string `json:"type"` // type of the values: the name of a type of package typed, or JSON
 }
+
+// JSON is the type of a column of NDJSON whose fields are JSON values, which are written as they are.
+const JSON = "json"
 
 // encoder encodes the rows of one object. A field that is empty has no value.
 type encoder interface {
@@ -98,12 +101,13 @@ func (e *csvEncoder) line(fields [][]byte) {
 
 func (e *csvEncoder) Finish() ([]byte, error) { return e.text, nil }
 
-// ndjsonEncoder writes a JSON object per row. Integers and floats are numbers, and an empty field is
-// null.
+// ndjsonEncoder writes a JSON object per row. An empty field is null.
 type ndjsonEncoder struct {
-	text  []byte
-	names []string // text before the value of each column, which contains the column's name
-	raw   []bool   // true for columns whose values are numbers
+	text   []byte
+	names  []string
+	before []string // text before the value of each column, which contains the column's name
+	types  []typed.Type
+	raw    []bool // true for columns of the type JSON
 }
 
 func newNDJSON(columns []Column) (*ndjsonEncoder, error) {
@@ -117,37 +121,34 @@ func newNDJSON(columns []Column) (*ndjsonEncoder, error) {
 		if i == 0 {
 			before = "{"
 		}
-		e.names = append(e.names, before+string(name)+":")
-		e.raw = append(e.raw, c.Type == "integer" || c.Type == "float")
+		t := typed.Type{}
+		if c.Type != JSON {
+			if t, err = typed.Parse(c.Type); err != nil {
+				return nil, err
+			}
+		}
+		e.names, e.before = append(e.names, c.Name), append(e.before, before+string(name)+":")
+		e.types, e.raw = append(e.types, t), append(e.raw, c.Type == JSON)
 	}
 	return e, nil
 }
 
-func (e *ndjsonEncoder) Add(fields [][]byte) error {
+func (e *ndjsonEncoder) Add(fields [][]byte) (err error) {
 	for i, field := range fields {
-		e.text = append(e.text, e.names[i]...)
+		e.text = append(e.text, e.before[i]...)
 		switch {
 		case len(field) == 0:
 			e.text = append(e.text, "null"...)
 		case e.raw[i]:
 			e.text = append(e.text, field...)
-		case plain(field):
-			e.text = append(append(append(e.text, '"'), field...), '"')
 		default:
-			text, err := json.Marshal(string(field))
-			if err != nil {
-				return err
+			if e.text, err = e.types[i].AppendJSON(e.text, field); err != nil {
+				return typed.OfColumn(e.names[i], err)
 			}
-			e.text = append(e.text, text...)
 		}
 	}
 	e.text = append(e.text, "}\n"...)
 	return nil
-}
-
-// plain reports whether a text needs no escaping in JSON.
-func plain(text []byte) bool {
-	return !bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f || strings.ContainsRune(`"\<>&`, r) })
 }
 
 func (e *ndjsonEncoder) Finish() ([]byte, error) { return e.text, nil }

@@ -4,7 +4,7 @@
 //	File        the footer: names and types of the columns, row groups
 //	Rows        the rows of one row group, of which only some columns are read
 //	Dictionary  the different values of a column, if the writer has stored them once
-//	Writer      writes an object of one or more row groups
+//	Writer      writes an object of one or more row groups, with the types of package typed
 //
 // A value is returned as text: a decimal number, a date such as 2026-11-22, a time such as
 // 2026-11-22T21:04:00Z, an interval such as P14M3DT0.25S, true or false, or the bytes of a string. A

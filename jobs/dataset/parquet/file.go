@@ -7,6 +7,8 @@ import (
 
 	library "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/typed"
 )
 
 // File is an open Parquet object.
@@ -130,6 +132,14 @@ func (f *File) Omitted() []string { return f.omitted }
 func (f *File) Types() (types []string) {
 	for _, l := range f.leaves {
 		types = append(types, l.kind.name())
+	}
+	return types
+}
+
+// Typed returns the types of the columns in an output that has their values.
+func (f *File) Typed() (types []typed.Type) {
+	for _, l := range f.leaves {
+		types = append(types, l.typed())
 	}
 	return types
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/typed"
 )
 
 // leaf is a column that is not in a list or map.
@@ -23,6 +24,7 @@ type leaf struct {
 	level int // definition level of a value that is not null
 	kind  kind
 	scale int           // scale of a decimal
+	most  int           // number of digits of a decimal
 	unit  time.Duration // unit of a time
 }
 
@@ -62,6 +64,32 @@ func (k kind) name() string {
 		return "float"
 	}
 	return "text"
+}
+
+// typed returns the type of the column in an output that has the values of the column.
+func (l *leaf) typed() typed.Type {
+	switch l.kind {
+	case boolean:
+		return typed.Type{Kind: typed.Boolean}
+	case integer32, integer64, unsigned32:
+		return typed.Type{Kind: typed.Integer}
+	case unsigned64:
+		return typed.NewDecimal(len("18446744073709551615"), 0)
+	case float16bits, float32bits, float64bits:
+		return typed.Type{Kind: typed.Float}
+	case decimal32, decimal64, decimalBytes:
+		if l.most >= 1 && l.most <= typed.MaxPrecision && l.scale <= l.most {
+			return typed.NewDecimal(l.most, l.scale)
+		}
+		return typed.Type{Kind: typed.Decimal}
+	case date:
+		return typed.Type{Kind: typed.Date}
+	case timestamp:
+		return typed.Type{Kind: typed.Timestamp, Nanoseconds: l.unit < time.Microsecond}
+	case julian:
+		return typed.Type{Kind: typed.Timestamp, Nanoseconds: true}
+	}
+	return typed.Type{}
 }
 
 // kinds are the kinds of a type's values by the physical types that store them.
@@ -105,7 +133,7 @@ func newLeaf(name string, c library.LeafColumn, element *format.SchemaElement) (
 func (l *leaf) logical(typ any) kinds {
 	switch t := typ.(type) {
 	case *format.DecimalType:
-		l.scale = int(t.Scale)
+		l.scale, l.most = int(t.Scale), int(t.Precision)
 		return decimals
 	case *format.DateType:
 		return kinds{library.Int32: date}

@@ -1,0 +1,55 @@
+package dataset
+
+import (
+	"context"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/typed"
+)
+
+// outputTypes returns the types of the columns of the objects, as in Place. The parameter wanted is what the job's Columns
+// returns. The types depend only on the plan, so that all objects of an output have one schema.
+func (r reader) outputTypes(ctx context.Context, data planData, l listing, wanted []string) (map[string]string, error) {
+	types := map[string]string{}
+	switch data.Format {
+	case ndjson:
+		if data.Columns != nil {
+			wanted = data.Columns
+		}
+		for _, name := range wanted {
+			types[name] = output.JSON
+		}
+	case parquetFormat:
+		f, _, err := r.openParquet(ctx, l[0])
+		if err != nil {
+			return nil, err
+		}
+		known := f.Typed()
+		for i, name := range f.Columns() {
+			if t := known[i].String(); t != "text" {
+				types[name] = t
+			}
+		}
+	}
+	return types, nil
+}
+
+// AppendJSON appends the field of column i as a JSON value if it is a member of a JSON object: a string in quotes, and another
+// value as the object has it. A missing value appends nothing. AppendJSON returns false if the column is no member.
+func (r *Record) AppendJSON(b []byte, i int) ([]byte, bool) {
+	at := i
+	if r.layout.order != nil {
+		at = r.layout.order[i]
+	}
+	if r.layout.format != ndjson || r.layout.wanted == nil || at < 0 {
+		return b, false
+	}
+	field := r.Field(i)
+	switch {
+	case field == nil:
+		return b, true
+	case r.raw[r.want[at]]:
+		return append(b, field...), true
+	}
+	return typed.AppendText(b, field), true
+}
