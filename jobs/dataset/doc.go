@@ -1,5 +1,5 @@
 // Package dataset is for jobs that read records. Records are the rows of CSV and Parquet files, the
-// lines of logs, or JSON objects, in files, in Azure blobs or on web servers. A [Job] says what to do with
+// records of Avro files, the lines of logs, or JSON objects, in files, in Azure blobs or on web servers. A [Job] says what to do with
 // one record, and [Define] makes a definition of package jobs from the Job:
 //
 //	var job = dataset.Job[dataset.Input, map[string]*mean, map[string]float64]{
@@ -44,6 +44,17 @@
 // A Parquet object is cut like text, but a row group belongs to the partition in whose range it
 // begins. Each partition reads the footer and the columns that the job needs, so the plan contains
 // no list of row groups. If row groups are larger than blocks, some partitions have no rows.
+//
+// An Avro object is cut like text too. Each of its blocks begins after a sync marker, and belongs to the partition in whose
+// range this marker begins. A partition in the middle of an object searches for the first marker, and reads on after its
+// range to the end of its last block:
+//
+//	bytes        header M block M bl|ock M block| M block M
+//	partitions        0            0      1         2
+//
+// Records may contain the marker, if only because somebody wrote it there. The partition that reads the
+// block in which a range ends therefore checks that no marker in the block begins after the end, and otherwise the job
+// fails. So no cut changes the records.
 //
 // # Exact at every split
 //
@@ -140,7 +151,12 @@
 // and TSV other names.
 //
 // The name of a member of a JSON object in another is the path with dots, such as a.b. A record in which two
-// members that the job uses have one name is bad.
+// members that the job uses have one name is bad. If the value on the way is no object, the member is missing.
+//
+// The columns of Avro objects are the fields of the schema's record. The path with dots of a field of a record in another,
+// or of a key of a map, is a column too, for jobs that name it: Properties.host is the value of the key host. A path that no
+// field or map of the schema can have is refused. Records, arrays and maps are JSON text, in which the keys of maps are
+// sorted. Package avro lists the types, and the function json of package scan reads members of JSON in a text.
 //
 // A job that uses all columns of JSON objects uses the members in the first 64 KiB of the first object
 // that has records, in their order, and those in the parameter names. A record with another member is bad. A
@@ -182,9 +198,9 @@
 //   - The content is bad, which is a [Fault]: the job fails. Examples are a wrong number of fields,
 //     a quote in a wrong place, text that is not UTF-8 or JSON, truncated compressed data, bytes
 //     after compressed data (zero bytes after gzip are padding), a different header, and an error
-//     of Fold. The error contains the name of the object, the offset of the record, and what to do.
-//     If Input.OnError is skip, bad records are skipped and counted in [Totals] instead. Different
-//     headers, damaged compressed data, records of more than 64 MiB, an odd number of quotes in an
+//     of Fold. The error contains the name of the object, the offset of the record, or of its row group or
+//     Avro block, and what to do. If Input.OnError is skip, bad records are skipped and counted in [Totals] instead. Different
+//     headers, damaged compressed data, Parquet and Avro, records of more than 64 MiB, an odd number of quotes in an
 //     object or a comment line, line ends that are only carriage returns, and UTF-16 that is
 //     damaged or for which the parameter encoding is not given always fail the job.
 //   - A [Rounds] cannot tell whether a range of CSV begins inside quotes: the error names the object and the offset of

@@ -16,11 +16,15 @@ const (
 	ndjson format = "ndjson"
 
 	parquetFormat format = "parquet"
+	avroFormat    format = "avro"
 )
+
+// typed reports whether the records of a format are typed values, which are not divided into fields by their bytes.
+func (f format) typed() bool { return f == parquetFormat || f == avroFormat }
 
 var formatOfEnding = map[string]format{
 	".csv": csv, ".tsv": tsv, ".tab": tsv, ".ndjson": ndjson, ".jsonl": ndjson, ".txt": lines, ".log": lines,
-	".parquet": parquetFormat,
+	".parquet": parquetFormat, ".avro": avroFormat,
 }
 
 // compression is the compression of an object: the ending of its name, or empty.
@@ -56,7 +60,7 @@ func formatOf(name string) (format, error) {
 	if f, ok := formatOfEnding[strings.ToLower(path.Ext(bare))]; ok {
 		return f, nil
 	}
-	return "", fmt.Errorf("%s: the ending of the name tells no format: want .csv, .tsv, .ndjson, .jsonl, .txt or .log, each also with .gz, .zst or .bz2, .parquet, or the parameter format", name)
+	return "", fmt.Errorf("%s: the ending of the name tells no format: want .csv, .tsv, .ndjson, .jsonl, .txt or .log, each also with .gz, .zst or .bz2, .parquet or .avro, or the parameter format", name)
 }
 
 // formatOfAll returns the format of the objects of an input. All objects must have the same format.

@@ -20,10 +20,10 @@ type Input struct {
 	// names begin with this name.
 	Source string `json:"input" required:"true"`
 
-	// Format is lines, csv, tsv, ndjson, parquet or auto. If Format is auto, the endings of the
+	// Format is lines, csv, tsv, ndjson, parquet, avro or auto. If Format is auto, the endings of the
 	// objects' names determine the format. In every format but parquet, an object whose name ends
 	// in .gz, .zst or .bz2 is compressed.
-	Format string `json:"format" oneof:"auto lines csv tsv ndjson parquet" help:"the format of the objects; auto: by the ending of their names"`
+	Format string `json:"format" oneof:"auto lines csv tsv ndjson parquet avro" help:"the format of the objects; auto: by the ending of their names"`
 
 	// Header is true if the first line of each object contains the names of the columns (csv and
 	// tsv).

@@ -55,7 +55,7 @@ type Job[P, A, R any] struct {
 	// current row on, at most to the end of the batch, and returns the number of folded rows. The
 	// columns of rows are the columns that the job's Columns returns.
 	BulkRows func(p P) func(acc *A, rows *parquet.Rows) int
-	// Check, which may be nil, is called when a job that reads Parquet is planned. The parameter times has
+	// Check, which may be nil, is called when a job that reads Parquet or Avro is planned. The parameter times has
 	// an example of the texts of each column of dates, timestamps or times of day. If Check returns an error,
 	// the job is refused.
 	Check func(p P, times map[string]string) error
@@ -104,7 +104,7 @@ type Place struct {
 	Last      bool // true if Store has received, or receives with this call, all records of the partition
 
 	// Types are the types of values that an output can keep, by the names of the columns of the objects. They are those of the
-	// first Parquet object, as package typed names them, and output.JSON for JSON objects. Other columns are text. Rounds get no types.
+	// first Parquet or Avro object, as package typed names them, and output.JSON for JSON objects. Other columns are text. Rounds get no types.
 	Types map[string]string
 }
 
@@ -351,10 +351,14 @@ func (m *mapper[P, A, R]) read(ctx context.Context, f *fork[A], partition uint64
 // scan folds the records of a range of an object. It calls store again and again while it reads.
 func (m *mapper[P, A, R]) scan(ctx context.Context, read *ahead, scanners []*scanner[A], s segment, later []segment, store func() error) (err error) {
 	first := scanners[0]
-	if first.layout.format == parquetFormat {
+	switch first.layout.format {
+	case parquetFormat:
 		err = m.groups(ctx, first, s.object, s.from, s.to, store)
 		first.out.Cut = true
-	} else {
+	case avroFormat:
+		err = first.blocks(ctx, read, s, later, store)
+		first.out.Cut = true
+	default:
 		err = read.each(ctx, s.object, s.from, s.to, later, func(data []byte) error {
 			alive, quotes := 0, first.layout.hasQuotes(data)
 			for _, s := range scanners {
@@ -376,7 +380,7 @@ func (m *mapper[P, A, R]) scan(ctx context.Context, read *ahead, scanners []*sca
 	}
 	for _, one := range scanners {
 		switch {
-		case first.layout.format == parquetFormat:
+		case first.layout.format.typed():
 		case s.to == s.object.Size:
 			one.endObject()
 		default:

@@ -1,53 +1,13 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/member"
 )
-
-// member is a member of an object that is wanted, or below which members are wanted.
-type member struct {
-	field int // index of the member in Record.fields, or -1 if it is not wanted
-	below map[string]*member
-}
-
-// newMembers returns the object of the wanted members, which are given by their paths.
-func newMembers(paths []string) *member {
-	root := &member{field: -1}
-	for i, path := range paths {
-		m := root
-		for name := range strings.SplitSeq(path, ".") {
-			next := m.below[name]
-			if next == nil {
-				next = &member{field: -1}
-				if m.below == nil {
-					m.below = map[string]*member{}
-				}
-				m.below[name] = next
-			}
-			m = next
-		}
-		if m.field < 0 {
-			m.field = i
-		}
-	}
-	return root
-}
-
-// find returns the member with a name, or nil if neither it nor a member below it is wanted. A name that
-// contains dots is the same as a path.
-func (m *member) find(name string) *member {
-	for m != nil {
-		part, rest, more := strings.Cut(name, ".")
-		if m = m.below[part]; !more {
-			return m
-		}
-		name = rest
-	}
-	return nil
-}
 
 // parseJSON sets the record's fields to the wanted members of the record's JSON object.
 func (r *Record) parseJSON() error {
@@ -77,7 +37,7 @@ func (r *Record) parseJSON() error {
 
 // parseMembers sets the fields that are members of the object at which the scanner is, and of the objects
 // below it. It moves to the end of the object, so that it reads each byte of the record once.
-func (r *Record) parseMembers(s *jsonScanner, of *member) error {
+func (r *Record) parseMembers(s *jsonScanner, of *member.Member) error {
 	s.at++
 	for s.space(); s.text[s.at] != '}'; s.space() {
 		if s.text[s.at] == ',' {
@@ -88,15 +48,15 @@ func (r *Record) parseMembers(s *jsonScanner, of *member) error {
 		s.space()
 		s.at++ // skips the colon
 		s.space()
-		m, i := of.find(memberName(r.text[name.lo:name.hi], escaped)), -1
+		m, i := of.Find(memberName(r.text[name.lo:name.hi], escaped)), -1
 		if m != nil {
-			i = m.field
+			i = m.Index
 		}
 		value, quotes := bound{}, s.text[s.at] == '"'
 		switch {
 		case quotes:
 			value, escaped = s.string()
-		case s.text[s.at] == '{' && m != nil && m.below != nil && !r.layout.all:
+		case s.text[s.at] == '{' && m != nil && m.Below != nil && !r.layout.all:
 			value.lo, escaped = s.at, false
 			if err := r.parseMembers(s, m); err != nil {
 				return err
@@ -129,6 +89,38 @@ func (r *Record) parseMembers(s *jsonScanner, of *member) error {
 	}
 	s.at++
 	return nil
+}
+
+// JSONMember finds a member of JSON objects that are texts, such as the fields of a column. Only one goroutine may use it.
+type JSONMember struct {
+	path string
+	rec  *Record
+}
+
+// NewJSONMember returns the JSONMember for a path such as a.b.
+func NewJSONMember(path string) *JSONMember {
+	l := &layout{format: ndjson, wanted: []string{path}, members: member.New([]string{path})}
+	return &JSONMember{path, &Record{layout: l, fields: make([]bound, 1), seen: make([]bool, 1), raw: make([]bool, 1)}}
+}
+
+// Path returns the path.
+func (m *JSONMember) Path() string { return m.path }
+
+// Find returns the member of a text as Record.Field returns a field of JSON lines. If the text is JSON but no object, the
+// member is missing. Find returns an error if the text is not JSON, or has two members with the path.
+func (m *JSONMember) Find(text []byte) ([]byte, error) {
+	r := m.rec
+	if !json.Valid(text) {
+		return nil, fmt.Errorf("%s is not JSON: want a JSON object", quoted(text))
+	}
+	if bytes.TrimLeft(text, " \t\r\n")[0] != '{' {
+		return nil, nil
+	}
+	r.text, r.data = text, text
+	if err := r.parseJSON(); err != nil || r.fields[0].lo < 0 {
+		return nil, err
+	}
+	return r.data[r.fields[0].lo:r.fields[0].hi], nil
 }
 
 // memberName returns the name of a member.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bellwether-compute/bellwether/jobs/dataset/member"
 	"github.com/bellwether-compute/bellwether/jobs/internal/names"
 )
 
@@ -14,17 +15,17 @@ import (
 type layout struct {
 	format    format
 	delimiter byte
-	quote     byte     // quote character; 0 if no character is a quote
-	header    bool     // true if the record at offset 0 is the header
-	checked   bool     // true if the header must equal columns
-	columns   []string // names of the columns for csv and tsv; "line" for lines
-	wanted    []string // names of the wanted columns of the objects; nil means all columns
-	all       bool     // true if wanted contains all members of the first records of ndjson
-	members   *member  // wanted members of ndjson
-	path      []string // names of the wanted columns of the objects' paths
-	charset   *charset // charset of the records; nil if they are UTF-8
-	dialect            // how the fields of csv and tsv are written
-	order     []int    // the index of each of the job's columns in wanted, or -1 minus its index in path; nil if path is empty
+	quote     byte           // quote character; 0 if no character is a quote
+	header    bool           // true if the record at offset 0 is the header
+	checked   bool           // true if the header must equal columns
+	columns   []string       // names of the columns for csv and tsv; "line" for lines
+	wanted    []string       // names of the wanted columns of the objects; nil means all columns
+	all       bool           // true if wanted contains all members of the first records of ndjson
+	members   *member.Member // wanted members of ndjson
+	path      []string       // names of the wanted columns of the objects' paths
+	charset   *charset       // charset of the records; nil if they are UTF-8
+	dialect                  // how the fields of csv and tsv are written
+	order     []int          // the index of each of the job's columns in wanted, or -1 minus its index in path; nil if path is empty
 }
 
 // newLayout returns the layout of objects with columns. If wanted is nil, all columns are wanted, and those of the path.
@@ -40,7 +41,7 @@ func newLayout(in Input, f format, columns, wanted, path []string) *layout {
 		l.wanted, l.all = columns, true
 	}
 	if f == ndjson {
-		l.members = newMembers(l.wanted)
+		l.members = member.New(l.wanted)
 	}
 	if f != csv && f != tsv {
 		return l
@@ -88,7 +89,7 @@ func (l *layout) splitWanted() {
 
 // delimited reports whether the records of the format have named columns.
 func (l *layout) delimited() bool {
-	return l.format == csv || l.format == tsv || l.format == parquetFormat
+	return l.format == csv || l.format == tsv || l.format.typed()
 }
 
 // column returns the name of a column for an error message.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/member"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 	"github.com/bellwether-compute/bellwether/jobs/internal/names"
 )
@@ -128,7 +129,7 @@ func appendMembers(list []string, known map[string]bool, record []byte) []string
 
 // absent returns the wanted members that no record has, and whether a record can be read.
 func absent(text []byte, wanted []string) (names []string, some bool) {
-	rec := &Record{layout: &layout{format: ndjson, wanted: wanted, members: newMembers(wanted)}, fields: make([]bound, max(1, len(wanted))), seen: make([]bool, len(wanted)), raw: make([]bool, len(wanted))}
+	rec := &Record{layout: &layout{format: ndjson, wanted: wanted, members: member.New(wanted)}, fields: make([]bound, max(1, len(wanted))), seen: make([]bool, len(wanted)), raw: make([]bool, len(wanted))}
 	have := make([]bool, len(wanted))
 	for line := range bytes.SplitSeq(text, []byte{'\n'}) {
 		if ok, err := rec.parse(line); !ok || err != nil {

@@ -19,6 +19,17 @@ func (r reader) outputTypes(ctx context.Context, data planData, l listing, wante
 		for _, name := range wanted {
 			types[name] = output.JSON
 		}
+	case avroFormat:
+		f, _, err := r.firstAvro(ctx, l)
+		if err != nil || f == nil {
+			return nil, err
+		}
+		s, _ := f.Select(data.Columns)
+		for i, t := range s.Typed() {
+			if t.Kind != typed.Text {
+				types[data.Columns[i]] = t.String()
+			}
+		}
 	case parquetFormat:
 		f, _, err := r.openParquet(ctx, l[0])
 		if err != nil {

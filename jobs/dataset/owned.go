@@ -30,7 +30,7 @@ func (m *mapper[P, A, R]) own(ctx context.Context, f *fork[A], partition uint64)
 	s := likely(scanners)
 	o := &owned[A]{first: Border{Object: p.objects[0].Name, Offset: p.from, Quoted: s != scanners[0]}, last: p.last(), bytes: bytes}
 	o.last.Quoted = s.quoted
-	if s.out.Fault == nil && s.out.Cut && !p.ends() && s.layout.format != parquetFormat {
+	if s.out.Fault == nil && s.out.Cut && !p.ends() && !s.layout.format.typed() {
 		if err := s.readOn(ctx, f.read, p.objects[0], p.to); err != nil {
 			return nil, permanent(err)
 		}

@@ -59,7 +59,7 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 		}
 		return jobs.Plan{}, jobs.Permanent(err)
 	}
-	if err := e.checkTimes(ctx, p, data.Format, reader, l); err != nil {
+	if err := e.checkTimes(ctx, p, data, reader, l); err != nil {
 		return jobs.Plan{}, err
 	}
 	if e.job.Prepare != nil {
@@ -102,7 +102,13 @@ func (e *engine[P, A, R]) listObjects(ctx context.Context, p P, in Input, from s
 		return data, nil, err
 	}
 	inside := data.Columns // columns of the objects
-	if data.Format == ndjson && e.job.Columns != nil {
+	switch {
+	case data.Format == avroFormat && e.job.Columns != nil:
+		if data.Columns, err = reader.avroPaths(ctx, l, data.Columns, e.columns(p)); err != nil {
+			return data, nil, err
+		}
+		inside = data.Columns
+	case data.Format == ndjson && e.job.Columns != nil:
 		if data.Columns, err = reader.memberColumns(ctx, l, in.names(), e.columns(p)); err != nil {
 			return data, nil, err
 		}
@@ -128,19 +134,36 @@ func (e *engine[P, A, R]) checkPlan(p P, data planData, l listing) error {
 	return err
 }
 
-// checkTimes calls the job's Check with the columns of the first Parquet object.
-func (e *engine[P, A, R]) checkTimes(ctx context.Context, p P, f format, from reader, l listing) error {
-	if e.job.Check == nil || f != parquetFormat {
+// checkTimes calls the job's Check with the columns of the first Parquet or Avro object.
+func (e *engine[P, A, R]) checkTimes(ctx context.Context, p P, data planData, from reader, l listing) error {
+	if e.job.Check == nil || !data.Format.typed() {
 		return nil
 	}
-	file, _, err := from.openParquet(ctx, l[0])
+	_, times, err := from.types(ctx, data.Format, data.Columns, l)
 	if err != nil {
 		return err
 	}
-	if err := e.job.Check(p, file.Times()); err != nil {
+	if err := e.job.Check(p, times); err != nil {
 		return jobs.Permanent(err)
 	}
 	return nil
+}
+
+// types returns the types of columns of the first Parquet or Avro object, and examples of the texts of times.
+func (r reader) types(ctx context.Context, f format, columns []string, l listing) (types []string, times map[string]string, err error) {
+	if f == avroFormat {
+		file, _, err := r.firstAvro(ctx, l)
+		if err != nil || file == nil {
+			return make([]string, len(columns)), nil, err
+		}
+		s, _ := file.Select(columns)
+		return s.Types(), s.Times(), nil
+	}
+	file, _, err := r.openParquet(ctx, l[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	return file.Types(), file.Times(), nil
 }
 
 // openMapper returns the mapper for a job that a worker opens.
@@ -210,9 +233,10 @@ func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]s
 		return []string{"line"}, nil
 	case ndjson:
 		return nil, nil
-	}
-	if f == parquetFormat {
+	case parquetFormat:
 		return r.parquetColumns(ctx, l)
+	case avroFormat:
+		return r.avroColumns(ctx, l)
 	}
 	if in.Names != "" {
 		return in.names(), nil

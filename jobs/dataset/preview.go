@@ -20,7 +20,7 @@ import (
 // columns are guessed.
 const previewBytes = 64 << 10
 
-// preview describes the input of a job. For Parquet objects, preview uses the types of the first
+// preview describes the input of a job. For Parquet and Avro objects, preview uses the types of the first
 // object's columns. The types of other columns are guessed from the first records.
 func (e *engine[P, A, R]) preview(ctx context.Context, p P, plan jobs.Plan) (v jobs.Preview, err error) {
 	in, err := e.input(p)
@@ -36,23 +36,9 @@ func (e *engine[P, A, R]) preview(ctx context.Context, p P, plan jobs.Plan) (v j
 	for _, o := range l {
 		v.Bytes += o.Size
 	}
-	if data.Format == parquetFormat {
-		f, _, err := reader.openParquet(ctx, l[0])
-		if err != nil {
-			return v, err
-		}
-		types := f.Types()
-		for i, name := range f.Columns() {
-			v.Columns = append(v.Columns, jobs.PreviewColumn{Name: name, Type: types[i]})
-		}
-		for _, name := range l.pathColumns(f.Columns()) {
-			value, _ := pathColumn(l[0].Name, name)
-			v.Columns = append(v.Columns, jobs.PreviewColumn{Name: name, Type: cmp.Or(wider("", value), "text")})
-		}
-		for _, name := range f.Omitted() {
-			v.Columns = append(v.Columns, jobs.PreviewColumn{Name: name, Type: "cannot be read"})
-		}
-		return v, nil
+	if data.Format.typed() {
+		v.Columns, err = reader.typedColumns(ctx, data, l)
+		return v, err
 	}
 	names := data.Columns
 	switch {
@@ -77,6 +63,26 @@ func (e *engine[P, A, R]) preview(ctx context.Context, p P, plan jobs.Plan) (v j
 		v.Columns = append(v.Columns, jobs.PreviewColumn{Name: name, Type: types[i]})
 	}
 	return v, nil
+}
+
+// typedColumns describes the columns of Parquet and Avro objects.
+func (r reader) typedColumns(ctx context.Context, data planData, l listing) (columns []jobs.PreviewColumn, err error) {
+	types, _, err := r.types(ctx, data.Format, data.Columns, l)
+	if err != nil {
+		return nil, err
+	}
+	columns = []jobs.PreviewColumn{}
+	for i, name := range data.Columns {
+		columns = append(columns, jobs.PreviewColumn{Name: name, Type: cmp.Or(types[i], "text")})
+	}
+	for _, name := range l.pathColumns(data.Columns) {
+		value, _ := pathColumn(l[0].Name, name)
+		columns = append(columns, jobs.PreviewColumn{Name: name, Type: cmp.Or(wider("", value), "text")})
+	}
+	for _, name := range r.omitted(ctx, data.Format, l) {
+		columns = append(columns, jobs.PreviewColumn{Name: name, Type: "cannot be read"})
+	}
+	return columns, nil
 }
 
 func decodePlan(plan jobs.Plan) (data planData, l listing, err error) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"github.com/bellwether-compute/bellwether/jobs/dataset/avro"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
 )
@@ -30,14 +31,29 @@ type Record struct {
 
 	place place // columns of the path of the object
 
-	rows *parquet.Rows // rows of a Parquet object; if not nil, text, data and fields are not used
+	rows typedRows // rows of a Parquet or Avro object; if not nil, text, data and fields are not used
 }
+
+// typedRows are the rows of a part of an object whose values are typed. Column i is the wanted column i.
+type typedRows interface {
+	// Field returns the value of the current row as text, or nil if it is missing. The text may be appended to the buffer,
+	// which Field also returns.
+	Field(i int, buffer []byte) (field, _ []byte)
+	Number(i int, n *exact.Number) bool
+	IsFloat(i int) bool
+	IsTime(i int) bool
+}
+
+var (
+	_ typedRows = (*parquet.Rows)(nil)
+	_ typedRows = (*avro.Rows)(nil)
+)
 
 // bound is the range of bytes [lo, hi) of a field in Record.data. If a field is missing, its lo is
 // -1.
 type bound struct{ lo, hi int }
 
-// Text returns the record without its line end. A row of a Parquet object has no text.
+// Text returns the record without its line end. A row of a Parquet or Avro object has no text.
 func (r *Record) Text() []byte { return r.text }
 
 // Object returns the name of the record's object.
@@ -45,7 +61,7 @@ func (r *Record) Object() string { return r.object }
 
 // Offset returns the offset of the record in its object in bytes. For a compressed object, Offset
 // returns the offset in the decompressed content. For a Parquet object, Offset returns the offset
-// of the row group.
+// of the row group, and for an Avro object that of the block.
 func (r *Record) Offset() int64 { return r.offset }
 
 // Field returns the field of column i. The index refers to the columns that the job's Columns
@@ -54,7 +70,7 @@ func (r *Record) Offset() int64 { return r.offset }
 // ndjson with Columns, a string is returned without quotes and escapes, and other values are
 // returned as they are written in the object. If the value is null or the member is missing, Field
 // returns nil. For csv and tsv, Field returns nil for a text in the parameter null, and a
-// number in the notation of the parameters decimal and thousands with a point and without groups of digits. For Parquet, package parquet converts values to text. A column of the object's path has
+// number in the notation of the parameters decimal and thousands with a point and without groups of digits. For Parquet and Avro, packages parquet and avro convert values to text. A column of the object's path has
 // the same value for all records of the object.
 func (r *Record) Field(i int) []byte {
 	if r.layout.order != nil {
@@ -104,21 +120,21 @@ func (r *Record) Number(i int, n *exact.Number) bool {
 	return !r.isOther(at) && n.Parse(field)
 }
 
-// IsFloat reports whether the field of column i is a value of a float column of a Parquet object.
+// IsFloat reports whether the field of column i is a float of a Parquet or Avro object.
 // Such a value may be infinite or NaN, and is then not a number in the sense of Number.
 func (r *Record) IsFloat(i int) bool {
 	at, ok := r.inRows(i)
 	return ok && r.rows.IsFloat(at)
 }
 
-// IsTime reports whether column i of a Parquet object has a type of dates or times. Their texts are not
+// IsTime reports whether column i of a Parquet or Avro object has a type of dates or times. Their texts are not
 // ordered like the times.
 func (r *Record) IsTime(i int) bool {
 	at, ok := r.inRows(i)
 	return ok && r.rows.IsTime(at)
 }
 
-// inRows returns the index of column i in the rows of a Parquet object, or false if the column is not in such rows.
+// inRows returns the index of column i in the rows of a Parquet or Avro object, or false if the column is not in such rows.
 func (r *Record) inRows(i int) (at int, ok bool) {
 	if r.layout.order != nil {
 		i = r.layout.order[i]

@@ -50,7 +50,7 @@
 // group may have at most 65,536 distinct values for top. For distinct and the quantiles, the note of
 // the result's column has the largest error.
 //
-// A float of a Parquet object that is infinite or NaN is not a number. The aggregates count,
+// A float of a Parquet or Avro object that is infinite or NaN is not a number. The aggregates count,
 // distinct and top, and the parameters by and columns, use its text: +Inf, -Inf or NaN. For the
 // other aggregates a record with such a float is bad: the job fails, or skips the record and counts
 // it if the parameter on-error is skip. A comparison in where treats the texts of infinities and of
@@ -58,10 +58,10 @@
 // less than, equal to nor greater than any number. The expression x not in ['+Inf', '-Inf', 'NaN']
 // leaves such records out.
 //
-// A timestamp of a Parquet object is a text such as 2026-11-22T21:04:00.5Z, and a time of day a text such as
+// A timestamp of a Parquet or Avro object is a text such as 2026-11-22T21:04:00.5Z, and a time of day a text such as
 // 21:04:00.5. Such texts are ordered by their time in where, order, min and max, also if only one has a
 // fraction. A constant in where that is compared with such a text, or that is in a list after in, is read as a
-// time or a date, in UTC if it names no zone: ts >= '2026-11-22 21:04:00'. For a column of a Parquet object that
+// time or a date, in UTC if it names no zone: ts >= '2026-11-22 21:04:00'. For a column of a Parquet or Avro object that
 // has a type of times, another constant is an error, which the submission of the job reports.
 //
 // No aggregate depends on the order of the records, so the result has the same bytes for every
@@ -117,11 +117,26 @@
 //	date_diff(unit, t, u)           number of units that begin after t until u
 //	like(x, pattern)                % in the pattern: any text, _: any character
 //	regexp_replace(x, pattern, by)  all matches; $1 in by: the first group
+//	json(x, path)                   the member with a path such as 'a.b' of a JSON object
 //	coalesce(x, y, …)               the first value that is not missing
 //
 // Times are texts such as 2026-11-22T21:04:00Z or 2026-11-22 21:04:00, in UTC if they name no zone, and dates
 // such as 2026-11-22. Units are year, month, week, which begins on Monday, day, hour, minute and second. The
 // operator matches tests a regular expression: x matches '^a'.
+//
+// # Members of JSON in a column
+//
+// The function json is for a column of any format whose fields are JSON objects, such as the column Body of the Avro objects
+// of Azure Event Hubs Capture. Its value is that of a member in JSON lines: the path a.b is the member b of the object a,
+// strings have no quotes, and a member that is null or absent, or below something that is no object, is missing. The value is
+// text. A definition in let makes a column of it, which is a number in where and in aggregates if the text is one:
+//
+//	bellwether run scan -p 'input=capture/*.avro' -p 'let=device = json(Body, "device.id"); t = json(Body, "t")' \
+//		-p 'where=t > 20.5' -p by=device -p 'aggregate=count,mean(t)'
+//
+// A record with a text that is not JSON is bad if it needs the value, and an empty field is missing. The operands of and are
+// evaluated in their order, so where='Body startsWith "{" and t > 20.5' needs the value only of texts that begin like
+// objects.
 //
 // # Groups and rows of the result
 //
@@ -137,7 +152,7 @@
 // JSON lines and Parquet have types. The types of an output are fixed before its first object is written and are the same
 // in all its objects. Its manifest lists them. They do not depend on the values of a part of the input:
 //
-//	a column of a Parquet object   integer, float, boolean, date, timestamp or decimal(P,S) as in the first object; others are text
+//	a column of Parquet or Avro    integer, float, boolean, date, timestamp or decimal(P,S) as in the first object; others are text
 //	a member of a JSON object      in JSON lines the value as it is, also a list or an object; in Parquet text
 //	a column of other objects      text, because a record may follow that is no number
 //	a derived column               the type of its expression: of comparisons boolean, of year(t) integer, of x / y float, …

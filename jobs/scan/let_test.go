@@ -73,6 +73,9 @@ func TestLetErrors(t *testing.T) {
 		"let=a = date_trunc(item, ts);columns=a":    `"007" is no unit`,
 		"let=a = hour(item);columns=a":              `"007" is no time: want a text such as`,
 		"let=a = upper(item);columns=b":             `there is no column "b"`,
+		"let=a = json(item, 'a');columns=a":         `parameter let: a: "007" is not JSON: want a JSON object`,
+		"let=a = json('{\"a\":1,\"a\":2}', 'a')":    `two members of the record are named "a"`,
+		"let=a = json(item)":                        "json has 1 arguments: want json(x, path)",
 		"let=a = repeat(item, 100000000);columns=a": "texts and lists of more than 268435456 bytes",
 
 		"let=a = price * 1e300 * 1e300 * 1e300 * 1e300;columns=a": "parameter let: a: the result of +, - or * has more than 1000 digits",
@@ -209,6 +212,15 @@ func TestScalars(t *testing.T) {
 		"url in ['a', 'b'] ? 1 : 2":                                     "2",
 		"len(url) > 5 and url matches 'b.c'":                            "true",
 		"round(2.5) + abs(-1.5)":                                        "4.5",
+		`json('{"a":{"b":"x\\ty"}}', 'a.b')`:                            `x	y`,
+		`json('{"a":{"b":1.50}}', 'a.b')`:                               "1.50",
+		`json(' {"a":{"b":[1, {}]}}', 'a.b')`:                           "[1, {}]",
+		`json('{"a":null,"b":"n"}', 'a')`:                               "",
+		`json('{"a":[{"b":1}]}', 'a.b')`:                                "",
+		`json('[1]', 'a')`:                                              "",
+		`json('{"a":1}', 'b')`:                                          "",
+		`json(empty, 'b')`:                                              "",
+		`json('{"a":1}', 'a') + json('{"b":2}', 'b')`:                   "12",
 	} {
 		got, err := scan(t, "input="+name, "let=x = "+expression, "columns=x")
 		if err != nil || !strings.Contains(got, fmt.Sprintf(`"rows":[[%q]]`, want)) {

@@ -12,6 +12,8 @@ import (
 	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/vm/runtime"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
 )
 
 // The following limits are for the part of a condition that package expr evaluates for one record, such as
@@ -32,6 +34,7 @@ type meter struct {
 
 	constants map[string]*matcher // regular expressions of the condition
 	last      *matcher            // regular expression that a column had last
+	member    *dataset.JSONMember // member that the function json had last
 }
 
 // matcher is a compiled regular expression.

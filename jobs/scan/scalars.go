@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
 )
 
 // scalarFunction is a function of expressions that package expr does not have.
@@ -32,6 +34,7 @@ var scalars = []scalarFunction{
 	{name: "date_diff", form: "date_diff(unit, t, u)", least: 3, most: 3, texts: true, returns: "integer", help: "number of units that begin after t until u", call: dateDiff},
 	{name: "like", form: "like(x, pattern)", least: 2, most: 2, texts: true, returns: "boolean", help: "% in the pattern: any text, _: any character", call: (*meter).like},
 	{name: "regexp_replace", form: "regexp_replace(x, pattern, by)", least: 3, most: 3, texts: true, returns: "text", help: "all matches; $1 in by: the first group", call: (*meter).regexpReplace},
+	{name: "json", form: "json(x, path)", least: 2, most: 2, texts: true, returns: "text", help: "the member with a path such as 'a.b' of a JSON object", call: (*meter).json},
 	{name: "coalesce", form: "coalesce(x, y, …)", least: 1, most: 100, help: "the first value that is not missing", call: coalesce},
 }
 
@@ -65,6 +68,22 @@ func (f *scalarFunction) run(m *meter, args []any) (any, error) {
 		}
 	}
 	return f.call(m, args)
+}
+
+// json returns a member of the JSON object in a text.
+func (m *meter) json(args []any) (any, error) {
+	text, path := args[0].(string), args[1].(string)
+	if err := m.use(2 * int64(len(text)+len(path))); err != nil || text == "" {
+		return nil, err
+	}
+	if m.member == nil || m.member.Path() != path {
+		m.member = dataset.NewJSONMember(path)
+	}
+	field, err := m.member.Find([]byte(text))
+	if err != nil || field == nil {
+		return nil, err
+	}
+	return string(field), nil
 }
 
 func coalesce(_ *meter, args []any) (any, error) {

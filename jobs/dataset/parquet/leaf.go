@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/form"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/typed"
 )
 
@@ -171,46 +172,36 @@ func (l *leaf) append(b []byte, v *library.Value) []byte {
 	case unsigned64:
 		return strconv.AppendUint(b, v.Uint64(), 10)
 	case float32bits:
-		return appendFloat(b, float64(v.Float()), 32)
+		return form.AppendFloat(b, float64(v.Float()), 32)
 	case float64bits:
-		return appendFloat(b, v.Double(), 64)
+		return form.AppendFloat(b, v.Double(), 64)
 	case decimal32, decimal64, decimalBytes:
 		var n exact.Number
 		l.number(v, &n)
 		return append(b, n.String()...)
 	case date:
-		return time.Unix(int64(v.Int32())*86400, 0).UTC().AppendFormat(b, time.DateOnly)
+		return form.AppendDate(b, int64(v.Int32()))
 	case timestamp:
-		return appendTime(b, v.Int64(), l.unit)
+		return form.AppendTime(b, v.Int64(), l.unit)
 	case timeOfDay:
 		n := v.Int64()
 		if v.Kind() == library.Int32 {
 			n = int64(v.Int32())
 		}
-		return time.Unix(0, 0).UTC().Add(time.Duration(n)*l.unit).AppendFormat(b, "15:04:05.999999999")
+		return form.AppendTimeOfDay(b, n, l.unit)
 	case julian:
 		const epoch = 2440588 // the Julian day of 1 January 1970
 		bits := v.Int96()
 		days := int64(bits[2]) - epoch
 		return time.Unix(days*86400, int64(bits[0])|int64(bits[1])<<32).UTC().AppendFormat(b, time.RFC3339Nano)
 	case float16bits:
-		return appendFloat(b, float64(float16(v.ByteArray())), 32)
+		return form.AppendFloat(b, float64(float16(v.ByteArray())), 32)
 	case interval:
-		return appendInterval(b, v.ByteArray())
+		return form.AppendInterval(b, v.ByteArray())
 	case blob:
 		return hex.AppendEncode(b, v.ByteArray())
 	case uuid:
-		x := v.ByteArray()
-		if len(x) != 16 {
-			return hex.AppendEncode(b, x)
-		}
-		for i, end := range []int{4, 6, 8, 10, 16} {
-			if i > 0 {
-				b = append(b, '-')
-			}
-			b = hex.AppendEncode(b, x[[]int{0, 4, 6, 8, 10}[i]:end])
-		}
-		return b
+		return form.AppendUUID(b, v.ByteArray())
 	}
 	return append(b, v.ByteArray()...)
 }
@@ -237,42 +228,6 @@ func float16(b []byte) float32 {
 	return float32(f)
 }
 
-// appendInterval appends an interval of months, days and milliseconds in the form of ISO 8601, such as
-// P14M3DT0.25S.
-func appendInterval(b, x []byte) []byte {
-	if len(x) != 12 {
-		return hex.AppendEncode(b, x)
-	}
-	months, days, milliseconds := binary.LittleEndian.Uint32(x), binary.LittleEndian.Uint32(x[4:]), binary.LittleEndian.Uint32(x[8:])
-	b = append(b, 'P')
-	if months > 0 {
-		b = append(strconv.AppendUint(b, uint64(months), 10), 'M')
-	}
-	if days > 0 {
-		b = append(strconv.AppendUint(b, uint64(days), 10), 'D')
-	}
-	if milliseconds > 0 || months == 0 && days == 0 {
-		seconds := exact.New(int64(milliseconds), 3).Short()
-		b = append(append(append(b, 'T'), seconds.String()...), 'S')
-	}
-	return b
-}
-
-func appendTime(b []byte, n int64, unit time.Duration) []byte {
-	perSecond := int64(time.Second / unit)
-	seconds, rest := n/perSecond, n%perSecond
-	return time.Unix(seconds, rest*int64(unit)).UTC().AppendFormat(b, time.RFC3339Nano)
-}
-
-// appendFloat appends the shortest decimal that is parsed as the float f.
-func appendFloat(b []byte, f float64, bits int) []byte {
-	format := byte('f')
-	if size := math.Abs(f); size >= 1e21 || size > 0 && size < 1e-9 {
-		format = 'e'
-	}
-	return strconv.AppendFloat(b, f, format, -1, bits)
-}
-
 // number sets n to a value, and returns false if the value is not a number.
 func (l *leaf) number(v *library.Value, n *exact.Number) bool {
 	switch l.kind {
@@ -293,7 +248,7 @@ func (l *leaf) number(v *library.Value, n *exact.Number) bool {
 		if short(f, n) {
 			return true
 		}
-		return n.Parse(appendFloat(nil, f, 64))
+		return n.Parse(form.AppendFloat(nil, f, 64))
 	case unsigned64, float16bits, float32bits:
 		return n.Parse(l.append(nil, v))
 	case text:
