@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/member"
@@ -167,11 +168,27 @@ func (l *layout) newRecord() (*Record, error) {
 		r.fields, r.seen, r.raw = make([]bound, max(1, len(l.wanted))), make([]bool, len(l.wanted)), make([]bool, len(l.wanted))
 	} else {
 		r.fields = make([]bound, max(1, len(l.columns)))
+		r.wanted = l.firstWanted(want)
 	}
 	if l.decimal != 0 {
 		r.numbers, r.noNumber = make([][]byte, len(want)), make([]bool, len(want))
 	}
 	return r, nil
+}
+
+// firstWanted returns the first wanted column from each column on, or a large number after the last one.
+func (l *layout) firstWanted(want []int) []int {
+	if l.spaces != "" { // the fields of all columns are trimmed
+		want = upTo(len(l.columns))
+	}
+	first, next := make([]int, len(l.columns)), math.MaxInt
+	for i := range slices.Backward(first) {
+		if slices.Contains(want, i) {
+			next = i
+		}
+		first[i] = next
+	}
+	return first
 }
 
 // hasQuotes reports whether a text contains quotes that enclose fields.

@@ -132,43 +132,48 @@ func (s *scanner[A]) extendHead(begin int64, head, all []byte, open bool) {
 // records folds the complete records at the beginning of text. A record must begin at the first
 // byte of text. records returns the number of bytes of the folded records.
 func (s *scanner[A]) records(text []byte, begin int64, quotes bool) (used int) {
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	clean, known := false, 0 // whether the text before the offset known is UTF-8
 	for s.out.Fault == nil {
-		rest := text[used:]
-		clear, quote := rest, -1 // clear is the text before the first record with a quote
-		if quotes {
-			quote = bytes.IndexByte(rest, s.layout.quote)
+		rest := whole[used:]
+		if s.bulk != nil {
+			n := s.bulkRecords(s.clear(rest, quotes), begin+int64(used))
+			used, rest = used+n, rest[n:]
+			if quotes { // Bulk shall fold the records after those with quotes
+				rest = rest[:bytes.LastIndexByte(rest[:min(len(rest), withoutBulk)], '\n')+1]
+			}
 		}
-		if quote >= 0 {
-			clear = rest[:bytes.LastIndexByte(rest[:quote], '\n')+1]
+		if end := used + len(rest); end > known {
+			clean, known = s.layout.isClean(rest), end
 		}
-		used += s.unquoted(clear, begin+int64(used))
-		if quote < 0 || s.out.Fault != nil {
+		if clean && s.layout.delimited() && s.layout.columns != nil && s.out.Fault == nil {
+			used += s.rows(rest, begin+int64(used), quotes)
+		}
+		if s.out.Fault != nil {
 			break
 		}
-		end := s.recordEnd(text[used:], true)
-		if end < 0 {
+		end := used + s.recordEnd(text[used:], quotes)
+		if end < used {
 			break
 		}
-		s.record(text[used:used+end], begin+int64(used), true)
-		used += end
+		s.record(text[used:end], begin+int64(used), !clean || end > known)
+		used = end
 	}
 	return used
 }
 
-// unquoted folds the complete records at the beginning of a text without quotes.
-func (s *scanner[A]) unquoted(text []byte, begin int64) (used int) {
-	text = text[:bytes.LastIndexByte(text, '\n')+1]
-	if s.bulk != nil {
-		used = s.bulkRecords(text, begin)
+// withoutBulk is the number of bytes from a record with quotes on that are folded without Bulk.
+const withoutBulk = 16 << 10
+
+// clear returns the text before the first record with a quote.
+func (s *scanner[A]) clear(text []byte, quotes bool) []byte {
+	if !quotes {
+		return text
 	}
-	check := !s.layout.isClean(text[used:])
-	if !check && s.layout.delimited() && s.layout.columns != nil && s.out.Fault == nil {
-		return used + s.rows(text[used:], begin+int64(used))
+	if quote := bytes.IndexByte(text, s.layout.quote); quote >= 0 {
+		return text[:bytes.LastIndexByte(text[:quote], '\n')+1]
 	}
-	for used < len(text) && s.out.Fault == nil {
-		used += s.one(text[used:], begin+int64(used), check)
-	}
-	return used
+	return text
 }
 
 // one folds the record at the beginning of text, which contains no quotes, and returns its length.

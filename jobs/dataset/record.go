@@ -22,6 +22,7 @@ type Record struct {
 	text   []byte  // text of the record without its line end
 	data   []byte  // text that contains the fields
 	fields []bound // bounds of the field of each column; for ndjson only of the wanted columns
+	wanted []int   // for csv and tsv, the first wanted column from each column on
 	buffer []byte  // memory for fields that are not parts of the record's text
 	seen   []bool  // for ndjson, whether the record has the member of each field
 	raw    []bool  // for ndjson, whether the value of each field is no string

@@ -24,7 +24,10 @@ func validUTF8(text []byte) bool {
 		if len(text) == 0 {
 			return true
 		}
-		if text[0] < utf8.RuneSelf {
+		for len(text) >= 2 && text[0] >= 0xc2 && text[0] <= 0xdf && text[1]&0xc0 == 0x80 { // most letters of European languages
+			text = text[2:]
+		}
+		if len(text) == 0 || text[0] < utf8.RuneSelf {
 			continue
 		}
 		r, size := utf8.DecodeRune(text)

@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"math"
 	"math/big"
 	"math/bits"
 )
@@ -11,7 +12,9 @@ const maxBits = 3322
 // Plus returns n + o. The result ok is false if the sum has more than MaxDigits digits.
 func (n *Number) Plus(o *Number) (sum Number, ok bool) {
 	if n.Big == nil && o.Big == nil && n.Scale == o.Scale {
-		return New(n.Mantissa+o.Mantissa, n.Scale), true // below 2·10^18, which fits in an int64
+		if m := n.Mantissa + o.Mantissa; (n.Mantissa^m)&(o.Mantissa^m) >= 0 { // otherwise the sum has overflowed
+			return New(m, n.Scale), true
+		}
 	}
 	scale := max(n.Scale, o.Scale)
 	m := n.mantissa(scale)
@@ -22,7 +25,7 @@ func (n *Number) Plus(o *Number) (sum Number, ok bool) {
 func (n *Number) Times(o *Number) (product Number, ok bool) {
 	scale := n.Scale + o.Scale
 	if n.Big == nil && o.Big == nil && scale <= fastDigits {
-		if high, low := bits.Mul64(magnitude(n.Mantissa), magnitude(o.Mantissa)); high == 0 && low < 1e18 {
+		if high, low := bits.Mul64(magnitude(n.Mantissa), magnitude(o.Mantissa)); high == 0 && low <= math.MaxInt64 {
 			return Number{Mantissa: n.Mantissa * o.Mantissa, Scale: scale}, true
 		}
 	}

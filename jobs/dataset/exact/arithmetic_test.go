@@ -11,7 +11,10 @@ import (
 // TestArithmetic compares sums, products and negative numbers with those of package big.
 func TestArithmetic(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	texts := []string{"0", "-0", "0.00", "999999999999999999", "-999999999999999999", "0.000000000000000001", "1e30", "-2.5e40", strings.Repeat("7", 300) + ".5"}
+	texts := []string{
+		"0", "-0", "0.00", "999999999999999999", "-999999999999999999", "0.000000000000000001", "1e30", "-2.5e40",
+		"9223372036854775807", "-9223372036854775807", "9223372036854775808", "-9223372036854775808", "-922337203685477580.8", "4611686018427387904", "3037000500", strings.Repeat("7", 300) + ".5",
+	}
 	for range 60 {
 		texts = append(texts, strconv.FormatFloat(random.NormFloat64()*1e6, 'f', random.IntN(19), 64), strconv.Itoa(random.IntN(2e9)-1e9))
 	}

@@ -12,7 +12,9 @@ import (
 
 // text returns the text of a random decimal number.
 func text() string {
-	switch rand.IntN(8) {
+	switch rand.IntN(9) {
+	case 8: // near the largest mantissa
+		return fmt.Sprintf("%s922337203685477580%de%d", []string{"", "-"}[rand.IntN(2)], rand.IntN(10), -rand.IntN(20))
 	case 6:
 		return fmt.Sprintf("%.17g", rand.NormFloat64()*20)
 	case 7:

@@ -2,6 +2,7 @@ package exact
 
 import (
 	"cmp"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -12,18 +13,17 @@ const MaxDigits = 1000
 
 // Number is a decimal number: Mantissa · 10^-Scale. If Big is not nil, Big is the mantissa.
 type Number struct {
-	Mantissa int64
-	Scale    int // number of digits after the decimal point; at least 0
+	Mantissa int64 // not the smallest int64, whose negative is no int64
+	Scale    int   // number of digits after the decimal point; at least 0
 	Big      *big.Int
 }
 
-// fastDigits is the number of digits that always fit in an int64, and the maximum scale of a number
-// without Big.
+// fastDigits is the maximum scale of a number without Big.
 const fastDigits = 18
 
 // New returns the number mantissa · 10^-scale.
 func New(mantissa int64, scale int) Number {
-	if mantissa > -1e18 && mantissa < 1e18 && scale <= fastDigits {
+	if mantissa != math.MinInt64 && scale <= fastDigits {
 		return Number{Mantissa: mantissa, Scale: scale}
 	}
 	return normal(big.NewInt(mantissa), scale)
@@ -48,7 +48,7 @@ func (n *Number) Parse(text []byte) bool {
 	}
 	digits, point, first := int64(0), -1, i
 	for ; i < len(text); i++ {
-		if c := text[i] - '0'; c <= 9 && digits < 1e17 {
+		if c := text[i] - '0'; c <= 9 && digits < math.MaxInt64/10 {
 			digits = digits*10 + int64(c)
 		} else if text[i] == '.' && point < 0 {
 			point = i
@@ -118,7 +118,7 @@ func (n *Number) parseSlowly(text []byte) bool {
 
 // normal returns the number m · 10^-scale, with Big set only if it is needed.
 func normal(m *big.Int, scale int) Number {
-	if m.IsInt64() && m.Int64() > -1e18 && m.Int64() < 1e18 && scale <= fastDigits {
+	if m.IsInt64() && m.Int64() != math.MinInt64 && scale <= fastDigits {
 		return Number{Mantissa: m.Int64(), Scale: scale}
 	}
 	return Number{Scale: scale, Big: m}
@@ -179,6 +179,14 @@ func (n Number) String() string {
 	return sign + text[:len(text)-n.Scale] + "." + text[len(text)-n.Scale:]
 }
 
+// Append appends the text of the number that String returns.
+func (n *Number) Append(b []byte) []byte {
+	if n.Big == nil && n.Scale == 0 {
+		return strconv.AppendInt(b, n.Mantissa, 10)
+	}
+	return append(b, n.String()...)
+}
+
 // Short returns the number with the smallest scale: 1.5 for 1.50.
 func (n Number) Short() Number {
 	if n.Big == nil {
@@ -203,6 +211,9 @@ func (n Number) Short() Number {
 func (n Number) Float() float64 {
 	if n.Big == nil && n.Scale < len(floats) && n.Mantissa > -1<<53 && n.Mantissa < 1<<53 {
 		return float64(n.Mantissa) / floats[n.Scale] // a float64 represents both operands exactly, so only the division rounds
+	}
+	if n.Big == nil && n.Scale == 0 {
+		return float64(n.Mantissa)
 	}
 	f, _ := n.Rat().Float64()
 	return f

@@ -69,7 +69,7 @@ type word128 struct {
 }
 
 // scaled returns mantissa · 10^digits. The product fits because the mantissa of a Number is below
-// 10^18, and digits is at most fastDigits.
+// 2^63, and digits is at most fastDigits.
 func scaled(mantissa int64, digits int) word128 {
 	high, low := bits.Mul64(uint64(max(mantissa, -mantissa)), powers[digits])
 	if mantissa < 0 {
