@@ -60,8 +60,8 @@ func TestNotations(t *testing.T) {
 			rows, want = append(rows, `"`+field+`"`), append(want, strings.ReplaceAll(result, "\u202f", `\u202f`))
 		}
 		from := new(memory.Driver)
-		from.Put("mem://a.csv", []byte("x\n"+strings.Join(rows, "\n")))
-		from.Put("mem://b.csv", []byte("x\n"+strings.ReplaceAll(strings.Join(rows, "\n"), `"`, "")))
+		from.Put("mem://a.csv", []byte("x\n"+strings.Join(rows, "\n")+"\n"))
+		from.Put("mem://b.csv", []byte("x\n"+strings.ReplaceAll(strings.Join(rows, "\n"), `"`, "")+"\n"))
 		in := Defaults()
 		in.Source = "mem://*"
 		for pair := range strings.SplitSeq(notation, ";") {
