@@ -51,7 +51,7 @@ func parseExpression(source string) (*condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.compileText(func(string) int { return 0 })
+	_, _, err = c.compileText(func(string) int { return 0 })
 	return c, err
 }
 
@@ -168,6 +168,10 @@ func compileFast(node ast.Node, index func(name string) int, slow func(ast.Node)
 			is, err := inner(v)
 			return !is && err == nil, err
 		}, fast
+	case *ast.BuiltinNode:
+		if t, ok := compileLike(n, index); ok {
+			return t, true
+		}
 	case *ast.BinaryNode:
 		switch n.Operator {
 		case "and", "&&", "or", "||":

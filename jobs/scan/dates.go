@@ -7,6 +7,9 @@ import (
 
 // timeOf returns the time of a text that is a timestamp or a date, in UTC.
 func timeOf(text string) (t time.Time, err error) {
+	if t, ok := commonTime(text); ok {
+		return t, nil
+	}
 	for _, form := range timeForms {
 		if t, err := time.Parse(form, text); err == nil {
 			return t.UTC(), nil
@@ -15,15 +18,35 @@ func timeOf(text string) (t time.Time, err error) {
 	return t, fmt.Errorf("%.80q is no time: want a text such as '2026-11-22T21:04:00Z', '2026-11-22 21:04:00' or '2026-11-22'", text)
 }
 
-// partOf returns a function of a time whose result is a number.
-func partOf(part func(t time.Time) int) func(m *meter, args []any) (any, error) {
-	return func(_ *meter, args []any) (any, error) {
-		t, err := timeOf(args[0].(string))
-		if err != nil {
-			return nil, err
-		}
-		return float64(part(t)), nil
+// commonTime returns the time of a text such as 2026-11-22 21:04:00 or 2026-11-22. For another text, ok is false.
+func commonTime[T string | []byte](text T) (t time.Time, ok bool) {
+	const form = "dddd-dd-dd?dd:dd:dd"
+	if len(text) != len(form) && len(text) != len(dateShape) {
+		return t, false
 	}
+	var numbers [6]int
+	for i, part := 0, 0; i < len(text); i++ {
+		switch c := text[i]; form[i] {
+		case 'd':
+			if c-'0' > 9 {
+				return t, false
+			}
+			numbers[part] = 10*numbers[part] + int(c-'0')
+		case '?':
+			if c != ' ' && c != 'T' {
+				return t, false
+			}
+			part++
+		default:
+			if c != form[i] {
+				return t, false
+			}
+			part++
+		}
+	}
+	year, month, day, hour, minute, second := numbers[0], time.Month(numbers[1]), numbers[2], numbers[3], numbers[4], numbers[5]
+	t = time.Date(year, month, day, hour, minute, second, 0, time.UTC)
+	return t, t.Month() == month && t.Day() == day && hour < 24 && minute < 60 && second < 60
 }
 
 // truncate returns the beginning of the unit that contains a time. Weeks begin on Monday.

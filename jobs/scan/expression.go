@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -18,13 +19,19 @@ type textOf func(v *values) ([]byte, error)
 // errMissing is the error of an expression that cannot be evaluated because a field is empty.
 var errMissing = errors.New("a field is missing")
 
-// compileText returns the function that computes the value of an expression.
-func (c *condition) compileText(index func(name string) int) (textOf, error) {
+// compileText returns the function that computes the value of an expression, and the function that computes it if it
+// is a number, which is nil for a column or for a constant.
+func (c *condition) compileText(index func(name string) int) (textOf, numberOf, error) {
 	node, err := parse(c.source)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return c.compileValue(node, index)
+	var number numberOf
+	if _, ok := node.(*ast.IdentifierNode); !ok {
+		number = compileNumber(node, index)
+	}
+	text, err := c.compileValue(node, index)
+	return text, number, err
 }
 
 // compileValue compiles columns, constants, choices, conditions, and sums, differences and products of
@@ -72,7 +79,8 @@ func (c *condition) compileValue(node ast.Node, index func(name string) int) (te
 	return func(v *values) ([]byte, error) {
 		if number != nil {
 			if n, ok, err := number(v); ok || err != nil {
-				return []byte(n.Short().String()), err
+				short := n.Short()
+				return short.Append(nil), err
 			}
 		}
 		result, err := slow(v)
@@ -149,8 +157,8 @@ type numberOf func(v *values) (n exact.Number, ok bool, err error)
 
 var errDigits = fmt.Errorf("the result of +, - or * has more than %d digits: want smaller numbers", exact.MaxDigits)
 
-// compileNumber compiles sums, differences and products of columns and constants. For another expression
-// it returns nil.
+// compileNumber compiles sums, differences and products of columns, constants, and the calls that compileCall compiles. For
+// another expression it returns nil.
 func compileNumber(node ast.Node, index func(name string) int) numberOf {
 	if constant, ok := literal(node); ok {
 		return func(*values) (exact.Number, bool, error) { return constant, true, nil }
@@ -181,6 +189,33 @@ func compileNumber(node ast.Node, index func(name string) int) numberOf {
 			return nil
 		}
 		return arithmetic(n.Operator, left, right)
+	case *ast.BuiltinNode:
+		return compileCall(n, index)
+	}
+	return nil
+}
+
+// compileCall compiles the number of characters of a column, and the parts of a time in the most common forms.
+func compileCall(n *ast.BuiltinNode, index func(name string) int) numberOf {
+	if len(n.Arguments) != 1 {
+		return nil
+	}
+	id, ok := n.Arguments[0].(*ast.IdentifierNode)
+	if !ok {
+		return nil
+	}
+	if n.Name == "len" {
+		at := index(id.Value)
+		return func(v *values) (exact.Number, bool, error) {
+			return exact.New(int64(utf8.RuneCount(v.field(at))), 0), true, nil
+		}
+	}
+	if f := scalarNamed(n.Name); f != nil && f.part != nil {
+		at := index(id.Value)
+		return func(v *values) (exact.Number, bool, error) {
+			t, ok := commonTime(v.field(at))
+			return exact.New(int64(f.part(t)), 0), ok, nil
+		}
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func (g *groups) cell(at, column int) (cell, error) {
 	case column < len(g.by) && len(g.by) == 1:
 		return text(string(c.key)), nil
 	case column < len(g.by):
-		return text(string(row(c.key).fields()[column])), nil
+		return text(string(row(c.key).field(column))), nil
 	}
 	g.scratch.reset()
 	if err := g.scratch.read(c.states); err != nil {
@@ -158,13 +158,12 @@ func (g *groups) sort(ctx context.Context, columns []Column) (err error) {
 	for i := range g.by {
 		orders = append(orders, rowOrder{i, false})
 	}
+	if err := g.selectFirst(ctx, orders); err != nil {
+		return err
+	}
 	for _, o := range slices.Backward(orders) {
-		for i := range g.order {
-			c, failed := g.cell(g.order[i].at, o.Column)
-			if failed = cmp.Or(failed, ctx.Err()); failed != nil {
-				return failed
-			}
-			g.order[i].rank, g.order[i].prefix = i, c.prefix(o.Column < len(g.by))
+		if err := g.setPrefixes(ctx, g.order, o); err != nil {
+			return err
 		}
 		slices.SortFunc(g.order, func(a, b placed) int {
 			if ctx.Err() != nil {
@@ -192,6 +191,18 @@ func (g *groups) sort(ctx context.Context, columns []Column) (err error) {
 		g.order = g.order[:g.limit]
 	}
 	return cmp.Or(err, ctx.Err())
+}
+
+// setPrefixes sets the prefix and the rank of groups for sorting by a column.
+func (g *groups) setPrefixes(ctx context.Context, list []placed, o rowOrder) error {
+	for i := range list {
+		c, err := g.cell(list[i].at, o.Column)
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
+		list[i].rank, list[i].prefix = i, c.prefix(o.Column < len(g.by))
+	}
+	return nil
 }
 
 // lines yields the rows of the result.

@@ -89,7 +89,7 @@ func (q query) openValues(inputs []string) (*values, error) {
 				return nil, fmt.Errorf("parameter let: %s: %w", d.name, names.Missing(name, slices.Concat(derived[:i], inputs)))
 			}
 		}
-		compute, err := d.expression.compileText(func(name string) int {
+		compute, number, err := d.expression.compileText(func(name string) int {
 			if at := slices.Index(derived[:i], name); at >= 0 {
 				return at
 			}
@@ -98,7 +98,7 @@ func (q query) openValues(inputs []string) (*values, error) {
 		if err != nil {
 			return nil, fmt.Errorf("parameter let: %s: %w", d.name, err)
 		}
-		v.derived = append(v.derived, derivedField{compute: compute})
+		v.derived = append(v.derived, derivedField{compute: compute, number: number})
 	}
 	return v, nil
 }
@@ -106,6 +106,7 @@ func (q query) openValues(inputs []string) (*values, error) {
 // derivedField is the field of a derived column of a record.
 type derivedField struct {
 	compute textOf
+	number  numberOf // computes the field if it is a number, without its text; nil if compute has to
 	known   bool
 	text    []byte
 }
@@ -115,6 +116,10 @@ type derivedField struct {
 func (v *values) derive(column int) []byte {
 	d := &v.derived[column]
 	if d.known {
+		return d.text
+	}
+	if v.deriveNumber(column) {
+		d.known, d.text = true, v.numbers[column].Append(d.text[:0])
 		return d.text
 	}
 	text, err := d.compute(v)
@@ -129,10 +134,23 @@ func (v *values) derive(column int) []byte {
 	return text
 }
 
+// deriveNumber computes the number of a derived column, and returns false if its text must be computed.
+func (v *values) deriveNumber(column int) bool {
+	if v.states[column] == unparsed && v.derived[column].number != nil {
+		if n, ok, err := v.derived[column].number(v); ok && err == nil {
+			if n.Scale > 0 {
+				n = n.Short()
+			}
+			v.numbers[column], v.states[column] = n, isNumber
+		}
+	}
+	return v.states[column] == isNumber
+}
+
 // need computes those of the columns that are derived.
 func (v *values) need(columns []int) error {
 	for _, c := range columns {
-		if c >= 0 && c < len(v.derived) {
+		if c >= 0 && c < len(v.derived) && !v.deriveNumber(c) {
 			v.derive(c)
 		}
 	}

@@ -15,7 +15,7 @@ const (
 	// maxPlainSum is the largest absolute value of the sum of a plain whose scale is increased.
 	maxPlainSum = maxPlain * maxPlainCount
 	// maxPlainCount is the number of values after which a plain is added to the states, so that the
-	// sum stays below 10^18, which is the largest mantissa of a Number.
+	// sum stays below 2^63, as the mantissa of a Number does.
 	maxPlainCount = 1 << 23
 )
 

@@ -52,6 +52,17 @@ func (r row) fields() (list [][]byte) {
 	return list
 }
 
+// field returns one field of a row.
+func (r row) field(at int) []byte {
+	for rest := []byte(r); ; at-- {
+		n, size := binary.Uvarint(rest)
+		if at == 0 {
+			return rest[size : size+int(n)]
+		}
+		rest = rest[size+int(n):]
+	}
+}
+
 // full reports whether rows that follow in the input cannot be in the result.
 func (r *rows) full() bool {
 	return r.overflow > 0 || len(r.order) == 0 && r.limit > 0 && len(r.list) >= r.limit

@@ -19,17 +19,18 @@ type scalarFunction struct {
 
 	returns string // type of the results, if it is always the same; otherwise empty
 	help    string
+	part    func(t time.Time) int // computes the result from a time, instead of call
 	call    func(m *meter, args []any) (any, error)
 }
 
 // scalars is the table of these functions.
 var scalars = []scalarFunction{
-	{name: "year", form: "year(t)", least: 1, most: 1, texts: true, returns: "integer", help: "of a time or a date", call: partOf(time.Time.Year)},
-	{name: "month", form: "month(t)", least: 1, most: 1, texts: true, returns: "integer", help: "1 to 12", call: partOf(func(t time.Time) int { return int(t.Month()) })},
-	{name: "day", form: "day(t)", least: 1, most: 1, texts: true, returns: "integer", help: "day of the month", call: partOf(time.Time.Day)},
-	{name: "hour", form: "hour(t)", least: 1, most: 1, texts: true, returns: "integer", help: "0 to 23", call: partOf(time.Time.Hour)},
-	{name: "minute", form: "minute(t)", least: 1, most: 1, texts: true, returns: "integer", help: "0 to 59", call: partOf(time.Time.Minute)},
-	{name: "second", form: "second(t)", least: 1, most: 1, texts: true, returns: "integer", help: "0 to 59", call: partOf(time.Time.Second)},
+	{name: "year", form: "year(t)", least: 1, most: 1, texts: true, returns: "integer", help: "of a time or a date", part: time.Time.Year},
+	{name: "month", form: "month(t)", least: 1, most: 1, texts: true, returns: "integer", help: "1 to 12", part: func(t time.Time) int { return int(t.Month()) }},
+	{name: "day", form: "day(t)", least: 1, most: 1, texts: true, returns: "integer", help: "day of the month", part: time.Time.Day},
+	{name: "hour", form: "hour(t)", least: 1, most: 1, texts: true, returns: "integer", help: "0 to 23", part: time.Time.Hour},
+	{name: "minute", form: "minute(t)", least: 1, most: 1, texts: true, returns: "integer", help: "0 to 59", part: time.Time.Minute},
+	{name: "second", form: "second(t)", least: 1, most: 1, texts: true, returns: "integer", help: "0 to 59", part: time.Time.Second},
 	{name: "date_trunc", form: "date_trunc(unit, t)", least: 2, most: 2, texts: true, help: "the beginning of the unit that contains a time", call: dateTrunc},
 	{name: "date_diff", form: "date_diff(unit, t, u)", least: 3, most: 3, texts: true, returns: "integer", help: "number of units that begin after t until u", call: dateDiff},
 	{name: "like", form: "like(x, pattern)", least: 2, most: 2, texts: true, returns: "boolean", help: "% in the pattern: any text, _: any character", call: (*meter).like},
@@ -66,6 +67,10 @@ func (f *scalarFunction) run(m *meter, args []any) (any, error) {
 				return nil, fmt.Errorf("argument %d of %s is %v: want a text", i+1, f.form, a)
 			}
 		}
+	}
+	if f.part != nil {
+		t, err := timeOf(args[0].(string))
+		return float64(f.part(t)), err
 	}
 	return f.call(m, args)
 }

@@ -86,19 +86,26 @@ func (v *values) isFloat(column int) bool {
 // must not be empty.
 func (v *values) number(column int) (*exact.Number, bool) {
 	if v.states[column] == unparsed {
-		v.states[column] = isText
-		if v.parse(column) {
-			v.states[column] = isNumber
-		}
+		v.parse(column)
 	}
 	return &v.numbers[column], v.states[column] == isNumber
 }
 
-func (v *values) parse(column int) bool {
-	if v.record == nil || column < len(v.derived) {
-		return v.numbers[column].Parse(v.field(column))
+// parse sets the state of a field that is unparsed, and its number.
+func (v *values) parse(column int) {
+	ok := false
+	switch {
+	case column < len(v.derived):
+		ok = v.deriveNumber(column) || v.numbers[column].Parse(v.derive(column))
+	case v.record == nil:
+		ok = v.numbers[column].Parse(v.field(column))
+	default:
+		ok = v.record.Number(column-len(v.derived), &v.numbers[column])
 	}
-	return v.record.Number(column-len(v.derived), &v.numbers[column])
+	v.states[column] = isText
+	if ok {
+		v.states[column] = isNumber
+	}
 }
 
 // notFinite returns a field as a float if the field is the text of an infinity or of NaN. The field
