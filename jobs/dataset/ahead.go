@@ -51,8 +51,10 @@ func (r reader) segments(o source.Object, from, to int64) (list []segment) {
 
 // piece is a part of an object's content, or the error that ended the reading.
 type piece struct {
-	data []byte
-	err  error
+	data   []byte
+	err    error
+	placed bool  // true if the piece is the content of a member of bgzip
+	offset int64 // offset of such a piece
 }
 
 // transfer reads a segment in a separate goroutine, some pieces ahead of the computation.
@@ -196,6 +198,11 @@ func (a *ahead) open(s segment) *transfer {
 // is decompressed. The slice data is valid until do returns. The segments in later are read in
 // advance.
 func (a *ahead) each(ctx context.Context, o source.Object, from, to int64, later []segment, do func(data []byte) error) error {
+	return a.eachPiece(ctx, o, from, to, later, func(p piece) error { return do(p.data) })
+}
+
+// eachPiece is each with pieces that have offsets if the object is of bgzip.
+func (a *ahead) eachPiece(ctx context.Context, o source.Object, from, to int64, later []segment, do func(p piece) error) error {
 	if from == to {
 		return nil
 	}
@@ -212,7 +219,7 @@ func (a *ahead) each(ctx context.Context, o source.Object, from, to int64, later
 }
 
 // one calls do with the pieces of one segment.
-func (a *ahead) one(ctx context.Context, s segment, later []segment, do func(data []byte) error) error {
+func (a *ahead) one(ctx context.Context, s segment, later []segment, do func(p piece) error) error {
 	f := a.take(s)
 	defer f.cancel()
 	a.expect(later)
@@ -229,7 +236,7 @@ func (a *ahead) one(ctx context.Context, s segment, later []segment, do func(dat
 			}
 			err := p.err
 			if err == nil {
-				err = do(p.data)
+				err = do(p)
 				a.put(p.data)
 			}
 			if err != nil {
@@ -280,14 +287,22 @@ func (t *transfers) read(ctx context.Context, to *transfer) {
 		size = int(min(chunkSize, to.to-to.from))
 	}
 	for err == nil {
-		data := t.get(size)
-		var n int
-		n, err = c.fill(data)
-		if !send(piece{data: data[:n]}) {
+		var p piece
+		if p, err = c.piece(t.get(size)); !send(p) {
 			return
 		}
 	}
 	if err != io.EOF {
 		send(piece{err: err})
 	}
+}
+
+// piece reads the next piece of the content to the given memory.
+func (c *content) piece(memory []byte) (p piece, err error) {
+	if c.members == nil {
+		n, err := c.fill(memory)
+		return piece{data: memory[:n]}, err
+	}
+	data, member, err := c.members.next(memory)
+	return piece{data: memory[:len(data)], placed: err == nil, offset: offsetOf(member)}, err
 }

@@ -33,9 +33,19 @@
 // names to markers and temporary files. A pattern or a full name selects these objects.
 //
 // Partitions are ranges of about Input.Block bytes. Small objects share a partition. A compressed
-// object cannot be read from its middle, so it is never cut. Large compressed data should be
-// divided into several objects. The partitions depend only on the list of objects and on the block
-// size.
+// object cannot be read from its middle, so it is never cut, unless the program bgzip has written it. Other large
+// compressed data should be divided into several objects. The partitions depend only on the list of objects, on the block
+// size, and on the first bytes of objects that may be of bgzip.
+//
+// # bgzip
+//
+// An object whose name ends in .gz and which begins with a member of bgzip consists of members of gzip of at most 64 KiB, and the
+// header of each has its size. So a range can find its first member, and all workers read one object together. An index is not
+// needed, and .gzi objects are not read; their names select no format, so a pattern such as *.gz should leave them out. All members
+// must be of bgzip: other members of gzip after them, padding and damage fail the job with an error that names the object and
+// the stored offset. Each member's size and CRC are checked. The empty member at the end may be missing, as it may for bgzip, so
+// an object that was truncated between two members is not noticed. The offsets of records are those of the member, and in its content.
+// Objects of several other members of gzip are read as a whole. Objects in UTF-16 and those of exec are too.
 //
 // While a slot computes a partition, it requests the beginning of the partition that the process
 // will probably compute next, unless the objects are files or Parquet. A slot reads at most three

@@ -7,11 +7,18 @@ type Fault struct {
 	_ struct{} `cbor:",toarray"`
 
 	Object string // name of the object
-	Offset int64  // offset of the record in bytes; for a compressed object, in the decompressed content
+	Offset int64  // as of Record.Offset
 	Text   string // description of the fault and of valid content
 }
 
-func (f *Fault) Error() string { return fmt.Sprintf("%s: byte %d: %s", f.Object, f.Offset, f.Text) }
+func (f *Fault) Error() string {
+	return fmt.Sprintf("%s: %s: %s", f.Object, position(f.Offset), f.Text)
+}
+
+// sample returns the fault of a skipped record for Totals.
+func (f *Fault) sample() Fault {
+	return Fault{Object: f.Object, Offset: f.Offset &^ virtualOffset, Text: firstLine(f.Text)}
+}
 
 // maxQuoted is the number of bytes of a record that an error quotes.
 const maxQuoted = 80

@@ -67,7 +67,7 @@ type Input struct {
 
 	// Block is the approximate size of a partition in bytes. The result does not depend on Block if
 	// the job's accumulators are exact.
-	Block int64 `json:"block" min:"1" help:"bytes per partition, about"`
+	Block int64 `json:"block" min:"1" help:"bytes per partition, about; a compressed object is one partition, unless bgzip has written it"`
 
 	// OnError says whether a record that cannot be read, or that Fold refuses, fails the job or is
 	// skipped and counted.

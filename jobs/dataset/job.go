@@ -115,7 +115,7 @@ type Totals struct {
 	Records  uint64            // number of records that were folded
 	Bytes    int64             // size of all objects as they are stored, compressed or not
 	Skipped  uint64            // number of skipped records; 0 unless the input says that bad records are skipped
-	Samples  []Fault           // faults of the first skipped records
+	Samples  []Fault           // faults of the first skipped records; their offsets in objects of bgzip are virtual offsets of htslib
 
 	// Omitted are the columns of the first Parquet object that a job which uses all columns leaves out,
 	// because they are in lists or maps or have types that cannot be read.
@@ -359,10 +359,13 @@ func (m *mapper[P, A, R]) scan(ctx context.Context, read *ahead, scanners []*sca
 		err = first.blocks(ctx, read, s, later, store)
 		first.out.Cut = true
 	default:
-		err = read.each(ctx, s.object, s.from, s.to, later, func(data []byte) error {
-			alive, quotes := 0, first.layout.hasQuotes(data)
+		err = read.eachPiece(ctx, s.object, s.from, s.to, later, func(p piece) error {
+			alive, quotes := 0, first.layout.hasQuotes(p.data)
 			for _, s := range scanners {
-				if feed(s, data, quotes); s.out.Fault == nil {
+				if p.placed {
+					s.place(p.offset)
+				}
+				if feed(s, p.data, quotes); s.out.Fault == nil {
 					alive++
 				}
 			}

@@ -80,10 +80,14 @@ func (s *scanner[A]) readOn(ctx context.Context, read *ahead, o source.Object, a
 	ended := false
 	for size := int64(chunkSize / 4); !ended && s.out.Fault == nil && at < o.Size; size *= 2 {
 		to := min(at+size, o.Size)
-		err := read.each(ctx, o, at, to, nil, func(data []byte) error {
+		err := read.eachPiece(ctx, o, at, to, nil, func(p piece) error {
 			if ended || s.out.Fault != nil {
 				return nil
 			}
+			if p.placed {
+				s.place(p.offset)
+			}
+			data := p.data
 			end := s.recordEnd(data, s.layout.hasQuotes(data))
 			if ended = end >= 0; ended {
 				data = data[:end]

@@ -219,7 +219,7 @@ func (m merger[A]) finish(ctx context.Context, from reader, root Partial[A]) (ac
 	}
 	t = Totals{OutputID: outputID, Types: s.types, Records: one.Records, Bytes: root.Bytes, Skipped: one.Skipped, Omitted: omitted}
 	for _, s := range one.Samples {
-		t.Samples = append(t.Samples, Fault{Object: s.Object, Offset: s.Offset, Text: firstLine(s.Text)})
+		t.Samples = append(t.Samples, s.sample())
 	}
 	return one.Accs[0], t, nil
 }

@@ -27,6 +27,7 @@ type planData struct {
 	Path     []string `cbor:"6,keyasint,omitempty"` // columns of the paths of a job that uses all columns
 
 	Types map[string]string `cbor:"7,keyasint,omitempty"` // as in Place; only of a job with an output
+	Bgzip []uint64          `cbor:"8,keyasint,omitempty"` // as bgzipObjects returns them
 }
 
 // plan lists the objects of a job and reads the names of their columns. The plan contains the list
@@ -74,11 +75,14 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 			}
 		}
 	}
+	if data.Bgzip, err = reader.bgzipObjects(ctx, in, data.Format, l); err != nil {
+		return jobs.Plan{}, permanent(err)
+	}
 	encoded, err := cbor.Marshal(data)
 	if err != nil {
 		return jobs.Plan{}, err
 	}
-	return jobs.Plan{Partitions: in.cut(l).count, Data: encoded}, nil
+	return jobs.Plan{Partitions: in.cut(l, data.Bgzip).count, Data: encoded}, nil
 }
 
 // listObjects returns the list of a job's objects, and a plan with the list and the names of the columns.
@@ -178,7 +182,7 @@ func (e *engine[P, A, R]) openMapper(ctx context.Context, p P, plan jobs.Plan) (
 	}
 	from := e.open(ctx)
 	reader := newReader(from).decoding(in)
-	m := &mapper[P, A, R]{engine: e, reader: reader, params: p, outputID: data.OutputID, types: data.Types, ranges: in.cut(l), transfers: newTransfers(reader), identities: newIdentities(from)}
+	m := &mapper[P, A, R]{engine: e, reader: reader, params: p, outputID: data.OutputID, types: data.Types, ranges: in.cut(l, data.Bgzip), transfers: newTransfers(reader), identities: newIdentities(from)}
 	if m.ranges.count != plan.Partitions {
 		return nil, fmt.Errorf("the plan has %d partitions, this program cuts its listing into %d: want workers of the version that planned the job", plan.Partitions, m.ranges.count)
 	}

@@ -37,18 +37,21 @@ type ranges struct {
 
 // cut cuts a listing into partitions of about block bytes. An object that is larger than a block
 // is cut into ranges of equal size, unless it is compressed. Smaller objects share a partition.
-func cut(l listing, block int64) ranges { return cutSome(l, block, false) }
+func cut(l listing, block int64) ranges { return cutSome(l, block, false, nil) }
 
-// cut cuts a listing of the input into partitions. Objects in UTF-16 are not cut.
-func (in Input) cut(l listing) ranges { return cutSome(l, in.Block, in.isUTF16()) }
+// cut cuts a listing of the input into partitions. Objects in UTF-16 are not cut. The parameter bgzip has the indices of the
+// compressed objects that can be cut.
+func (in Input) cut(l listing, bgzip []uint64) ranges {
+	return cutSome(l, in.Block, in.isUTF16(), bgzip)
+}
 
 // cutSome cuts a listing like cut. If whole is true, it cuts no object.
-func cutSome(l listing, block int64, whole bool) ranges {
+func cutSome(l listing, block int64, whole bool, bgzip []uint64) ranges {
 	r := ranges{listing: l}
 	shared := int64(0) // bytes of the last group if objects may be added to the group; otherwise -1
 	names := 0         // bytes of the names of the last group's objects
 	for i, o := range l {
-		if o.Size > block && !whole && compressionOf(o.Name) == plain {
+		if o.Size > block && !whole && isCut(l, i, bgzip) {
 			r.add(group{object: i, objects: 1, ranges: uint64((o.Size-1)/block + 1)})
 			shared = -1
 			continue

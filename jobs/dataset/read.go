@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	bzip2lib "compress/bzip2"
 	"context"
 	"errors"
@@ -140,19 +141,23 @@ type content struct {
 	plain io.Reader
 	close func()
 	at    int64 // number of bytes that were read from plain
+
+	members *memberReader // plain if the object is of bgzip; otherwise nil
 }
 
-// content opens the bytes [from, to) of an object for reading.
+// content opens the bytes [from, to) of an object for reading. Of compressed objects, only those of bgzip have other ranges than the
+// whole object, and their content is that of the members that begin in the range.
 func (r reader) content(ctx context.Context, o source.Object, from, to int64) (*content, error) {
-	c := &content{raw: r.open(ctx, o, from, to), at: from}
+	end := to
+	if compressionOf(o.Name) == gzip {
+		end = storedEnd(o, to)
+	}
+	c := &content{raw: r.open(ctx, o, from, end), at: from}
 	c.plain, c.close = c.raw, func() {}
 	var err error
 	switch compressionOf(o.Name) {
 	case gzip:
-		var z *gzipReader
-		if z, err = newGzipReader(c.raw); err == nil {
-			c.plain = z
-		}
+		err = r.openGzip(c, o, from, to)
 	case zstd:
 		var z *zstdlib.Decoder
 		if z, err = zstdlib.NewReader(c.raw, zstdlib.WithDecoderConcurrency(1), zstdlib.WithDecoderLowmem(true), zstdlib.WithDecoderMaxWindow(maxWindow)); err == nil {
@@ -169,6 +174,21 @@ func (r reader) content(ctx context.Context, o source.Object, from, to int64) (*
 		c.plain = newUTF16Reader(c.plain, o.Name, r.utf16)
 	}
 	return c, nil
+}
+
+// openGzip sets the decompressed content of a range of an object of gzip. A part of an object is a range of members. An object of bgzip that is decoded as a whole is read like another one.
+func (r reader) openGzip(c *content, o source.Object, from, to int64) error {
+	m := newMemberReader(c.raw, o, from, to)
+	if from == 0 && to == o.Size {
+		if is, err := m.isBgzip(); err != nil || !is || r.utf16 != "" {
+			if err == nil {
+				c.plain, err = newGzipReader(io.MultiReader(bytes.NewReader(m.buffer), c.raw))
+			}
+			return err
+		}
+	}
+	c.plain, c.members = m, m
+	return nil
 }
 
 // fill reads until the buffer is full or the content ends. At the end, fill returns io.EOF.

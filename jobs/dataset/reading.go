@@ -77,6 +77,17 @@ func (s *scanner[A]) begin(o source.Object, offset int64) {
 	s.leads = s.layout.comment != 0 && s.layout.isHeader(offset)
 }
 
+// place tells the scanner the offset of the next bytes, if they are the content of a member of bgzip.
+func (s *scanner[A]) place(offset int64) {
+	s.at = offset
+	if len(s.tail) == 0 {
+		s.from = offset
+	}
+	if s.out.Head.empty() && !s.out.Cut {
+		s.out.Head.Offset = offset
+	}
+}
+
 // feed folds the records of the next bytes. If quotes is false, the text contains no quotes.
 func (s *scanner[A]) feed(text []byte, quotes bool) {
 	if s.out.Fault != nil {
@@ -87,7 +98,7 @@ func (s *scanner[A]) feed(text []byte, quotes bool) {
 	if !s.out.Cut || len(s.tail) > 0 {
 		end := s.recordEnd(text, quotes)
 		if !s.out.Cut {
-			s.extendHead(begin, text[:max(0, end)], text, end < 0)
+			s.extendHead(text[:max(0, end)], text, end < 0)
 		} else if end < 0 {
 			if s.tail = append(s.tail, text...); len(s.tail) > maxRecord {
 				s.out.refuse(Fault{Object: s.object.Name, Offset: s.from, Text: errLong.Error()}, false)
@@ -109,14 +120,14 @@ func (s *scanner[A]) feed(text []byte, quotes bool) {
 
 // extendHead adds text to the head. If open is true, the head does not end in this text, and all of
 // the text is added.
-func (s *scanner[A]) extendHead(begin int64, head, all []byte, open bool) {
+func (s *scanner[A]) extendHead(head, all []byte, open bool) {
 	if open {
 		head = all
 	} else {
 		s.out.Cut = true
 	}
 	h := &s.out.Head
-	length := begin + int64(len(head)) - h.Offset
+	length := h.length() + int64(len(head))
 	if length > maxRecord {
 		s.out.refuse(Fault{Object: h.Object.Name, Offset: h.Offset, Text: errLong.Error()}, false)
 		return

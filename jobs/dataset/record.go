@@ -61,8 +61,9 @@ func (r *Record) Text() []byte { return r.text }
 func (r *Record) Object() string { return r.object }
 
 // Offset returns the offset of the record in its object in bytes. For a compressed object, Offset
-// returns the offset in the decompressed content. For a Parquet object, Offset returns the offset
-// of the row group, and for an Avro object that of the block.
+// returns the offset in the decompressed content. For an object of bgzip, Offset returns this offset in the first member, and
+// for the other members 2^62 more than the virtual offset of htslib, which is the stored offset of the member times 65,536 and
+// the offset in its content. For a Parquet object, Offset returns the offset of the row group, and for an Avro object that of the block.
 func (r *Record) Offset() int64 { return r.offset }
 
 // Field returns the field of column i. The index refers to the columns that the job's Columns

@@ -88,8 +88,12 @@ func (r rope) text() ([]byte, bool) {
 	return all, true
 }
 
-// load returns the text of the rope. It reads the strands that have only a length.
+// load returns the text of the rope. It reads the strands that have only a length. Of compressed objects, only those of bgzip have
+// such strands, and their offsets are known only at the beginning of the rope.
 func (r rope) load(ctx context.Context, from reader) ([]byte, error) {
+	if compressionOf(r.Object.Name) == gzip {
+		return from.loadMembers(ctx, r.Object, r.Offset, r.length())
+	}
 	var all []byte
 	at := r.Offset
 	for _, s := range r.Parts {

@@ -118,7 +118,7 @@ func (r *rounds[P, D, S, T, R]) next(ctx context.Context, p P, state RoundState[
 	t := state.Totals
 	t.Records, t.Bytes, t.Skipped, t.Samples = total.Records, total.Bytes, total.Skipped, nil
 	for _, s := range total.Samples {
-		t.Samples = append(t.Samples, Fault{Object: s.Object, Offset: s.Offset, Text: firstLine(s.Text)})
+		t.Samples = append(t.Samples, s.sample())
 	}
 	return jobs.Step[RoundState[S]]{State: RoundState[S]{State: next.State, Totals: t}, Done: next.Done, Value: next.Value}, err
 }

@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"strconv"
 
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
@@ -126,5 +127,6 @@ type mixedError struct {
 }
 
 func (e mixedError) Error() string {
-	return fmt.Sprintf("%s: byte %d: column %q has numbers, such as %s, and other text, such as %.80q here: leave out one kind with the parameter where", e.object, e.offset, e.column, e.number, e.text)
+	text := fmt.Sprintf("column %q has numbers, such as %s, and other text, such as %.80q here: leave out one kind with the parameter where", e.column, e.number, e.text)
+	return (&dataset.Fault{Object: e.object, Offset: e.offset, Text: text}).Error()
 }
