@@ -163,6 +163,9 @@
 // The name of a member of a JSON object in another is the path with dots, such as a.b. A record in which two
 // members that the job uses have one name is bad. If the value on the way is no object, the member is missing.
 //
+// The name of a column of Parquet in a group is the path with dots too. A list or a map is one column, whose value is JSON
+// text, also if it contains groups. Two columns that have one name are refused if a job uses them.
+//
 // The columns of Avro objects are the fields of the schema's record. The path with dots of a field of a record in another,
 // or of a key of a map, is a column too, for jobs that name it: Properties.host is the value of the key host. A path that no
 // field or map of the schema can have is refused. Records, arrays and maps are JSON text, in which the keys of maps are

@@ -118,7 +118,7 @@ type Totals struct {
 	Samples  []Fault           // faults of the first skipped records; their offsets in objects of bgzip are virtual offsets of htslib
 
 	// Omitted are the columns of the first Parquet object that a job which uses all columns leaves out,
-	// because they are in lists or maps or have types that cannot be read.
+	// because they have types that cannot be read.
 	Omitted []string
 }
 

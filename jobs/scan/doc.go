@@ -23,8 +23,8 @@
 // Objects below folders that an operand of and in where excludes are neither listed, if the source can do that, nor read,
 // nor counted in rows_read: input=logs/ with where='y == 2026 and m == 11 and d == 25' lists one day.
 //
-// If the parameter columns is empty, columns of Parquet in lists or maps, or of types that cannot be read, are
-// left out. The member omitted of the result has their names.
+// If the parameter columns is empty, columns of Parquet of types that cannot be read are left out. The member omitted of the
+// result has their names.
 //
 // Package dataset reads the records. The documentation of package dataset describes the formats,
 // the sources and their errors.

@@ -1,13 +1,11 @@
 package avro
 
 import (
-	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -200,43 +198,33 @@ func (v *values) array(t *typ) {
 	v.out = append(v.out, ']')
 }
 
-// entry is a key of a map, and the bounds of its JSON.
-type entry struct {
-	key    []byte
-	lo, hi int
-}
-
 var errKey = errors.New("a map has a key twice, or a key that is not UTF-8")
 
 // mapping appends a map, whose keys it sorts.
 func (v *values) mapping(t *typ) {
 	v.out = append(v.out, '{')
 	begin := len(v.out)
-	var entries []entry
+	var members []form.Member
 	for {
 		n, _ := v.items()
 		if n == 0 {
 			break
 		}
 		for ; n > 0 && v.err == nil; n-- {
-			e := entry{key: v.bytes(), lo: len(v.out)}
-			v.bound(len(e.key))
-			v.out = append(form.AppendString(v.out, e.key), ':')
+			m := form.Member{Key: v.bytes(), Lo: len(v.out)}
+			v.bound(len(m.Key))
+			if !utf8.Valid(m.Key) {
+				v.refuse(errKey)
+			}
+			v.out = append(form.AppendString(v.out, m.Key), ':')
 			v.json(t.of)
-			e.hi = len(v.out)
-			entries = append(entries, e)
+			m.Hi = len(v.out)
+			members = append(members, m)
 		}
 	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
-	sorted := make([]byte, 0, len(v.out)-begin+len(entries))
-	for i, e := range entries {
-		if !utf8.Valid(e.key) || i > 0 && bytes.Equal(e.key, entries[i-1].key) {
-			v.refuse(errKey)
-		}
-		if i > 0 {
-			sorted = append(sorted, ',')
-		}
-		sorted = append(sorted, v.out[e.lo:e.hi]...)
+	var distinct bool
+	if v.out, distinct = form.SortMembers(v.out, begin, members); !distinct {
+		v.refuse(errKey)
 	}
-	v.out = append(append(v.out[:begin], sorted...), '}')
+	v.out = append(v.out, '}')
 }

@@ -3,9 +3,11 @@
 package form
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -103,4 +105,29 @@ func AppendString(b, text []byte) []byte {
 		text = text[1:]
 	}
 	return append(b, '"')
+}
+
+// Member is a member of a JSON object: its key, and the bounds of its text in a buffer.
+type Member struct {
+	Key    []byte
+	Lo, Hi int
+}
+
+// SortMembers returns a buffer whose end, from the offset begin, are the texts of members without commas. It sorts these texts
+// by their keys, and separates them by commas. Of equal keys only the last member remains, and distinct is then false.
+func SortMembers(b []byte, begin int, members []Member) (_ []byte, distinct bool) {
+	slices.SortStableFunc(members, func(a, b Member) int { return bytes.Compare(a.Key, b.Key) })
+	sorted := make([]byte, 0, len(b)-begin+len(members))
+	distinct = true
+	for i, m := range members {
+		if i+1 < len(members) && bytes.Equal(m.Key, members[i+1].Key) {
+			distinct = false
+			continue
+		}
+		if len(sorted) > 0 {
+			sorted = append(sorted, ',')
+		}
+		sorted = append(sorted, b[m.Lo:m.Hi]...)
+	}
+	return append(b[:begin], sorted...), distinct
 }

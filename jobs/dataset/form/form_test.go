@@ -34,6 +34,17 @@ func TestForms(t *testing.T) {
 	}
 }
 
+func TestSortMembers(t *testing.T) {
+	b := []byte(`x"c":1"a":2"c":3"b":4`)
+	members := []Member{{[]byte("c"), 1, 6}, {[]byte("a"), 6, 11}, {[]byte("c"), 11, 16}, {[]byte("b"), 16, 21}}
+	if got, distinct := SortMembers(b, 1, members); string(got) != `x"a":2,"b":4,"c":3` || distinct {
+		t.Errorf("got %s, distinct: %v", got, distinct)
+	}
+	if got, distinct := SortMembers([]byte("{"), 1, nil); string(got) != "{" || !distinct {
+		t.Errorf("got %s, distinct: %v", got, distinct)
+	}
+}
+
 // FuzzString compares strings with what encoding/json reads from them.
 func FuzzString(f *testing.F) {
 	f.Add("a\"\x00\u2028\\é")

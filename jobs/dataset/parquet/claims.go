@@ -59,12 +59,17 @@ func (c claims) check(p page, levels, content []byte) error {
 	ok := true
 	if c.leaf.level > 0 {
 		width := bits.Len(uint(c.leaf.level))
+		var lists []byte // repetition levels
 		if p.header.Type == format.DataPage {
+			if c.leaf.deep > 0 {
+				lists, content = prefixed(content)
+			}
 			levels, content = prefixed(content)
 		} else {
-			levels = levels[p.header.DataPageHeaderV2.V.RepetitionLevelsByteLength:]
+			n := p.header.DataPageHeaderV2.V.RepetitionLevelsByteLength
+			lists, levels = levels[:n], levels[n:]
 		}
-		ok = c.runs(levels, width)
+		ok = c.runs(levels, width) && c.runs(lists, bits.Len(uint(c.leaf.deep)))
 	}
 	switch c.encoding {
 	case codes, oldCodes:

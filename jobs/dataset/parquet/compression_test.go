@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"crypto/md5"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,7 +31,7 @@ type values struct {
 	Optional *int64   `parquet:"optional,optional,plain"`
 	OptSplit *float64 `parquet:"optional_split,optional,split"`
 	OptCodes *string  `parquet:"optional_codes,optional,dict"`
-	Repeated []int64  `parquet:"repeated,list"` // not read, but beside columns that are
+	Repeated []int64  `parquet:"repeated,list"`
 }
 
 // TestCodecs reads pages that are hardly compressed, and pages that are compressed to a small part of
@@ -45,7 +47,7 @@ func TestCodecs(t *testing.T) {
 				random := rand.New(rand.NewPCG(1, different))
 				for i := range n {
 					x := int64(random.Uint64N(different))
-					row := values{x, x, fmt.Sprint("code ", x%3), fmt.Sprint("text ", x), fmt.Sprint("length ", x), float64(x) / 4, nil, nil, nil, make([]int64, i%3)}
+					row := values{x, x, fmt.Sprint("code ", x%3), fmt.Sprint("text ", x), fmt.Sprint("length ", x), float64(x) / 4, nil, nil, nil, []int64{x, -x}[:i%3]}
 					optional, texts := "-", "-|-"
 					if i%4 > 0 {
 						row.Optional, row.OptSplit, row.OptCodes = &x, &row.Float, &row.Codes
@@ -54,7 +56,7 @@ func TestCodecs(t *testing.T) {
 					if _, err := w.Write([]values{row}); err != nil {
 						t.Fatal(err)
 					}
-					want = append(want, fmt.Sprintf("%d|%[1]d|%s|%s|%s|%s|%s|%s|", x, row.Codes, row.Text, row.Lengths, strconv.FormatFloat(row.Float, 'f', -1, 64), optional, texts))
+					want = append(want, fmt.Sprintf("%d|%[1]d|%s|%s|%s|%s|%s|%s|%s|", x, row.Codes, row.Text, row.Lengths, strconv.FormatFloat(row.Float, 'f', -1, 64), optional, texts, jsonOf(t, row.Repeated)))
 				}
 				if err := w.Close(); err != nil {
 					t.Fatal(err)
@@ -95,8 +97,8 @@ func TestDuckDB(t *testing.T) {
 			if k%5 > 0 {
 				text = fmt.Sprint("text ", k)
 			}
-			want := fmt.Sprintf("%d|%s|code %d|%x|%s|%s|%t|%d|0.%02d|%s|", k*k, some, k%3, md5.Sum(fmt.Append(nil, k)), text,
-				strconv.FormatFloat(float64(k)/4, 'f', -1, 64), k%2 == 0, k, k, start.Add(time.Duration(k)*time.Millisecond).Format(time.RFC3339Nano))
+			want := fmt.Sprintf("%d|%s|code %d|%x|%s|%s|%t|%s|%d|[%[9]d]|0.%02[9]d|%s|", k*k, some, k%3, md5.Sum(fmt.Append(nil, k)), text,
+				strconv.FormatFloat(float64(k)/4, 'f', -1, 64), k%2 == 0, []string{"[]", "[0]", "[0,1]"}[k%3], k, start.Add(time.Duration(k)*time.Millisecond).Format(time.RFC3339Nano))
 			if len(got) != 100 || got[k] != want {
 				t.Errorf("%s: got %d rows, row %d %q, want %q", name, len(got), k, got[min(k, len(got)):min(k+1, len(got))], want)
 				break
@@ -122,6 +124,8 @@ func TestArrow(t *testing.T) {
 		} else {
 			row += optional
 		}
+		numbers, codes := slices.Repeat([]int{integer}, k%3), slices.Repeat([]string{fmt.Sprint("code ", k%3)}, k%3)
+		row += jsonOf(t, numbers) + "|" + jsonOf(t, codes) + "|"
 		want = append(want, row)
 	}
 	for _, name := range names {
@@ -137,6 +141,16 @@ func TestArrow(t *testing.T) {
 			}
 		}
 	}
+}
+
+// jsonOf returns a value as JSON. A slice without items is a list without items.
+func jsonOf(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // readAll returns the values of each row of an object, each followed by a bar.

@@ -11,7 +11,16 @@
 // float is the shortest decimal that has this float value, and a float of 16 bits is that of 32 bits with
 // the same value. So a column has the same values as in CSV. The types BSON, GEOMETRY, GEOGRAPHY and
 // FIXED_LEN_BYTE_ARRAY, and the bytes below a VARIANT, are returned in hexadecimal. Another BYTE_ARRAY
-// without a type is text, because old writers store text in this way. Columns in lists and maps are not read.
+// without a type is text, because old writers store text in this way.
+//
+// A list or a map is one column, also if several columns of the object are in it, and its value is JSON text:
+//
+//	list<int>                      [1,2,null]
+//	map<text, decimal>             {"a":1.50,"b":null}      keys sorted; of equal keys the last one counts
+//	list<struct<x int, at date>>   [{"x":1,"at":"2026-11-22"}]
+//
+// In JSON text, numbers and booleans are those of JSON, and all other values are strings, also infinities and NaN. A repeated
+// column or group without a group of the type LIST or MAP around it is a list too, and so are the forms of old writers.
 //
 // This package cuts column chunks into pages and decompresses them, and gives them to the library. A page
 // whose size, number of values or CRC differs from its header is damaged. A dictionary that no page uses is
@@ -31,6 +40,7 @@
 //     most 512 MiB and 16 times the stored size of the columns. A value counts 9 bytes beside the bytes of
 //     the page, and a value of a dictionary 64 bytes.
 //   - The column chunks of a row group together are not larger than the object.
+//   - The JSON text of a list or map has at most 64 MiB, and the texts of 64 rows at most 512 MiB.
 //
 // # What can fail
 //

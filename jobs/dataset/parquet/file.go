@@ -15,7 +15,7 @@ import (
 type File struct {
 	file   *library.File
 	size   int64  // size of the object
-	leaves []leaf // columns that are not in lists or maps
+	leaves []leaf // columns of jobs
 
 	omitted []string // names of the other columns
 }
@@ -52,20 +52,35 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 		}
 	}
 	f = &File{file: file, size: size}
-	schema := file.Schema()
-	elements := leafElements(file.Metadata().Schema)
-	for _, path := range schema.Columns() {
-		column, ok := schema.Lookup(path...)
-		name := strings.Join(path, ".")
-		if ok && column.MaxRepetitionLevel == 0 {
-			if l, ok := newLeaf(name, column, &elements[column.ColumnIndex]); ok {
+	nodes, err := schemaTree(file.Metadata().Schema)
+	if err != nil {
+		return nil, err
+	}
+	stored := storedLeaves(file)
+	for _, top := range nodes {
+		for _, n := range top.columns() {
+			if l, ok := n.column(stored); ok {
 				f.leaves = append(f.leaves, l)
-				continue
+			} else {
+				f.omitted = append(f.omitted, n.path)
 			}
 		}
-		f.omitted = append(f.omitted, name)
 	}
 	return f, nil
+}
+
+// storedLeaves returns the columns of an object that can be read, by their indices.
+func storedLeaves(file *library.File) map[int]leaf {
+	schema, stored := file.Schema(), map[int]leaf{}
+	elements := leafElements(file.Metadata().Schema)
+	for _, path := range schema.Columns() {
+		if column, ok := schema.Lookup(path...); ok {
+			if l, ok := newLeaf(strings.Join(path, "."), column, &elements[column.ColumnIndex]); ok {
+				stored[column.ColumnIndex] = l
+			}
+		}
+	}
+	return stored
 }
 
 // leafElements returns the declarations of the columns. A column of bytes in a group of the type VARIANT
@@ -116,7 +131,7 @@ func recoverTo(err *error) {
 }
 
 // Columns returns the names of the columns. The name of a column in a group contains the names of
-// its groups, separated by dots.
+// its groups, separated by dots. A list or a map is one column.
 func (f *File) Columns() (names []string) {
 	for _, l := range f.leaves {
 		names = append(names, l.name)
@@ -124,8 +139,8 @@ func (f *File) Columns() (names []string) {
 	return names
 }
 
-// Omitted returns the names of the columns that this package does not read: columns in lists and
-// maps, and columns of types that contradict how they are stored.
+// Omitted returns the names of the columns that this package does not read: columns of types that contradict how they are
+// stored, and lists and maps of them.
 func (f *File) Omitted() []string { return f.omitted }
 
 // Types returns the types of the columns: text, integer, decimal or float.
@@ -211,17 +226,19 @@ func (f *File) Offset(group int) (int64, error) {
 
 var errOverlap = errors.New("the footer has column chunks that overlap")
 
-// Chunks returns the ranges of bytes of some columns in a row group.
+// Chunks returns the ranges of bytes of some columns in a row group. A list or a map may have several ranges.
 func (f *File) Chunks(group int, columns []int) (list []Range, err error) {
 	total, counted := int64(0), map[int]bool{}
 	for _, c := range columns {
-		r, err := f.chunk(group, f.leaves[c].index)
-		if err != nil {
-			return nil, err
-		}
-		if list = append(list, r); !counted[c] {
-			counted[c] = true
-			total += r.To - r.From - headerSize
+		for _, l := range f.leaves[c].stored() {
+			r, err := f.chunk(group, l.index)
+			if err != nil {
+				return nil, err
+			}
+			if list = append(list, r); !counted[l.index] {
+				counted[l.index] = true
+				total += r.To - r.From - headerSize
+			}
 		}
 	}
 	if total > f.size {

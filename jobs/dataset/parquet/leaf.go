@@ -17,16 +17,28 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/typed"
 )
 
-// leaf is a column that is not in a list or map.
+// leaf is a column of the object, or of jobs, which may consist of several columns of the object.
 type leaf struct {
 	name  string
 	typ   string // name of the type in the object, for an error message
 	index int
 	level int // definition level of a value that is not null
+	deep  int // repetition level of a value after the first one in the innermost list
 	kind  kind
 	scale int           // scale of a decimal
 	most  int           // number of digits of a decimal
 	unit  time.Duration // unit of a time
+
+	node  *schemaNode // list or map whose JSON is the value of the column; nil for another column
+	parts []leaf      // columns of the object in the node
+}
+
+// stored returns the columns of the object of which the column consists.
+func (l *leaf) stored() []leaf {
+	if l.node != nil {
+		return l.parts
+	}
+	return []leaf{*l}
 }
 
 // kind determines how the values of a column are converted to text.
@@ -112,7 +124,7 @@ var (
 // that this package does not read.
 func newLeaf(name string, c library.LeafColumn, element *format.SchemaElement) (leaf, bool) {
 	t := c.Node.Type()
-	l := leaf{name: name, typ: t.Kind().String(), index: c.ColumnIndex, level: c.MaxDefinitionLevel}
+	l := leaf{name: name, typ: t.Kind().String(), index: c.ColumnIndex, level: c.MaxDefinitionLevel, deep: c.MaxRepetitionLevel}
 	logical := t.LogicalType()
 	if logical == nil && element.LogicalType.Value != nil { // the library does not know the type
 		logical = &element.LogicalType
@@ -204,6 +216,35 @@ func (l *leaf) append(b []byte, v *library.Value) []byte {
 		return form.AppendUUID(b, v.ByteArray())
 	}
 	return append(b, v.ByteArray()...)
+}
+
+// appendJSON appends a value as JSON.
+func (l *leaf) appendJSON(b []byte, v *library.Value) []byte {
+	if l.kind == text {
+		return form.AppendString(b, v.ByteArray())
+	}
+	begin := len(b)
+	b = l.append(b, v)
+	if l.isNumber(v) {
+		return b
+	}
+	return form.AppendString(b[:begin], []byte(string(b[begin:])))
+}
+
+// isNumber reports whether the text of a value is a number or a boolean of JSON.
+func (l *leaf) isNumber(v *library.Value) bool {
+	switch l.kind {
+	case float32bits, float64bits, float16bits:
+		f := v.Double()
+		if l.kind == float32bits {
+			f = float64(v.Float())
+		}
+		if l.kind == float16bits {
+			f = float64(float16(v.ByteArray()))
+		}
+		return !math.IsInf(f, 0) && !math.IsNaN(f)
+	}
+	return l.kind == boolean || l.kind.name() != "text"
 }
 
 // float16 returns the value of a float of 16 bits. It returns NaN for other sizes.

@@ -35,6 +35,7 @@ type column struct {
 	reader library.ValueReader // reader of a page without a dictionary
 	codes  []int32             // rest of the codes of a page with a dictionary; -1 for null
 	known  *Dictionary         // dictionary of codes
+	nested *nested             // reader of a list or map, which has no pages
 
 	// The batch consists of values, or, if all its values are in one dictionary, of the dictionary and
 	// indices in it.
@@ -56,21 +57,42 @@ func (f *File) Rows(group int, columns []int, chunks [][]byte) (rows *Rows, err 
 	}
 	shared := newBudget(int64(stored))
 	for i, c := range columns {
-		l := f.leaves[c]
-		chunk, ok := g.ColumnChunks()[l.index].(*library.FileColumnChunk)
-		if !ok {
-			return nil, fmt.Errorf("column %q has no data", l.name)
-		}
-		m := &f.file.Metadata().RowGroups[group].Columns[l.index].MetaData
-		if !known(m.Codec) {
-			return nil, &UnreadableError{fmt.Sprintf("column %q is compressed with %v, which cannot be read: write it with another compression, such as ZSTD", l.name, m.Codec)}
-		}
 		one := &rows.columns[i]
-		one.leaf = l
-		one.source = pages{column: m, leaf: &one.leaf, data: chunks[i], budget: shared}
-		one.pages = one.source.open(chunk, m)
+		one.leaf = f.leaves[c]
+		if one.leaf.node == nil {
+			if err := one.open(f, group, chunks[0], shared); err != nil {
+				return nil, err
+			}
+			chunks = chunks[1:]
+			continue
+		}
+		rows.batch = min(rows.batch, nestedBatch)
+		one.nested = &nested{node: one.leaf.node}
+		for _, part := range one.leaf.parts {
+			s := &stream{column: column{leaf: part}}
+			if err := s.open(f, group, chunks[0], shared); err != nil {
+				return nil, err
+			}
+			one.nested.streams, chunks = append(one.nested.streams, s), chunks[1:]
+		}
 	}
 	return rows, nil
+}
+
+// open opens the column of a row group. The pages share a budget.
+func (c *column) open(f *File, group int, data []byte, shared *budget) error {
+	l := &c.leaf
+	chunk, ok := f.file.RowGroups()[group].ColumnChunks()[l.index].(*library.FileColumnChunk)
+	if !ok {
+		return fmt.Errorf("column %q has no data", l.name)
+	}
+	m := &f.file.Metadata().RowGroups[group].Columns[l.index].MetaData
+	if !known(m.Codec) {
+		return &UnreadableError{fmt.Sprintf("column %q is compressed with %v, which cannot be read: write it with another compression, such as ZSTD", l.name, m.Codec)}
+	}
+	c.source = pages{column: m, leaf: l, data: data, budget: shared}
+	c.pages = c.source.open(chunk, m)
+	return nil
 }
 
 // Next moves to the next row. Next returns false after the last row.
@@ -102,6 +124,12 @@ func (r *Rows) fill() (err error) {
 // fill decodes the values of the next count rows, which may be in several pages.
 func (c *column) fill(count, most int) error {
 	c.dictionary, c.indices = nil, c.indices[:0]
+	if c.nested != nil {
+		if c.values == nil {
+			c.values = make([]library.Value, most)
+		}
+		return c.nested.fill(c.values[:count])
+	}
 	for have := 0; have < count; {
 		if c.left == 0 {
 			if err := c.advance(); err != nil {
@@ -157,13 +185,11 @@ func (c *column) read(values []library.Value) error {
 
 // advance reads the next page.
 func (c *column) advance() error {
-	page, err := c.pages.ReadPage()
-	switch {
-	case c.source.err != nil && !errors.Is(c.source.err, io.EOF):
-		return c.source.err
-	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%w: the row group has more rows than the column has values", io.ErrUnexpectedEOF)
-	case err != nil:
+	page, err := c.page()
+	if errors.Is(err, io.EOF) {
+		err = errRows
+	}
+	if err != nil {
 		return err
 	}
 	c.left, c.reader = int(page.NumValues()), nil
@@ -181,6 +207,17 @@ func (c *column) advance() error {
 		err = errCodes
 	}
 	return err
+}
+
+var errRows = fmt.Errorf("%w: the row group has more rows than the column has values", io.ErrUnexpectedEOF)
+
+// page returns the next page, or io.EOF.
+func (c *column) page() (library.Page, error) {
+	page, err := c.pages.ReadPage()
+	if c.source.err != nil && !errors.Is(c.source.err, io.EOF) {
+		return nil, c.source.err
+	}
+	return page, err
 }
 
 // check returns an error if a text of the column is not UTF-8.
