@@ -45,8 +45,8 @@ func (in Input) checkFormat(f format) error {
 	if in.Encoding != "" && in.Encoding != utf8Encoding && f != csv && f != tsv && f != lines {
 		return fmt.Errorf("parameter encoding: takes csv, tsv or lines, and the format of the input is %s: leave it out, or give the parameter format if the format is wrong", f)
 	}
-	if f == csv || f == tsv {
-		return nil
+	if err := in.checkUnion(f); err != nil || f == csv || f == tsv {
+		return err
 	}
 	for _, p := range []struct {
 		name  string

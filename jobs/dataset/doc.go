@@ -160,6 +160,14 @@
 // object, is refused with the positions of both columns. The parameter names gives the columns of CSV
 // and TSV other names.
 //
+// With the parameter union=by-name, the columns of CSV and TSV objects with headers, and of Parquet objects, may differ in order and
+// number. The job's columns are then those of all objects, in the order in which the objects have them first, and a
+// column that an object lacks is a missing value in its records, or the column of its path with this name. The plan reads
+// the header or the footer of each object, and contains at most 1,000 different lists of columns. A column of Parquet
+// whose types are of different kinds in two objects is refused with the names of both; integers, decimals and floats are
+// of one kind. Without the parameter, another header than that of the first object fails the job, as does a Parquet object
+// that lacks a column. The members of JSON objects are always found by name.
+//
 // The name of a member of a JSON object in another is the path with dots, such as a.b. A record in which two
 // members that the job uses have one name is bad. If the value on the way is no object, the member is missing.
 //

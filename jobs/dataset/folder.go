@@ -29,6 +29,25 @@ type folder[A any] struct {
 	decoded  []byte                               // memory for a record in UTF-8 whose object has a charset
 	bulkRows func(acc *A, rows *parquet.Rows) int // function of the job's BulkRows; nil if the job has no such function
 	refuse   func(acc A) error                    // function of the job's Refuse; nil if the job has no such function
+
+	variants []variant[A]            // what differs between objects with different columns, if columns are read by name; otherwise one
+	headerOf func(object string) int // returns the index of the variant of an object; nil if columns are not read by name
+}
+
+// variant is the part of a folder that depends on the columns of an object.
+type variant[A any] struct {
+	layout   *layout
+	rec      *Record
+	bulk     func(acc *A, text []byte) (used int, records uint64)
+	bulkRows func(acc *A, rows *parquet.Rows) int
+}
+
+// use makes the folder fold records of objects with the columns of a variant.
+func (f *folder[A]) use(header int) {
+	if header < len(f.variants) {
+		v := f.variants[header]
+		f.layout, f.rec, f.bulk, f.bulkRows = v.layout, v.rec, v.bulk, v.bulkRows
+	}
 }
 
 // refused returns the error of the job's Refuse if it refuses each reading that may be right.
@@ -94,8 +113,8 @@ func (f *folder[A]) isHeader(offset int64) bool {
 
 // setup contains the data that Merge and Finish need to fold a record. Each partial contains a
 // setup, because Merge does not get the job's parameters. The encoding of a setup is followed by
-// the CBOR of the types of columns, if there are any, and by the ID of the output, if the job writes an output, and by the names of the omitted columns, each after a
-// zero byte. If all columns of the path are wanted, two zero bytes and their names follow in the same form.
+// the CBOR of the types of columns and of the lists of columns, if there are any, by the ID of the output, if the job
+// writes an output, and by the names of the omitted columns, each after a zero byte. If all columns of the path are wanted, two zero bytes and their names follow in the same form.
 type setup struct {
 	_ struct{} `cbor:",toarray"`
 
@@ -105,6 +124,8 @@ type setup struct {
 
 	path  []string          // as in planData
 	types map[string]string // as in Place
+
+	headers [][]string // as in planData
 }
 
 // typesEncoding encodes the types of columns. Their order must be fixed, because neighbouring partials have the same setup.
@@ -115,6 +136,9 @@ var typesEncoding = func() cbor.EncMode {
 	}
 	return mode
 }()
+
+// isArray reports whether the first byte of an item of CBOR is that of an array. It is no byte of text.
+func isArray(first byte) bool { return first>>5 == 4 }
 
 // isMap reports whether the first byte of an item of CBOR is that of a map. It is no byte of text.
 func isMap(first byte) bool { return first>>5 == 5 }
@@ -182,6 +206,11 @@ func decodeSetup(encoded []byte) (s setup, outputID string, omitted []string, er
 	}
 	if len(rest) > 0 && isMap(rest[0]) {
 		if rest, err = cbor.UnmarshalFirst(rest, &s.types); err != nil {
+			return s, "", nil, fmt.Errorf("decode setup: %w", err)
+		}
+	}
+	if len(rest) > 0 && isArray(rest[0]) {
+		if rest, err = cbor.UnmarshalFirst(rest, &s.headers); err != nil {
 			return s, "", nil, fmt.Errorf("decode setup: %w", err)
 		}
 	}

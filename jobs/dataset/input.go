@@ -65,6 +65,10 @@ type Input struct {
 	// none. A number may also be written without groups. A field that is no number in this notation is text.
 	Thousands string `json:"thousands,omitempty" help:"the character between groups of three digits of numbers, as the comma in 1,234.5; by default none (csv, tsv)"`
 
+	// Union is by-name if the columns of the objects may differ in order and number (csv and tsv with headers, parquet). The
+	// columns are then those of all objects, and one that an object lacks is a missing value in its records.
+	Union string `json:"union,omitempty" help:"by-name: the columns of the objects may differ, and one that an object lacks is a missing value (csv, tsv, parquet)"`
+
 	// Block is the approximate size of a partition in bytes. The result does not depend on Block if
 	// the job's accumulators are exact.
 	Block int64 `json:"block" min:"1" help:"bytes per partition, about; a compressed object is one partition, unless bgzip has written it"`
@@ -121,6 +125,9 @@ func (in *Input) Validate() error {
 	}
 	if in.Format != "auto" && in.Format != "" {
 		return in.checkFormat(format(in.Format))
+	}
+	if in.Union != "" && in.Union != byName {
+		return in.checkUnion("")
 	}
 	return nil
 }

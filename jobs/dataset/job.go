@@ -177,32 +177,57 @@ func (e *engine[P, A, R]) folder(s setup) (*folder[A], error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &folder[A]{
-		layout: newLayout(in, s.Format, s.Columns, e.columns(p), s.path), skip: in.skips(),
-		start: e.job.Start, fold: e.job.Fold,
-	}
+	f := &folder[A]{skip: in.skips(), start: e.job.Start, fold: e.job.Fold}
 	if f.start == nil {
 		f.start = func() (zero A) { return zero }
 	}
-	if f.rec, err = f.layout.newRecord(); err != nil {
+	if f.variants, err = e.variants(p, in, s); err != nil {
 		return nil, err
 	}
+	f.use(0)
 	if e.job.Open != nil {
 		f.fold, err = e.job.Open(p, slices.Concat(s.Columns, s.path))
 	}
 	if e.job.Refuse != nil {
 		f.refuse = func(acc A) error { return e.job.Refuse(p, acc) }
 	}
-	if f.layout.path != nil && s.path == nil { // the functions below read only columns of the objects
-		return f, err
-	}
-	if e.job.Bulk != nil && (s.Format == csv || s.Format == tsv) && s.Columns != nil && f.layout.isPlain() && f.layout.charset == nil {
-		f.bulk = e.job.Bulk(p, Delimited{s.Columns, f.layout.delimiter})
-	}
-	if e.job.BulkRows != nil && s.Format == parquetFormat {
-		f.bulkRows = e.job.BulkRows(p)
-	}
 	return f, err
+}
+
+// variants makes the parts of a folder that depend on the columns of objects.
+func (e *engine[P, A, R]) variants(p P, in Input, s setup) (list []variant[A], err error) {
+	wanted := e.columns(p)
+	if len(s.headers) == 0 {
+		v, err := e.variant(p, newLayout(in, s.Format, s.Columns, wanted, s.path), s.path != nil)
+		return []variant[A]{v}, err
+	}
+	if wanted == nil {
+		wanted = slices.Concat(s.Columns, s.path)
+	}
+	for _, columns := range s.headers {
+		v, err := e.variant(p, newLayout(in, s.Format, columns, wanted, nil), false)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// variant makes one of these parts. The parameter all is true if the job wants all columns of
+// the objects and of their paths.
+func (e *engine[P, A, R]) variant(p P, l *layout, all bool) (v variant[A], err error) {
+	v.layout = l
+	if v.rec, err = l.newRecord(); err != nil || l.path != nil && !all { // the functions below read only columns of the objects
+		return v, err
+	}
+	if e.job.Bulk != nil && (l.format == csv || l.format == tsv) && l.columns != nil && l.isPlain() && l.charset == nil {
+		v.bulk = e.job.Bulk(p, Delimited{l.columns, l.delimiter})
+	}
+	if e.job.BulkRows != nil && l.format == parquetFormat {
+		v.bulkRows = e.job.BulkRows(p)
+	}
+	return v, nil
 }
 
 func (e *engine[P, A, R]) finish(ctx context.Context, p P, root Partial[A]) (result R, err error) {

@@ -31,14 +31,13 @@ func (r reader) outputTypes(ctx context.Context, data planData, l listing, wante
 			}
 		}
 	case parquetFormat:
-		f, _, err := r.openParquet(ctx, l[0])
+		known, _, _, err := r.columnTypes(ctx, data.samples(l))
 		if err != nil {
 			return nil, err
 		}
-		known := f.Typed()
-		for i, name := range f.Columns() {
-			if t := known[i].String(); t != "text" {
-				types[name] = t
+		for name, t := range known {
+			if t.Kind != typed.Text {
+				types[name] = t.String()
 			}
 		}
 	}

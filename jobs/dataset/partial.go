@@ -54,6 +54,7 @@ func (m merger[A]) Merge(left, right Partial[A]) (Partial[A], error) {
 		if len(left.Readings) > 1 {
 			defer func() { into.recoverTo(recover(), at.Object.Name, at.Offset) }()
 		}
+		f.use(at.Header)
 		last := &into.Accs[len(into.Accs)-1]
 		counted, err := f.record(last, at.Object.Name, text, at.Offset, true)
 		into.count(counted, err, f.skip, at.Object.Name, at.Offset)
@@ -202,6 +203,7 @@ func (m merger[A]) finish(ctx context.Context, from reader, root Partial[A]) (ac
 			return acc, t, err
 		}
 		for i, w := range waiting {
+			f.use(w.Header)
 			counted, err := f.record(&one.Accs[0], w.Object.Name, texts[i], w.Offset, true)
 			if one.count(counted, err, f.skip, w.Object.Name, w.Offset); one.Fault != nil {
 				return acc, t, jobs.Permanent(one.Fault)

@@ -28,6 +28,10 @@ type planData struct {
 
 	Types map[string]string `cbor:"7,keyasint,omitempty"` // as in Place; only of a job with an output
 	Bgzip []uint64          `cbor:"8,keyasint,omitempty"` // as bgzipObjects returns them
+
+	// Headers and HeaderOf are set if columns are read by name: the different lists of columns, and the list of each object.
+	Headers  [][]string `cbor:"9,keyasint,omitempty"`
+	HeaderOf []uint64   `cbor:"10,keyasint,omitempty"`
 }
 
 // plan lists the objects of a job and reads the names of their columns. The plan contains the list
@@ -48,14 +52,14 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 	}
 	if e.columns(p) == nil {
 		data.Path = l.pathColumns(data.Columns)
-		data.Omitted = reader.omitted(ctx, data.Format, l)
+		data.Omitted = reader.omitted(ctx, data.Format, data.samples(l))
 		if len(data.Columns) == 0 && len(data.Omitted) > 0 {
 			text := fmt.Sprintf("no column can be read, because of their types: %s; the rows can be counted, for example with aggregate=count", names.List(data.Omitted))
 			return jobs.Plan{}, jobs.Permanent(&Fault{Object: l[0].Name, Text: text})
 		}
 	}
 	if err := e.checkPlan(p, data, l); err != nil {
-		if omitted := reader.omitted(ctx, data.Format, l); len(omitted) > 0 {
+		if omitted := reader.omitted(ctx, data.Format, data.samples(l)); len(omitted) > 0 {
 			err = fmt.Errorf("%w; these columns cannot be read, because of their types: %s", err, names.List(omitted))
 		}
 		return jobs.Plan{}, jobs.Permanent(err)
@@ -102,7 +106,13 @@ func (e *engine[P, A, R]) listObjects(ctx context.Context, p P, in Input, from s
 		return data, nil, jobs.Permanent(err)
 	}
 	reader := newReader(from).decoding(in)
-	if data.Columns, err = reader.columns(ctx, in, data.Format, l); err != nil {
+	if in.Union != "" {
+		u, err := reader.unionOf(ctx, in, data.Format, l)
+		if err != nil {
+			return data, nil, err
+		}
+		data.Columns, data.Headers, data.HeaderOf = u.columns(), u.headers(), u.of
+	} else if data.Columns, err = reader.columns(ctx, in, data.Format, l); err != nil {
 		return data, nil, err
 	}
 	inside := data.Columns // columns of the objects
@@ -143,7 +153,7 @@ func (e *engine[P, A, R]) checkTimes(ctx context.Context, p P, data planData, fr
 	if e.job.Check == nil || !data.Format.typed() {
 		return nil
 	}
-	_, times, err := from.types(ctx, data.Format, data.Columns, l)
+	_, times, err := from.types(ctx, data, l)
 	if err != nil {
 		return err
 	}
@@ -153,21 +163,22 @@ func (e *engine[P, A, R]) checkTimes(ctx context.Context, p P, data planData, fr
 	return nil
 }
 
-// types returns the types of columns of the first Parquet or Avro object, and examples of the texts of times.
-func (r reader) types(ctx context.Context, f format, columns []string, l listing) (types []string, times map[string]string, err error) {
-	if f == avroFormat {
+// types returns the types of columns of the first Avro object, or of the Parquet objects whose columns are used, and examples of the
+// texts of times.
+func (r reader) types(ctx context.Context, data planData, l listing) (types []string, times map[string]string, err error) {
+	if data.Format == avroFormat {
 		file, _, err := r.firstAvro(ctx, l)
 		if err != nil || file == nil {
-			return make([]string, len(columns)), nil, err
+			return make([]string, len(data.Columns)), nil, err
 		}
-		s, _ := file.Select(columns)
+		s, _ := file.Select(data.Columns)
 		return s.Types(), s.Times(), nil
 	}
-	file, _, err := r.openParquet(ctx, l[0])
-	if err != nil {
-		return nil, nil, err
+	_, shown, times, err := r.columnTypes(ctx, data.samples(l))
+	for _, name := range data.Columns {
+		types = append(types, shown[name])
 	}
-	return file.Types(), file.Times(), nil
+	return types, times, err
 }
 
 // openMapper returns the mapper for a job that a worker opens.
@@ -191,14 +202,21 @@ func (e *engine[P, A, R]) openMapper(ctx context.Context, p P, plan jobs.Plan) (
 		return nil, err
 	}
 	m.setupKey = sha256.Sum256(m.setup)
-	m.folder = func() (*folder[A], error) { return e.folder(s) }
+	headerOf := data.headerOf(l)
+	m.folder = func() (*folder[A], error) {
+		f, err := e.folder(s)
+		if err == nil {
+			f.headerOf = headerOf
+		}
+		return f, err
+	}
 	return m, nil
 }
 
 // prepare returns the setup of a job, and the setup in its encoded form. It returns an error if no
 // folder can be made from the setup.
 func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, err error) {
-	s = setup{Format: data.Format, Columns: data.Columns, path: data.Path, types: data.Types}
+	s = setup{Format: data.Format, Columns: data.Columns, path: data.Path, types: data.Types, headers: data.Headers}
 	if s.Params, err = encodeParams(p); err != nil {
 		return s, nil, err
 	}
@@ -210,6 +228,11 @@ func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, 
 		var types []byte
 		types, err = typesEncoding.Marshal(data.Types)
 		encoded = append(encoded, types...)
+	}
+	if len(data.Headers) > 0 && err == nil {
+		var headers []byte
+		headers, err = cbor.Marshal(data.Headers)
+		encoded = append(encoded, headers...)
 	}
 	encoded = append(encoded, data.OutputID...)
 	for _, name := range data.Omitted {
@@ -294,16 +317,24 @@ func (r reader) parquetColumns(ctx context.Context, l listing) ([]string, error)
 	return f.Columns(), nil
 }
 
-// omitted returns descriptions of the columns of the first Parquet object that cannot be read.
-func (r reader) omitted(ctx context.Context, f format, l listing) []string {
+// omitted returns descriptions of the columns of the first Parquet object that cannot be read, or if columns are read by name, of all
+// the given objects.
+func (r reader) omitted(ctx context.Context, f format, l listing) (list []string) {
 	if f != parquetFormat {
 		return nil
 	}
-	file, _, err := r.openParquet(ctx, l[0])
-	if err != nil {
-		return nil // the error is ignored here, because the caller reports another error
+	for _, o := range l {
+		file, _, err := r.openParquet(ctx, o)
+		if err != nil {
+			return nil // the error is ignored here, because the caller reports another error
+		}
+		for _, name := range file.Omitted() {
+			if !slices.Contains(list, name) {
+				list = append(list, name)
+			}
+		}
 	}
-	return file.Omitted()
+	return list
 }
 
 // firstRecord returns the first record of an object. It skips comment lines, and if the objects have no header, empty

@@ -48,9 +48,13 @@ func (e *engine[P, A, R]) preview(ctx context.Context, p P, plan jobs.Plan) (v j
 		names = slices.Concat(names, l.pathColumns(names))
 	}
 	types := make([]string, len(names))
-	for _, o := range l {
+	for i, o := range l {
 		if o.Size > 0 {
-			if types, err = reader.guess(ctx, o, newLayout(in, data.Format, data.Columns, names, nil), len(names)); err != nil {
+			columns := data.Columns
+			if len(data.Headers) > 0 {
+				columns = data.Headers[data.HeaderOf[i]]
+			}
+			if types, err = reader.guess(ctx, o, newLayout(in, data.Format, columns, names, nil), len(names)); err != nil {
 				return v, err
 			}
 			break
@@ -67,7 +71,7 @@ func (e *engine[P, A, R]) preview(ctx context.Context, p P, plan jobs.Plan) (v j
 
 // typedColumns describes the columns of Parquet and Avro objects.
 func (r reader) typedColumns(ctx context.Context, data planData, l listing) (columns []jobs.PreviewColumn, err error) {
-	types, _, err := r.types(ctx, data.Format, data.Columns, l)
+	types, _, err := r.types(ctx, data, l)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +83,7 @@ func (r reader) typedColumns(ctx context.Context, data planData, l listing) (col
 		value, _ := pathColumn(l[0].Name, name)
 		columns = append(columns, jobs.PreviewColumn{Name: name, Type: cmp.Or(wider("", value), "text")})
 	}
-	for _, name := range r.omitted(ctx, data.Format, l) {
+	for _, name := range r.omitted(ctx, data.Format, data.samples(l)) {
 		columns = append(columns, jobs.PreviewColumn{Name: name, Type: "cannot be read"})
 	}
 	return columns, nil

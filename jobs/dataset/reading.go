@@ -57,6 +57,8 @@ type scanner[A any] struct {
 	tail []byte // beginning of the current record's text
 	from int64  // offset of the current record
 
+	header int // index of the object's variant
+
 	stopped *atomic.Bool // true if the reading must end; nil if it never must
 }
 
@@ -64,13 +66,17 @@ type scanner[A any] struct {
 func newScanner[A any](f *folder[A], o source.Object, offset int64, quoted, certain bool) *scanner[A] {
 	s := &scanner[A]{folder: f, certain: certain, quoted: quoted, kept: true, acc: f.start()}
 	s.begin(o, offset)
-	s.out.Head = rope{Object: o, Offset: offset}
+	s.out.Head = rope{Object: o, Offset: offset, Header: s.header}
 	return s
 }
 
 // begin tells the scanner that the next bytes begin at the given offset of an object.
 func (s *scanner[A]) begin(o source.Object, offset int64) {
 	s.object, s.at, s.from = o, offset, offset
+	if s.headerOf != nil {
+		s.header = s.headerOf(o.Name)
+		s.use(s.header)
+	}
 	if offset == 0 {
 		s.out.Cut = true
 	}
@@ -325,7 +331,7 @@ func (s *scanner[A]) end(ends bool) Reading[A] {
 		return Reading[A]{Fault: out.Fault}
 	}
 	out.Quoted = s.quoted
-	out.Tail = rope{Object: s.object, Offset: s.from}
+	out.Tail = rope{Object: s.object, Offset: s.from, Header: s.header}
 	if !out.Cut && ends {
 		out.Cut, out.Tail.Offset = true, s.at // the end of the object is also the end of the record in the head
 	}

@@ -2,9 +2,12 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/fxamacker/cbor/v2"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
@@ -17,6 +20,55 @@ type rope struct {
 	Object source.Object
 	Offset int64 // offset of the text in the object
 	Parts  []strand
+
+	Header int // index of the object's list of columns; 0 if columns are not read by name
+}
+
+// storedRope and storedUnion are the encodings of a rope whose Header is 0, and of another.
+type (
+	storedRope struct {
+		_ struct{} `cbor:",toarray"`
+
+		Object source.Object
+		Offset int64
+		Parts  []strand
+	}
+	storedUnion struct {
+		_ struct{} `cbor:",toarray"`
+
+		Object source.Object
+		Offset int64
+		Parts  []strand
+		Header int
+	}
+)
+
+// MarshalCBOR implements cbor.Marshaler. Ropes without Header are encoded as earlier programs do.
+func (r rope) MarshalCBOR() ([]byte, error) {
+	if r.Header == 0 {
+		return typesEncoding.Marshal(storedRope{Object: r.Object, Offset: r.Offset, Parts: r.Parts})
+	}
+	return typesEncoding.Marshal(storedUnion{Object: r.Object, Offset: r.Offset, Parts: r.Parts, Header: r.Header})
+}
+
+var errRope = errors.New("damaged rope")
+
+// UnmarshalCBOR implements cbor.Unmarshaler.
+func (r *rope) UnmarshalCBOR(data []byte) error {
+	const three = 4<<5 | 3 // first byte of an array of three elements
+	if len(data) > 0 && data[0] == three {
+		var s storedRope
+		err := cbor.Unmarshal(data, &s)
+		*r = rope{Object: s.Object, Offset: s.Offset, Parts: s.Parts}
+		return err
+	}
+	var s storedUnion
+	err := cbor.Unmarshal(data, &s)
+	if err == nil && s.Header < 0 {
+		err = errRope
+	}
+	*r = rope{Object: s.Object, Offset: s.Offset, Parts: s.Parts, Header: s.Header}
+	return err
 }
 
 // strand is one piece of a rope. If Bytes is nil, the piece has only a length, and the text is read

@@ -76,7 +76,7 @@ func TestStored(t *testing.T) {
 		"table":      {hash(encoded), "b0da240aa51df99776bc4e92e08c5ca31fcd1ff347f073fc9d494328d15f6361"},
 		"groups":     {hash(groups), "370af8aa84f57be09bcbbb566ac756d9e2549815fa62459073aa8404b472b27d"},
 		"result":     {hash(result), "5b610bde31b64ab7f3a48e9e6220e71b815868d1066bd48165d0e55a2db587cb"},
-		"parameters": {strings.Join(names, " "), "input format header names delimiter quote encoding null comment trim decimal thousands where let by aggregate having columns order limit offset output output-format types on-error block"},
+		"parameters": {strings.Join(names, " "), "input format header names delimiter quote encoding null comment trim decimal thousands union where let by aggregate having columns order limit offset output output-format types on-error block"},
 	} {
 		if c[0] != c[1] {
 			t.Errorf("%s: got %s, want %s", what, c[0], c[1])
