@@ -69,12 +69,14 @@
 // parameter order, and then by the groups. Without the parameter order, the rows of a query without
 // aggregates have the order of the input.
 //
-// The parameter where is an expression of package expr. A column whose name is no word of letters, digits and
-// underscores, for example because it has spaces, dashes or dots, or is a word of package expr such as in, is written in $env:
+// The parameter where is an expression of package expr. The path of a member below others, such as a.b, is written as it is,
+// and so is a column with such a name. A column whose name has other characters than letters, digits, underscores and dots,
+// or is a word of package expr such as in, is written in $env:
 //
+//	bellwether run scan -p input=orders.ndjson -p 'where=customer.address.country == "no" and total > 100' -p by=customer.id -p aggregate=count
 //	bellwether run scan -p input=sales.csv -p 'where=$env["unit price"] > 5 and $env["order-id"] != ""' -p columns=order-id
 //
-// So do the expressions of let and having. The other parameters contain such names as they are. Each
+// The expressions of let and having are written in the same way. The other parameters contain such names as they are. Each
 // operand of and, or and not is evaluated alone. A simple operand is a comparison of a column with a
 // constant or with another column, or contains the operator in, contains, startsWith or endsWith with
 // constant text. Simple operands compare exact decimals. Two columns are compared as numbers if both fields

@@ -11,8 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/names"
 )
 
-// quotedNames is an ast.Visitor that makes the columns in $env identifiers. Package expr has $env for names that are
-// no identifiers, such as those with spaces, dashes or dots: $env["unit price"].
+// quotedNames is an ast.Visitor that makes the columns in $env identifiers, and paths of columns such as a.b. Package expr
+// has $env for names that are no identifiers, such as those with spaces or dashes: $env["unit price"].
 type quotedNames struct{ err error }
 
 const env = "$env"
@@ -36,7 +36,8 @@ func (n *quotedNames) Visit(node *ast.Node) {
 		*node = &ast.IdentifierNode{Value: name.Value}
 		(*node).SetLocation(member.Location())
 	default:
-		n.err = fmt.Errorf("the column %s has no members: the column with the name %[1]s.%[2]s is written as %[3]s", of.Value, name.Value, inEnv(of.Value+"."+name.Value))
+		*node = &ast.IdentifierNode{Value: of.Value + "." + name.Value}
+		(*node).SetLocation(member.Location())
 	}
 }
 
