@@ -15,7 +15,7 @@ import (
 type Params struct {
 	dataset.Input `last:"on-error block"`
 
-	Where     string `json:"where" help:"which rows count, such as: status >= 500 and host != 'a'; a name with spaces, dashes or dots: $env[\"unit price\"] > 5"`
+	Where     string `json:"where" help:"which rows count, such as: status >= 500 and host != 'a'; a name with spaces or dashes: $env[\"unit price\"] > 5"`
 	Let       string `json:"let" help:"columns to compute, separated by semicolons, such as: month = ts[0:7]; total = price * amount"`
 	By        string `json:"by" help:"columns whose values form the groups, separated by commas"`
 	Aggregate string `json:"aggregate"`

@@ -44,12 +44,22 @@ func (n *quotedNames) Visit(node *ast.Node) {
 // identifier matches the names of columns that a condition can contain outside $env.
 var identifier = regexp.MustCompile(`^[\pL_$][\pL\p{Nd}_$]*$`)
 
-// hintAtNames adds to the error for a name in the condition that no column has how a column is written of whose name it
-// may be a part. For example, unit-price is the difference of two columns.
+// hintAtNames adds to the error for a name that no column has how members of a text are read, if the name is a path into a
+// column. For a name in the condition, it adds how a column is written of whose name it may be a part: unit-price is
+// the difference of two columns.
 func hintAtNames(p Params, err error) error {
 	missing, ok := errors.AsType[*names.MissingError](err)
 	if !ok {
 		return err
+	}
+	for _, column := range missing.Columns {
+		if path, below := strings.CutPrefix(missing.Name, column+"."); below {
+			of := column
+			if !identifier.MatchString(column) {
+				of = inEnv(column)
+			}
+			return fmt.Errorf("%w (%s has no such member; if its texts are JSON objects, give let='x = json(%[3]s, %[4]q)', and use x)", err, column, of, path)
+		}
 	}
 	q, invalid := newQuery(p)
 	if invalid != nil || q.where == nil || !q.where.known[missing.Name] {

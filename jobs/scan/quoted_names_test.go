@@ -30,6 +30,8 @@ func TestQuotedNames(t *testing.T) {
 		{members, `columns=c-d;where=a.b.c == 2`, `there is no column "a.b.c": the columns are a, c-d`},
 		{table, `columns=in;where=a.b > 7`, `"rows":[["2"]]`},
 		{table, `columns=in;where=$env["a"]["b"] > 7`, `"rows":[["2"]]`},
+		{table, `columns=in.n.m`, `(in has no such member; if its texts are JSON objects, give let='x = json(in, "n.m")', and use x)`},
+		{table, `by=unit price.n;aggregate=count`, `give let='x = json($env["unit price"], "n")', and use x)`},
 		{table, `columns=in;where=a.c > 7`, `there is no column "a.c"`},
 		{table, `columns=in;where=$env[order] > 7`, `$env takes the name of a column in quotes, as in $env["unit price"]`},
 		{table, `columns=in;where=$env["price"] > 7`, `there is no column "price": the columns are unit price, order-id, a.b, in (in the parameter where, the column "unit price" is written as $env["unit price"])`},
