@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -61,6 +60,9 @@ func (c *condition) compileValue(node ast.Node, index func(name string) int) (te
 	case *ast.BuiltinNode:
 		if n.Name == "coalesce" {
 			return c.compileCoalesce(n, index)
+		}
+		if replace := compileReplace(n, index); replace != nil {
+			return replace, nil
 		}
 	case *ast.UnaryNode:
 		if isTest(n.Operator) {
@@ -191,31 +193,6 @@ func compileNumber(node ast.Node, index func(name string) int) numberOf {
 		return arithmetic(n.Operator, left, right)
 	case *ast.BuiltinNode:
 		return compileCall(n, index)
-	}
-	return nil
-}
-
-// compileCall compiles the number of characters of a column, and the parts of a time in the most common forms.
-func compileCall(n *ast.BuiltinNode, index func(name string) int) numberOf {
-	if len(n.Arguments) != 1 {
-		return nil
-	}
-	id, ok := n.Arguments[0].(*ast.IdentifierNode)
-	if !ok {
-		return nil
-	}
-	if n.Name == "len" {
-		at := index(id.Value)
-		return func(v *values) (exact.Number, bool, error) {
-			return exact.New(int64(utf8.RuneCount(v.field(at))), 0), true, nil
-		}
-	}
-	if f := scalarNamed(n.Name); f != nil && f.part != nil {
-		at := index(id.Value)
-		return func(v *values) (exact.Number, bool, error) {
-			t, ok := commonTime(v.field(at))
-			return exact.New(int64(f.part(t)), 0), ok, nil
-		}
 	}
 	return nil
 }

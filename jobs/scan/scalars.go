@@ -131,11 +131,16 @@ func (m *meter) like(args []any) (any, error) {
 
 // regexpReplace replaces all matches of a regular expression.
 func (m *meter) regexpReplace(args []any) (any, error) {
-	text, by := args[0].(string), args[2].(string)
 	one, err := m.matcher(args[1].(string))
 	if err != nil {
 		return nil, err
 	}
+	text, err := m.replaceAll(one, args[0].(string), args[2].(string))
+	return string(text), err
+}
+
+// replaceAll replaces all matches of a regular expression in a text.
+func (m *meter) replaceAll(one *matcher, text, by string) ([]byte, error) {
 	if err := m.use(one.cost * int64(len(text))); err != nil {
 		return nil, err
 	}
@@ -154,5 +159,5 @@ func (m *meter) regexpReplace(args []any) (any, error) {
 			return nil, err
 		}
 	}
-	return string(append(result, text[end:]...)), nil
+	return append(result, text[end:]...), nil
 }
