@@ -219,7 +219,8 @@ func (l *layout) leaves(f *parquet.File, o source.Object) (columns []int, err er
 	for _, name := range wanted {
 		i, ok := positions[name]
 		if !ok {
-			return nil, &Fault{Object: o.Name, Text: names.Missing(name, have).Error()}
+			text := fmt.Sprintf("%v; the parameter union=%s reads objects that lack columns", names.Missing(name, have), byName)
+			return nil, &Fault{Object: o.Name, Text: text}
 		}
 		columns = append(columns, i)
 	}

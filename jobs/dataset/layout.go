@@ -290,10 +290,11 @@ func (r *Record) checkHeader(text []byte) error {
 	err = fmt.Errorf("%w: got %s, want %s", errHeader, names.List(columns), names.List(l.columns))
 	for i := range min(len(columns), len(l.columns)) {
 		if columns[i] != l.columns[i] {
-			return fmt.Errorf("%w; the first difference is in column %d: got %.80q, want %.80q", err, i+1, columns[i], l.columns[i])
+			err = fmt.Errorf("%w; the first difference is in column %d: got %.80q, want %.80q", err, i+1, columns[i], l.columns[i])
+			break
 		}
 	}
-	return err
+	return fmt.Errorf("%w; the parameter union=%s reads objects whose columns differ", err, byName)
 }
 
 // headerOf returns the fields of a header. It is for the first header of a dataset, which

@@ -27,11 +27,11 @@ type planData struct {
 	Path     []string `cbor:"6,keyasint,omitempty"` // columns of the paths of a job that uses all columns
 
 	Types map[string]string `cbor:"7,keyasint,omitempty"` // as in Place; only of a job with an output
-	Bgzip []uint64          `cbor:"8,keyasint,omitempty"` // as bgzipObjects returns them
+	Bgzip indexList         `cbor:"8,keyasint,omitempty"` // as bgzipObjects returns them
 
 	// Headers and HeaderOf are set if columns are read by name: the different lists of columns, and the list of each object.
 	Headers  [][]string `cbor:"9,keyasint,omitempty"`
-	HeaderOf []uint64   `cbor:"10,keyasint,omitempty"`
+	HeaderOf indexList  `cbor:"10,keyasint,omitempty"`
 }
 
 // plan lists the objects of a job and reads the names of their columns. The plan contains the list

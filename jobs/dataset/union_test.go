@@ -175,6 +175,8 @@ func TestUnionThatIsRefused(t *testing.T) {
 	from.Put("mem://d.txt", []byte("x\n"))
 	from.Put("mem://e1.parquet", parquetOf(t, "k:integer i:integer", "1|1"))
 	from.Put("mem://e2.parquet", parquetOf(t, "i:text", "a"))
+	from.Put("mem://g1.parquet", parquetOf(t, "a:text b:text", "1|2"))
+	from.Put("mem://g2.parquet", parquetOf(t, "a:text", "1"))
 	from.Put("mem://f1.csv", []byte("x\n1\n"))
 	from.Put("mem://f2.csv", []byte("x,y\n1,2\n3\n"))
 	for _, c := range []struct {
@@ -190,7 +192,8 @@ func TestUnionThatIsRefused(t *testing.T) {
 		{"mem://d.txt", nil, "parameter union: takes csv, tsv or parquet"},
 		{"mem://e*", nil, `column "i" has the type integer in mem://e1.parquet and text in mem://e2.parquet`},
 		{"mem://f*", nil, `mem://f2.csv: byte 8: "3" has 1 fields: want 2`},
-		{"mem://f*", func(in *Input) { in.Union = "" }, "the header differs from the header of the first object"},
+		{"mem://f*", func(in *Input) { in.Union = "" }, "the parameter union=by-name reads objects whose columns differ"},
+		{"mem://g*", func(in *Input) { in.Union = "" }, "the parameter union=by-name reads objects that lack columns"},
 	} {
 		in := Defaults()
 		in.Source, in.Union = c.source, byName
