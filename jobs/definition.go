@@ -37,7 +37,9 @@ type Forker[T any] interface {
 // Cleaner is an optional interface of a [Mapper] whose Map writes to other storage than the
 // cluster's storage. If a job ends, each process that has opened the job calls CleanUp after Close.
 // The job may have completed, failed or been cancelled, so CleanUp must check whether the job's
-// result refers to the written data. CleanUp is not called if the process ends before the job.
+// result refers to the written data. A job that retries a completed one with skipped partitions has the same plan, and its
+// partials refer to what the completed job has written; its CleanUp must leave this. CleanUp is not called if the process
+// ends before the job.
 type Cleaner interface {
 	CleanUp(ctx context.Context) error
 }

@@ -16,12 +16,18 @@ func (a *app) retryCommand() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "retry ID",
-		Short: "Submit a job again that failed, and keep what it has done",
-		Long: `Submit a job again that failed or was cancelled, with the same options, and print the ID
-of the new job. The new job keeps the partitions of the old one's last checkpoint. It
-tries those again that the old one skipped. A job with an output keeps nothing, because the
-objects of a failed job are removed. Remove the old job only after the new one
-has begun.`,
+		Short: "Submit a job again that failed or skipped something, and keep what it has done",
+		Long: `Submit a job again that failed, was cancelled, or has completed with skipped partitions
+(submit --max-skipped), with the same options, and print the ID of the new job.
+
+The new job keeps the partitions of the old one's last checkpoint. It tries those again
+that the old one skipped. Of a completed job it computes only these, and its result is that of
+a job that has skipped nothing; its output is that of the old job with what was missing. It may
+skip partitions again, and be retried again. A completed job keeps nothing if it has
+estimates, has skipped more than 1,000 partitions, or would have to keep more than 1 GiB.
+
+A job with an output that failed keeps nothing, because its objects are removed. Remove the old
+job only after the new one has begun.`,
 		Args: console.WantArgs(1, 1),
 		RunE: a.OnJob(func(ctx context.Context, c *client.Client, id string) error {
 			retried, err := a.retry(ctx, c, id)
@@ -36,8 +42,8 @@ has begun.`,
 	return cmd
 }
 
-// retry submits a job again. A job whose partials refer to objects of its output is computed from the beginning, because the
-// workers remove the objects of a job that has failed.
+// retry submits a job again. A failed job whose partials refer to objects of its output is computed from the beginning, because
+// the workers remove the objects of a job that has failed.
 func (a *app) retry(ctx context.Context, c *client.Client, id string) (string, error) {
 	s, err := c.Status(ctx, id)
 	if err != nil {

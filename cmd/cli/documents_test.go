@@ -16,7 +16,8 @@ var documents = flag.Int("documents", 300, "number of documents of TestDocuments
 
 // TestDocumentsUnderKills converts documents with a program, a call each, while a worker and the leader are killed.
 // Each good document must be in the output once, each broken one must be named with what the program said about it, and
-// the folder must contain nothing else.
+// the folder must contain nothing else. When their cause is repaired, a retry converts only the broken ones, and the output has
+// each document once.
 func TestDocumentsUnderKills(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -34,7 +35,8 @@ func TestDocumentsUnderKills(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	command, err := json.Marshal([]string{"sh", "-c", `grep -q broken "$1" && { echo reading >&2; echo "cannot parse $1" >&2; exit 1; }; tr a-z A-Z < "$1" > "$BELLWETHER_OUT/$1"`, "sh", "{}"})
+	calls, repaired := filepath.Join(dir, "calls"), filepath.Join(dir, "repaired")
+	command, err := json.Marshal([]string{"sh", "-c", `echo "$1" >> "$2"; [ ! -e "$3" ] && grep -q broken "$1" && { echo reading >&2; echo "cannot parse $1" >&2; exit 1; }; tr a-z A-Z < "$1" > "$BELLWETHER_OUT/$1"`, "sh", "{}", calls, repaired})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +70,7 @@ func TestDocumentsUnderKills(t *testing.T) {
 	if status := c.ask(&got, "result", submitted.ID); status != 0 || got.State != "completed" {
 		t.Fatalf("status %d, %+v", status, got)
 	}
-	checkDocuments(t, c, submitted.ID, broken)
+	checkDocuments(t, c, submitted.ID, broken, broken)
 	c.until("only the objects of the output are left", func() bool { // a lost attempt may still remove its object
 		names, err := os.ReadDir(folder)
 		if err != nil {
@@ -80,18 +82,64 @@ func TestDocumentsUnderKills(t *testing.T) {
 		t.Errorf("the job ended after %d kills, want 2", kills)
 	}
 	t.Logf("%d documents, %d broken, %d repeated, %d leaders", *documents, broken, got.Repeated, len(got.Epochs))
+	for _, name := range []string{repaired, calls} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	retryDocuments(t, c, submitted.ID, broken, calls)
 }
 
-// checkDocuments checks what the command output says about the documents.
-func checkDocuments(t *testing.T, c *testCluster, id string, broken int) {
+// retryDocuments retries a job that has skipped broken documents and removes the job. It checks that the retry has called the
+// program for these only, and has completed the output.
+func retryDocuments(t *testing.T, c *testCluster, id string, broken int, calls string) {
+	t.Helper()
+	if status, _, errs := c.run("result", id); status != 0 || !strings.Contains(errs, "retry "+id+"' computes only these") {
+		t.Errorf("result: status %d, %s", status, errs)
+	}
+	var retried struct {
+		ID string `json:"id"`
+	}
+	c.do(&retried, "retry", id)
+	var ended []statusAnswer
+	c.do(&ended, "wait", retried.ID)
+	var got outcomeAnswer
+	if status := c.ask(&got, "result", retried.ID); status != 0 || got.State != "completed" {
+		t.Fatalf("status %d, %+v", status, got)
+	}
+	if status, _, errs := c.run("remove", id); status != 0 {
+		t.Fatal(errs)
+	}
+	checkDocuments(t, c, retried.ID, broken, 0)
+	log, err := os.ReadFile(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	called := map[string]bool{}
+	for name := range strings.FieldsSeq(string(log)) {
+		called[name] = true
+		if !strings.HasSuffix(name, "42.txt") {
+			t.Errorf("the retry has called the program for %s, which was not broken", name)
+		}
+	}
+	if len(called) != broken {
+		t.Errorf("the retry has called the program for %d documents, want the %d broken ones", len(called), broken)
+	}
+	if status, _, errs := c.run("retry", retried.ID); status != 2 || !strings.Contains(errs, "has skipped nothing") {
+		t.Errorf("retry of a whole job: status %d, %s", status, errs)
+	}
+}
+
+// checkDocuments checks what the command output says about the documents, of which the given numbers are broken and missing.
+func checkDocuments(t *testing.T, c *testCluster, id string, broken, missing int) {
 	t.Helper()
 	var list struct {
 		output.Manifest
 		Failed []struct{ Item, Error string }
 	}
 	c.do(&list, "output", id)
-	if len(list.Failed) != broken || len(list.Objects) != *documents-broken {
-		t.Fatalf("%d documents failed, %d objects; want %d and %d", len(list.Failed), len(list.Objects), broken, *documents-broken)
+	if len(list.Failed) != missing || len(list.Objects) != *documents-missing {
+		t.Fatalf("%d documents failed, %d objects; want %d and %d", len(list.Failed), len(list.Objects), missing, *documents-missing)
 	}
 	copied := filepath.Join(t.TempDir(), "copy")
 	if status, _, errs := c.run("output", id, "--copy", copied); status != 0 {
@@ -101,7 +149,12 @@ func checkDocuments(t *testing.T, c *testCluster, id string, broken int) {
 		name := filepath.Base(p.Item)
 		content, err := os.ReadFile(filepath.Join(copied, name))
 		var i int
-		if _, scanErr := fmt.Sscanf(name, "%06d.txt", &i); err != nil || scanErr != nil || p.Path != name || string(content) != fmt.Sprintf("TEXT OF DOCUMENT %d\n", i) {
+		_, scanErr := fmt.Sscanf(name, "%06d.txt", &i)
+		want := fmt.Sprintf("TEXT OF DOCUMENT %d\n", i)
+		if missing < broken && i%100 == 42 {
+			want = "BROKEN\n"
+		}
+		if err != nil || scanErr != nil || p.Path != name || string(content) != want {
 			t.Errorf("item %s, file %s: %q, %v", p.Item, p.Path, content, err)
 		}
 	}

@@ -129,7 +129,7 @@ func (a *app) list(ctx context.Context, c *client.Client, flags listFlags) error
 	return list.end()
 }
 
-// reason returns why a job failed, waits or does not advance, or an empty text.
+// reason returns why a job failed, waits, does not advance or is not whole, or an empty text.
 func reason(s client.Status) string {
 	switch {
 	case s.Error != "":
@@ -138,6 +138,8 @@ func reason(s client.Status) string {
 		return human.FirstLine(s.Live.Trouble)
 	case isOutdated(s):
 		return noLeader
+	case s.Completable:
+		return fmt.Sprintf("%s skipped: 'retry' computes only these", human.Count(len(s.Skipped)))
 	}
 	return ""
 }

@@ -151,6 +151,9 @@ func statusTable(w io.Writer, s client.Status, price priceFlag) {
 	if len(s.Skipped) > 0 {
 		console.Row(w, "skipped", answer.Numbers(s.Skipped))
 	}
+	if s.Completable {
+		console.Row(w, "left", "'retry' computes only what was skipped")
+	}
 	failureRows(w, s)
 	for _, t := range []struct {
 		name string

@@ -103,6 +103,10 @@ type Details struct {
 // Snapshot is the part of a manifest that the ledger provides, and with which it resumes a job.
 type Snapshot struct {
 	Nodes []FinishedNode // finished nodes in the order of their partitions
+
+	// Whole is true in a Checkpoint whose manifest keeps its nodes as [store.Manifest.Whole], and in JobAdded if the
+	// manifest has these nodes.
+	Whole bool
 	store.Work
 }
 

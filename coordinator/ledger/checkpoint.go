@@ -43,7 +43,11 @@ func (l *Ledger) requestCheckpoints() {
 			for _, c := range j.contributors {
 				c.checkpointing = c.received
 			}
-			l.do(Checkpoint{j.spec.ID, l.snapshot(j)})
+			s := l.snapshot(j)
+			if s.Whole, _ = j.wholeReady(); s.Whole {
+				j.whole.keptIn = c.requested
+			}
+			l.do(Checkpoint{j.spec.ID, s})
 		}
 	}
 }
@@ -60,6 +64,7 @@ func (l *Ledger) onCheckpointed(j *job) {
 	for _, c := range j.contributors {
 		c.durable = max(c.durable, c.checkpointing)
 	}
+	l.wholeKept(j)
 	if j.spec.Estimates && !l.stopping {
 		for a := range j.assignments.all() {
 			if a.state == statePlanned && a.waitsFor > 0 && a.maySend() {

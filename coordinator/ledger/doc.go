@@ -300,6 +300,10 @@
 //     [EndRound].
 //   - Skipped before merged: a merge whose operands lack skipped partitions is assigned only after
 //     a checkpoint with these partitions is durable, so that every later leader accepts the result.
+//   - Kept before merged: partials are merged with skipped partitions only when all others are finished, and a checkpoint with
+//     the largest nodes that lack none is durable ([store.Manifest.Whole]). A job that retries the skipped partitions begins
+//     with these nodes, whenever this leader dies. Jobs with estimates or rounds, and nodes that take too much
+//     storage, are merged at once, and so are nodes that workers cannot store within a minute.
 //   - Judged before merged: a worker merges across a rung only after a checkpoint with the rung's judgement is
 //     durable, so that every later leader accepts the result.
 //   - Stopped before finished: Finish is called for a prefix only after a checkpoint with the stop is durable, and

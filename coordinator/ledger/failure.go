@@ -93,6 +93,9 @@ func (l *Ledger) giveUp(j *job, partition uint64, reason string) {
 		j.skipsIn = j.checkpoint.request()
 	}
 	l.finish(j, FinishedNode{Node: engine.Leaf(partition)}, false)
+	if j.skipped.len > maxWholeSkips && j.keepsWhole() {
+		l.loseWhole(j, fmt.Sprintf("more than %d partitions are skipped", maxWholeSkips))
+	}
 }
 
 // mayBeSkipped returns how many partitions of a job may be skipped.

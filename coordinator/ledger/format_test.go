@@ -31,6 +31,9 @@ func formatAction(a Action) string {
 	case DropPartial:
 		return "drop partial"
 	case Checkpoint:
+		if x.Whole {
+			return "checkpoint " + x.Job + " whole" + formatSnapshot(x.Snapshot)
+		}
 		return "checkpoint " + x.Job + formatSnapshot(x.Snapshot)
 	case EndJob:
 		text := fmt.Sprintf("end %s %s%s", x.Job, x.Outcome, formatSnapshot(x.Snapshot))

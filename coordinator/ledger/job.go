@@ -36,6 +36,7 @@ type job struct {
 	expectLarge bool   // the job's partials are probably large: see JobAdded.ExpectLarge
 	largest     uint64 // size in bytes of the job's largest held partial
 	stored      []storedNode
+	whole       wholeNodes
 	skipsIn     uint64 // number of the first checkpoint that contains all skipped partitions of the job
 
 	contributors map[string]*contributor // workers that hold or held partitions of the job, by worker ID
@@ -161,6 +162,7 @@ func (l *Ledger) finish(j *job, finished FinishedNode, executed bool) {
 		l.dropPartials(drop...)
 		j.checkpoint.dirty = true
 		j.addStored(n)
+		l.keepWhole(j)
 		return
 	}
 	drop, added := j.forest.insert(finished)
@@ -195,11 +197,12 @@ func (l *Ledger) finished(j *job, n engine.Node) {
 
 // mergeUp requests the merge of a finished node with its sibling, if the sibling is finished too.
 // If one of the two siblings has only skipped partitions, the parent gets the other sibling's
-// partial without a merge, and mergeUp continues with the parent. If there is nothing to merge, mergeUp
+// partial without a merge, and mergeUp continues with the parent. Merges with skipped partitions may have to wait for the
+// job's whole nodes: see wholeNodes. If there is nothing to merge, mergeUp
 // requests the call that follows from the finished nodes.
 func (l *Ledger) mergeUp(j *job, n engine.Node) {
 	for !j.ending() {
-		if n = j.tree.Lift(n); n != j.tree.Root() && j.separates(n.Parent()) {
+		if n = j.tree.Lift(n); n != j.tree.Root() && (j.separates(n.Parent()) || j.awaitsWhole(n.Parent())) {
 			break
 		}
 		parent, left, right, ok := j.forest.siblings(n)

@@ -125,6 +125,7 @@ func (l *Ledger) onTick() {
 		j.display.update(l.now, j.forest.done()+j.unreported())
 		j.merging.update(l.now, j.mergedBytes)
 		l.stopInTime(j)
+		l.keepWhole(j) // storage may have taken too long
 		l.checkTimeout(j)
 	}
 	l.queueGrew = true // the backoff of a failed partition may have ended

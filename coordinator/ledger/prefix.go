@@ -220,11 +220,13 @@ func (j *job) finishedNodes() []FinishedNode {
 	return list
 }
 
-// judgeNext requests what follows from the finished nodes: the call of Finish, or the judgement of the next rung.
+// judgeNext requests what follows from the finished nodes: the call of Finish, the judgement of the next rung, or the
+// checkpoint that keeps the whole nodes.
 func (l *Ledger) judgeNext(j *job) {
 	if j.ending() || !j.planned() {
 		return
 	}
+	l.keepWhole(j)
 	if list, finished := j.resultNodes(); finished {
 		if len(list) == 0 && !j.round.only() {
 			l.fail(j, "every partition was skipped")

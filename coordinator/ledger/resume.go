@@ -62,6 +62,7 @@ func (l *Ledger) newJob(e JobAdded) *job {
 		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, died) || slices.ContainsFunc(e.Calls, killed),
 		merges:     mergePlace{assigned: !e.CanMerge}, trial: trial{over: len(e.Nodes) > 0 || e.Round.Number > 1},
 		prefixes:    prefixes{estimates: e.Judged, stopped: e.Stopped},
+		whole:       wholeNodes{over: e.Whole},
 		expectLarge: e.ExpectLarge, merging: rateDisplay{measuredAt: l.now},
 		resumed: rate{1, max(0, e.PartitionTime.Seconds())},
 	}

@@ -24,6 +24,7 @@ import (
 //	add JOB [partitions=N] [timeout=D] [elapsed=D] [priority=N] [attempts=N] [skip=N] [died] [cannot-merge] [past-trial] [audit=N]
 //	    [deaths=N worker-time=D]
 //	    [estimates [stop-after=D]]
+//	    [whole]                     the manifest has the whole nodes
 //	                                without partitions, the job is not planned
 //	    node 2/0 | node 0/4 -       a finished node of the manifest; - if it was skipped
 //	    worker W N | suspect LO-HI DEATHS[/LED] [ALONE] | attempt P N | executed N | uncounted | skipped P | partition-time D
@@ -307,6 +308,7 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 	if e.Spec.Estimates = d.HasArg("estimates"); d.HasArg("stop-after") {
 		e.Spec.StopAfter = s.Duration(s.Text("stop-after", ""))
 	}
+	e.Whole = d.HasArg("whole")
 	e.Spec.StrictBuilds = d.HasArg("strict-builds")
 	e.Spec.Audit = uint32(arg("audit", 0))
 	if e.Deaths = int(arg("deaths", 0)); e.Deaths > 0 {

@@ -1,5 +1,7 @@
 package term
 
+import "github.com/bellwether-compute/bellwether/jobs/store"
+
 // blobGC finds the blobs of an active job that can be deleted. It is used only on the loop.
 //
 // A blob contains the partial of one node. When a node has entered the ledger's forest, the node or
@@ -13,11 +15,22 @@ package term
 //
 // If a worker reports a dropped node again, the ledger ignores the partial in the report.
 //
+// A later job needs the blobs of whole nodes: see [store.Manifest.Whole].
+//
 // Some blobs are kept until the job's end: blobs of nodes that were reported twice or refused, and
 // blobs of nodes that a leader merged between its last checkpoint and its death.
 type blobGC struct {
 	dropped []string       // blobs to delete when a checkpoint that is requested later is durable, in the order of the drops
 	merges  map[string]int // number of merges in flight that read a blob
+	whole   map[string]bool
+}
+
+// keepWhole records that the manifest names the blobs of these whole nodes until the job is removed.
+func (g *blobGC) keepWhole(nodes []store.StoredNode) {
+	g.whole = map[string]bool{}
+	for _, n := range nodes {
+		g.whole[n.Blob] = true
+	}
 }
 
 func (g *blobGC) acquire(blob string) {
@@ -39,9 +52,11 @@ func (g *blobGC) release(blob string) {
 func (g *blobGC) takeUnread() (unread []string) {
 	var read []string
 	for _, blob := range g.dropped {
-		if g.merges[blob] > 0 {
+		switch {
+		case g.whole[blob]:
+		case g.merges[blob] > 0:
 			read = append(read, blob)
-		} else {
+		default:
 			unread = append(unread, blob)
 		}
 	}

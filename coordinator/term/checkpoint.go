@@ -2,6 +2,7 @@ package term
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
@@ -25,9 +26,15 @@ func (t *Term) checkpoint(c ledger.Checkpoint) {
 				return errEnding
 			}
 			next.Nodes = storedNodes(c.Nodes, list)
+			if c.Whole {
+				next.Whole = slices.DeleteFunc(slices.Clone(next.Nodes), func(n store.StoredNode) bool { return n.Empty })
+			}
 			next.AddSample(next.Elapsed)
 			return nil
 		}, func() {
+			if c.Whole {
+				j.blobs.gc.keepWhole(j.manifest.last.Whole)
+			}
 			for i, p := range list {
 				if p.written {
 					t.movedToBlob(j, c.Nodes[i].Ref, p.partial)

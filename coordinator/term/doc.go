@@ -65,8 +65,8 @@
 //     are dropped.
 //   - ended: the job's final manifest is durable. When no task is writing a blob of an ended job,
 //     the leader removes first the blobs of the job, then the index entry, and then the submission.
-//     The blobs that the final manifest of a failed job names are kept until the job is removed,
-//     for a job that retries it (see inherit.go).
+//     The blobs that the final manifest names are kept until the job is removed, for a job that retries it (see
+//     inherit.go): those of a failed job, and those of a completed job that has skipped partitions.
 //     If the process dies during the clean-up of an ended job, the next leader continues the
 //     clean-up.
 //   - parked: this leader cannot work on the job, and the job does not count as active. A job whose

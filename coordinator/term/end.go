@@ -54,7 +54,7 @@ func (t *Term) putEnd(j *activeJob, work store.Work, outcome store.State, reason
 		next.State, next.Error, next.Finished = outcome, reason, t.env.Now().UTC()
 		next.AddSample(next.Elapsed) // add the sample while the manifest still has its nodes
 		next.Attempts, next.CrashSuspects, next.Calls = nil, nil, nil
-		next.Nodes = inheritable(next.Nodes, outcome)
+		next.Nodes, next.Whole = inheritable(*next), nil
 		if complete != nil {
 			complete(next)
 		}
@@ -157,15 +157,7 @@ func (t *Term) dropUnnamed(ctx context.Context, id string) error {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	keep := map[string]bool{}
-	for _, n := range m.Nodes {
-		if n.Blob != "" {
-			keep[n.Blob] = true
-		}
-	}
-	if r := m.Rounds; r != nil && r.Blob != "" {
-		keep[r.Blob] = true
-	}
+	keep := m.Blobs()
 	if len(keep) == 0 {
 		return t.cfg.Store.DropPartials(ctx, id)
 	}

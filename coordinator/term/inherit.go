@@ -11,14 +11,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// inheritable returns the nodes of the final manifest of a job, for a job that retries it. A job is often cancelled to
-// make room, so its blobs are not kept.
-func inheritable(nodes []store.StoredNode, outcome store.State) []store.StoredNode {
-	switch outcome {
-	case store.Failed:
-		return nodes
-	case store.Cancelled:
-		return slices.DeleteFunc(slices.Clone(nodes), func(n store.StoredNode) bool { return n.Blob != "" })
+// inheritable returns the nodes of the final manifest of a job, for a job that retries it. A job that has completed keeps
+// nodes only if partitions were skipped. A job is often cancelled to make room, so its blobs are not kept.
+func inheritable(last store.Manifest) []store.StoredNode {
+	switch {
+	case last.State == store.Failed:
+		return last.Nodes
+	case last.State == store.Cancelled:
+		return slices.DeleteFunc(slices.Clone(last.Nodes), func(n store.StoredNode) bool { return n.Blob != "" })
+	case len(last.Skipped) > 0:
+		return last.Whole
 	}
 	return nil
 }

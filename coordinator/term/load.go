@@ -346,7 +346,8 @@ func (t *Term) activate(j *activeJob, plan store.Plan, found store.Found) {
 	j.blobs.exist = resumed || j.spec.Keep > 0 || j.spec.Rounds > 0 // there may be blobs that no manifest names: of an earlier leader, or of a worker that has planned
 	round := j.setRound(nil)
 	j.setPlan(plan)
-	e := ledger.Snapshot{Nodes: t.finishedNodes(j, m.Nodes), Work: m.Work}
+	e := ledger.Snapshot{Nodes: t.finishedNodes(j, m.Nodes), Work: m.Work, Whole: len(m.Whole) > 0}
+	j.blobs.gc.keepWhole(m.Whole)
 	e.Elapsed = m.TimeSpent()
 	if resumed {
 		t.log.Info("Job resumed", "job", j.spec.ID, "kind", j.spec.Job, "partitions", plan.Partitions, "nodes", len(e.Nodes))

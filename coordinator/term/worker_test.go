@@ -1,6 +1,7 @@
 package term_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,6 +89,7 @@ type worker struct {
 	keeps []string      // keys of the roots that the worker was told to keep
 	finds []engine.Span // spans of the kept partials that the worker finds when it plans a job
 	fails string        // the error with which each partition fails; empty if none fails
+	bad   []uint64      // partitions that fail
 }
 
 func (c *cluster) addWorker(id string) *worker {
@@ -211,8 +213,8 @@ func (w *worker) work() {
 		w.call(*s)
 		return
 	}
-	if w.fails != "" {
-		w.items[s.Job] = append(w.items[s.Job], wire.Item{Failure: &wire.Failure{Partition: s.Span.Lo, Error: w.fails}})
+	if w.fails != "" || slices.Contains(w.bad, s.Span.Lo) {
+		w.items[s.Job] = append(w.items[s.Job], wire.Item{Failure: &wire.Failure{Partition: s.Span.Lo, Error: cmp.Or(w.fails, "bad partition")}})
 		s.Span.Lo++
 		w.dropEmpty()
 		return

@@ -6,36 +6,73 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Retry submits a job again that failed or was cancelled, and returns the ID of the new job. The new job begins with
-// what the last checkpoint of the old one contains, except partitions that were skipped. If the old job is removed
+// Retry submits a job again that failed, was cancelled, or has completed with skipped partitions, and returns the ID of the new
+// job. The new job begins with what the last checkpoint of the old one contains, except partitions that were skipped. The
+// result of a completed job that skipped partitions becomes whole: the new job runs only these. If the old job is removed
 // before the new one begins, the new one computes everything. Retry fails with [ErrNotEnded], or with [ErrInvalid]
-// for a job that completed. For a job whose parameters have an output use Resubmit: the objects that the old
+// if a completed job has skipped nothing, or has not kept what a retry needs: [Status.Completable] says so. For a job that
+// failed, and whose parameters have an output, use Resubmit: the objects that the old
 // job's partials name were removed when it failed.
 func (c *Client) Retry(ctx context.Context, id string) (string, error) {
-	return c.again(ctx, id, func(spec *Spec, state State) error {
-		switch {
-		case !state.Final():
-			return &JobError{ID: id, State: state, Err: ErrNotEnded}
-		case state == Completed:
-			return errorf(ErrInvalid, "job %s is completed, so nothing is left to retry", id)
+	return c.again(ctx, id, func(spec *Spec, old record) error {
+		if err := old.mayRetry(); err != nil {
+			return err
 		}
 		spec.Retries = id
 		return nil
 	})
 }
 
-// RetryAs is like Retry for a job of which the definition is known. If the definition says that its partials cannot be used
-// again, such as those that name objects of an output, the new job computes everything, and RetryAs also returns the reason.
+// mayRetry returns why a job cannot be retried, or nil.
+func (r record) mayRetry() error {
+	id, m := r.spec.ID, r.manifest
+	switch {
+	case !m.State.Final():
+		return &JobError{ID: id, State: m.State, Err: ErrNotEnded}
+	case m.State != Completed || r.completable():
+		return nil
+	case len(m.Skipped) == 0:
+		return errorf(ErrInvalid, "job %s is completed and has skipped nothing, so nothing is left to retry", id)
+	case r.spec.Estimates:
+		return errorf(ErrInvalid, "job %s is completed, and a job with estimates keeps nothing for a retry: resubmit it", id)
+	}
+	return errorf(ErrInvalid, "job %s is completed, and has not kept what a retry of its %d skipped partitions needs, because that is too large or an earlier version ran the job: resubmit it", id, len(m.Skipped))
+}
+
+// completable reports whether a completed job has skipped partitions and keeps all others.
+func (r record) completable() bool {
+	m := r.manifest
+	tree, err := engine.NewTree(m.Partitions)
+	if err != nil || m.State != Completed || len(m.Skipped) == 0 {
+		return false
+	}
+	kept := uint64(len(m.Skipped))
+	for _, n := range m.Nodes {
+		kept += tree.Span(n.Node).Len()
+	}
+	return kept == m.Partitions
+}
+
+// RetryAs is like Retry for a job of which the definition is known. If the definition says that the partials of a failed job
+// cannot be used again, such as those that name objects of an output, the new job computes everything, and RetryAs also
+// returns the reason. If that job was itself a retry of a completed one, the completed one is retried.
 func (c *Client) RetryAs(ctx context.Context, job jobs.Job, id string) (again string, recomputes, err error) {
 	s, err := c.Status(ctx, id)
 	if err != nil {
 		return "", nil, err
 	}
 	if _, keeps := job.Family(s.Params, ""); keeps != nil && s.Rounds == 0 && (s.State == Failed || s.State == Cancelled) {
+		if s.Retries != "" {
+			if old, err := c.Status(ctx, s.Retries); err == nil && old.Completable {
+				again, err = c.Retry(ctx, s.Retries)
+				return again, nil, err
+			}
+		}
 		again, err = c.Resubmit(ctx, id, nil)
 		return again, keeps, err
 	}
@@ -46,7 +83,7 @@ func (c *Client) RetryAs(ctx context.Context, job jobs.Job, id string) (again st
 // Resubmit submits a job again with the same options, and returns the ID of the new job. If params is not nil, the
 // new job has these parameters. The new job does not wait for the jobs after which the old one ran.
 func (c *Client) Resubmit(ctx context.Context, id string, params jobs.Params) (string, error) {
-	return c.again(ctx, id, func(spec *Spec, _ State) error {
+	return c.again(ctx, id, func(spec *Spec, _ record) error {
 		if params != nil {
 			spec.Params = params
 		}
@@ -55,7 +92,7 @@ func (c *Client) Resubmit(ctx context.Context, id string, params jobs.Params) (s
 }
 
 // again submits a job with the spec of an earlier one, which the function change may change, and its files.
-func (c *Client) again(ctx context.Context, id string, change func(*Spec, State) error) (string, error) {
+func (c *Client) again(ctx context.Context, id string, change func(*Spec, record) error) (string, error) {
 	s, err := c.open(ctx)
 	if err != nil {
 		return "", err
@@ -67,7 +104,7 @@ func (c *Client) again(ctx context.Context, id string, change func(*Spec, State)
 	now := time.Now().UTC()
 	spec := r.spec
 	spec.ID, spec.Submitted, spec.After, spec.Retries = store.NewID(now), now, nil, ""
-	if err := change(&spec, r.manifest.State); err != nil {
+	if err := change(&spec, r); err != nil {
 		return "", err
 	}
 	if spec.After, err = c.predecessors(ctx, s, nil, spec.Params); err != nil {

@@ -62,6 +62,10 @@ type Status struct {
 	Started    time.Time `json:"started"`
 	Finished   time.Time `json:"finished"`
 
+	// Completable is true if the job has completed with skipped partitions, and keeps what [Client.Retry] needs to compute
+	// only these.
+	Completable bool `json:"completable,omitempty"`
+
 	// SlotSeconds is the time for which partitions of the job have occupied slots of workers, in seconds, and
 	// LostSeconds the part of it whose work was lost with a worker, repeated, or failed. Calls of Plan, Merge and Finish
 	// are not counted. Both are 0 for jobs of earlier versions.
@@ -240,6 +244,7 @@ func newStatus(r record, live *wire.Jobs) Status {
 		Skipped: m.Skipped, Epochs: m.Epochs, Builds: m.Builds, Error: m.Error, SHA256: m.SHA256, Started: m.Started, Finished: m.Finished,
 		Errors: m.Errors, OtherErrors: m.OtherErrors, SkipReasons: m.SkipReasons, Estimates: m.Judged, Stopped: m.Stopped,
 	}
+	s.Completable = r.completable()
 	s.SlotSeconds, s.LostSeconds = m.SlotSeconds, m.LostSeconds
 	if len(m.Durations.Counts) > 0 {
 		s.Durations = &m.Durations

@@ -75,7 +75,8 @@
 // 10,000 files, in all of max-output bytes. Links and pipes, and files of other users, are errors. The
 // list names the item of each file: the object, or the arguments from --items. With "submit --max-skipped N", up to
 // N calls may fail in all of their attempts. The files of the other calls stand, and "bellwether output" names
-// the failed items with the last lines of their standard error.
+// the failed items with the last lines of their standard error. When their cause is repaired, "bellwether retry" makes only the
+// failed calls again, and adds their files to the list.
 //
 // # Kept processes
 //

@@ -83,6 +83,7 @@ var formats = []testedFormat{
 		Spec{ID: otherID, Job: "a", Version: "0", Params: jobs.Params("{}"), MaxAttempts: 1, Name: "nightly-2026-11-25", Labels: map[string]string{"team": "ads", "env": "prod"}}),
 	format("plan", encodePlan, decodePlan, somePlan(), Plan{Plan: jobs.Plan{Partitions: 1}}, Plan{jobs.Plan{Partitions: 2}, strings.Repeat("ab", 32)}),
 	format("manifest", encodeManifest, decodeManifest, someManifest(), Manifest{State: Queued},
+		Manifest{State: Running, Nodes: []StoredNode{{Node: engine.Leaf(4), Empty: true}}, Whole: []StoredNode{{Node: engine.Leaf(5), Data: []byte("x")}}, Work: Work{Skipped: []uint64{4}}},
 		Manifest{State: Running, Nodes: []StoredNode{{Node: engine.Leaf(4), Blob: strings.Repeat("ab", 32), Large: true, Size: 1 << 30}}, Work: Work{Uncounted: true, PartitionTime: 1500 * time.Millisecond}},
 		Manifest{State: Running, Work: Work{Attempts: []Attempt{{Partition: 4, Failed: 1}}, Errors: []ErrorText{{"no disk", 9, 4}}, OtherErrors: 3, Skipped: []uint64{5}, SkipReasons: []ErrorText{{"partition 5 failed once: no", 1, 5}}}},
 		Manifest{State: Running, Work: Work{

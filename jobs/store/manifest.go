@@ -44,7 +44,8 @@ type Spec struct {
 
 	After []string `cbor:"30,keyasint,omitempty" json:"after,omitempty"` // jobs that must have completed before this job begins; at most MaxAfter
 
-	// Retries is a job of the same kind that failed or was cancelled. Its finished nodes are the first ones of this job.
+	// Retries is a job of the same kind that failed, was cancelled, or has completed with skipped partitions. The nodes of its
+	// final manifest are the first ones of this job.
 	Retries string `cbor:"31,keyasint,omitempty" json:"retries,omitempty"`
 
 	Name   string            `cbor:"32,keyasint,omitempty" json:"name,omitempty"`   // name for people; several jobs may have the same
@@ -112,6 +113,11 @@ type Manifest struct {
 	// as executed.
 	Inherited uint64 `cbor:"40,keyasint,omitempty"`
 
+	// Whole contains the largest finished nodes without skipped partitions, in the order of their partitions. If partitions
+	// were skipped, Whole is written before partials are merged with skipped partitions. When the job has completed, Nodes
+	// contains these nodes, for a job that retries the skipped partitions, and Whole is empty.
+	Whole []StoredNode `cbor:"61,keyasint,omitempty"`
+
 	Rounds *Rounds `cbor:"60,keyasint,omitempty"` // nil for a job without rounds
 
 	newer *newerFields // fields of a later version that this version does not know; nil if the manifest has no such fields
@@ -126,6 +132,20 @@ func (m Manifest) TimeSpent() time.Duration {
 		return m.Elapsed
 	}
 	return max(m.Elapsed, m.Samples[len(m.Samples)-1].At)
+}
+
+// Blobs returns the names of the blobs that the manifest names.
+func (m Manifest) Blobs() map[string]bool {
+	names := map[string]bool{}
+	for _, n := range slices.Concat(m.Nodes, m.Whole) {
+		if n.Blob != "" {
+			names[n.Blob] = true
+		}
+	}
+	if r := m.Rounds; r != nil && r.Blob != "" {
+		names[r.Blob] = true
+	}
+	return names
 }
 
 // Needed returns the number of partitions that the result contains or may lack: all of the job's partitions, or

@@ -117,9 +117,7 @@ func (st *storage) leftover() string {
 	for _, key := range st.keys("partial/") {
 		id, blob, _ := strings.Cut(strings.TrimPrefix(key, "partial/"), "/")
 		blob = path.Base(blob)
-		named := func(n store.StoredNode) bool { return n.Blob == blob }
-		m := st.sim.checks.manifest(id)
-		if slices.ContainsFunc(m.Nodes, named) || m.Rounds != nil && m.Rounds.Blob == blob { // a job that retries this one, or continues from it, may inherit it
+		if st.sim.checks.manifest(id).Blobs()[blob] { // a job that retries this one, or continues from it, may inherit it
 			continue
 		}
 		o := st.origins[key]

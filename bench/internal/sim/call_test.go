@@ -202,11 +202,9 @@ func (c *call) end(item wire.Item, err error) {
 		}
 	}
 	if c.ended {
-		switch {
-		case c.blob != "" && c.in == c.job.spec.ID:
+		// If only the round has ended, a blob of another round is the state of the next one, which runs.
+		if c.blob != "" && (c.in == c.job.spec.ID || c.jobEnded) {
 			w.dropPartials(c.in, []string{c.blob})
-		case c.blob != "" && c.jobEnded:
-			w.dropStates(c.in, []string{c.blob})
 		}
 		w.dropPartials(c.job.spec.ID, c.found)
 	}

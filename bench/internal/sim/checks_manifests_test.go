@@ -120,6 +120,30 @@ func (c *checks) sound(by string, j *job, m store.Manifest) {
 	}
 }
 
+// keepsWholeNodes checks that the final manifest of a job that skipped partitions has all others, for a job that retries it.
+func (c *checks) keepsWholeNodes(j *job, m store.Manifest) {
+	if len(m.Skipped) == 0 || j.spec.Estimates || j.spec.Rounds > 0 {
+		if len(m.Nodes) > 0 {
+			c.sim.fail("job %s has completed and keeps %d nodes", j.spec.ID, len(m.Nodes))
+		}
+		return
+	}
+	c.sim.cover("seen: nodes kept of a job with skipped partitions")
+	for p := range j.partitions {
+		if _, skipped := slices.BinarySearch(m.Skipped, p); covered(j.tree, m, engine.Span{Lo: p, Hi: p + 1}) == skipped {
+			c.sim.fail("job %s skipped the partitions %v, and partition %d is among its kept nodes: %v", j.spec.ID, m.Skipped, p, !skipped)
+		}
+	}
+	for _, n := range m.Nodes {
+		if n.Blob == "" {
+			continue
+		}
+		if _, err := c.sim.storage.store.Partial(context.Background(), j.spec.ID, n.Blob); err != nil {
+			c.sim.fail("job %s keeps a node whose blob cannot be read: %v", j.spec.ID, err)
+		}
+	}
+}
+
 // covered reports whether the nodes of a manifest contain every partition of a span.
 func covered(tree engine.Tree, m store.Manifest, span engine.Span) bool {
 	at := span.Lo

@@ -103,6 +103,7 @@ func (c *checks) completedWell(j *job, m store.Manifest) {
 		c.sim.fail("job %s skipped the partitions %v, for the reasons %v", j.spec.ID, m.Skipped, m.SkipReasons)
 	}
 	c.reusesWhatWasFound(j, m)
+	c.keepsWholeNodes(j, m)
 	j = j.needed(m)
 	want, digest, err := j.reference(m.Skipped)
 	if err != nil {

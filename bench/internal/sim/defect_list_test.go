@@ -319,6 +319,27 @@ var defects = []defect{
 		within: "6000",
 	},
 	{
+		name:   "partials are merged with skipped partitions before the whole nodes are kept",
+		file:   "coordinator/ledger/whole.go",
+		old:    "return j.keepsWhole() && j.lacks(j.tree.Span(parent))",
+		new:    "return false",
+		within: "2000",
+	},
+	{
+		name:   "whole nodes are kept before workers have stored them",
+		file:   "coordinator/ledger/whole.go",
+		old:    "	return len(unstored) == 0, unstored\n",
+		new:    "	return true, unstored\n",
+		within: "2000",
+	},
+	{
+		name:   "the blobs of whole nodes are removed when they are merged",
+		file:   "coordinator/term/blobgc.go",
+		old:    "		case g.whole[blob]:\n",
+		new:    "",
+		within: "2000",
+	},
+	{
 		name:   "a worker fetches a sibling of the operand",
 		file:   "coordinator/ledger/report.go",
 		old:    "			made.Operands[i] = wire.Partial{Node: h.node, Size: h.size, Sum: h.sum, Holder: h.worker}",
@@ -562,9 +583,9 @@ var defects = []defect{
 	},
 	{
 		name:   "the end of a job removes its last state",
-		file:   "coordinator/term/end.go",
+		file:   "jobs/store/manifest.go",
 		old:    "	if r := m.Rounds; r != nil && r.Blob != \"\" {\n",
-		new:    "	if r := m.Rounds; r != nil && r.Blob != \"\" && m.State == store.Failed {\n",
+		new:    "	if r := m.Rounds; r != nil && r.Blob != \"\" && m.State == Failed {\n",
 		within: "1000",
 	},
 	{

@@ -151,7 +151,7 @@ func (w *worker) perform(action session.Action) {
 		}
 		w.dropPartials(a.Job, a.Blobs)
 		if of, number := engine.SplitRound(a.Job); of != a.Job && !a.Continues {
-			w.dropStates(engine.RoundID(of, number+1), a.Blobs)
+			w.dropPartials(engine.RoundID(of, number+1), a.Blobs)
 		}
 		if t := w.tasks[a.Job]; t != nil {
 			delete(w.tasks, a.Job)
@@ -242,32 +242,18 @@ func (w *worker) fill() {
 	}
 }
 
-// dropPartials removes partials of an ended job that the leader may not know.
+// dropPartials removes partials of an ended job or round that the leader may not know, except those that the manifest names.
 func (w *worker) dropPartials(job string, blobs []string) {
 	p := w.process
 	if len(blobs) == 0 {
 		return
 	}
 	p.spawn(func() {
+		m, _, err := p.store.Manifest(context.Background(), engine.JobOf(job))
+		unknown, named := err != nil && !errors.Is(err, store.ErrNotFound), m.Blobs()
 		for _, blob := range blobs {
-			if p.store.DropPartial(context.Background(), job, blob) != nil {
+			if unknown || !named[blob] && p.store.DropPartial(context.Background(), job, blob) != nil {
 				p.storage.storedLate(job, blob)
-			}
-		}
-	}, nil)
-}
-
-// dropStates removes states of a round that has not begun when its job ended, except the one that the final manifest names.
-func (w *worker) dropStates(round string, blobs []string) {
-	p := w.process
-	p.spawn(func() {
-		m, _, err := p.store.Manifest(context.Background(), engine.JobOf(round))
-		for _, blob := range blobs {
-			switch {
-			case err != nil && !errors.Is(err, store.ErrNotFound):
-				p.storage.storedLate(round, blob)
-			case m.Rounds == nil || m.Rounds.Blob != blob:
-				w.dropPartials(round, []string{blob})
 			}
 		}
 	}, nil)

@@ -42,6 +42,7 @@ type Outcome struct {
 	LostSeconds float64  `json:"lost_seconds,omitempty"`
 	Cost        *float64 `json:"cost,omitempty"` // price of SlotSeconds; only with --price
 	price       Price
+	completable bool // retry can compute what the job has skipped
 }
 
 // WithPrice returns the outcome with what the time of slots has cost.
@@ -103,7 +104,8 @@ func NewOutcome(o client.Outcome) Outcome {
 		reuse = &Reuse{Reuse: *o.Reuse}
 	}
 	return Outcome{
-		Reuse: reuse, SlotSeconds: o.SlotSeconds, LostSeconds: o.LostSeconds,
+		completable: o.Completable,
+		Reuse:       reuse, SlotSeconds: o.SlotSeconds, LostSeconds: o.LostSeconds,
 		ID: o.ID, Job: o.Job, Version: o.Version,
 		State: o.State, Partitions: o.Partitions, Rounds: o.Round, TimeUp: o.TimeUp, Result: o.Result, SHA256: o.SHA256, Epochs: Listed(o.Epochs),
 		Executed: o.Executed, Repeated: o.Repeated, Stopped: o.Stopped, Skipped: Listed(o.Skipped), Builds: Listed(o.Builds), Error: o.Error,
@@ -119,6 +121,9 @@ func Listed[T any](list []T) []T { return append([]T{}, list...) }
 func (o Outcome) Show(a *console.App) error {
 	if err := o.print(a); err != nil {
 		return err
+	}
+	if o.completable {
+		a.Note("partitions were skipped: '%s retry %s' computes only these", a.Name, o.ID)
 	}
 	return o.Err()
 }

@@ -23,6 +23,7 @@ type Driver interface {
 	source.Driver
 	source.Creator
 	source.Remover
+	source.Replacer
 }
 
 // Folder is the place of a job's output.
@@ -170,8 +171,9 @@ func (f Folder) write(ctx context.Context, p *Part, label, ending string, conten
 // RemoveLate removes the parts of an attempt if the job has already committed its output, because no
 // later Commit would remove the parts. The attempt may still count: if the leader dies before the
 // job's end is durable, partitions are computed again after the commit, and the next Commit returns
-// the first manifest. If another job has committed its output, RemoveLate returns an error. An
-// attempt must call RemoveLate after Write.
+// the first manifest. If the manifest has no part of the same partition, the partition was skipped, and this attempt may be
+// one of a job that completes the output, so its parts stay. If another job has committed its output, RemoveLate returns
+// an error. An attempt must call RemoveLate after Write.
 func (f Folder) RemoveLate(ctx context.Context, parts ...Part) error {
 	_, m, err := read(ctx, f.Driver, f.Name)
 	switch {
@@ -184,8 +186,14 @@ func (f Folder) RemoveLate(ctx context.Context, parts ...Part) error {
 	if m.ID != f.ID {
 		err = fmt.Errorf("%s: %w", f.Name, ErrExists)
 	}
+	listed := map[string]bool{}
+	for _, p := range m.Objects {
+		listed[f.partition(p)] = true
+	}
 	for _, p := range parts {
-		err = errors.Join(err, f.Driver.Remove(ctx, p.Name))
+		if err != nil || listed[f.partition(p)] {
+			err = errors.Join(err, f.Driver.Remove(ctx, p.Name))
+		}
 	}
 	return err
 }
@@ -216,10 +224,17 @@ func (f Folder) Label(p Part) string {
 	return label[:max(0, strings.LastIndexByte(label, '-'))]
 }
 
+// partition returns the partition in the name of an object.
+func (f Folder) partition(p Part) string {
+	partition, _, _ := strings.Cut(f.Label(p), "-")
+	return partition
+}
+
 func (f Folder) prefix() string { return "part-" + f.ID + "-" }
 
 // Commit creates the manifest, which lists the parts, and removes the job's objects that are not in
-// the manifest. If the job already has a manifest, Commit returns the existing manifest. If a part
+// the manifest. If the job already has a manifest, Commit returns the existing manifest. If the existing manifest lacks rows or
+// files, because it is that of an earlier job that skipped partitions, Commit replaces it. If a part
 // is missing in storage, Commit fails and removes no object.
 func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (name string, m Manifest, err error) {
 	m = Manifest{ID: f.ID, Format: f.Format, Columns: columns, Objects: parts}
@@ -233,35 +248,20 @@ func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (nam
 	}
 	o, err := f.Driver.Create(ctx, f.Name+manifestName, content)
 	created := err == nil
-	if errors.Is(err, source.ErrExists) {
-		var first Manifest
-		if o, first, err = read(ctx, f.Driver, f.Name); err == nil && (first.ID != f.ID || first.Rows != m.Rows || f.Format == Files && len(first.Objects) != len(parts)) {
-			err = fmt.Errorf("%s: %w", f.Name, ErrExists)
+	for tries := 0; err != nil && tries < writeTries && (errors.Is(err, source.ErrExists) || errors.Is(err, source.ErrChanged)); tries++ {
+		if o, m, err = f.complete(ctx, m, content); errors.Is(err, ErrExists) {
+			break
 		}
-		m = first
 	}
 	if err != nil {
 		return "", m, fmt.Errorf("commit output: %w", err)
 	}
-	missing, lost := map[string]bool{}, []string{}
-	for _, p := range m.Objects {
-		missing[p.Name] = true
-	}
-	for o, err := range f.list(ctx) {
-		if err != nil {
-			return "", m, fmt.Errorf("commit output: %w", err)
-		}
-		if !missing[o.Name] {
-			lost = append(lost, o.Name)
-		}
-		delete(missing, o.Name)
-	}
-	if len(missing) > 0 { // the job was cancelled, and a worker has called Abandon
-		err = fmt.Errorf("commit output: %d of %d objects: %w", len(missing), len(m.Objects), source.ErrNotFound)
-		if created {
+	lost, err := f.compare(ctx, m)
+	if err != nil { // the job was cancelled, and a worker has called Abandon
+		if created && errors.Is(err, source.ErrNotFound) {
 			err = errors.Join(err, f.Driver.Remove(ctx, o.Name))
 		}
-		return "", m, err
+		return "", m, fmt.Errorf("commit output: %w", err)
 	}
 	for _, name := range lost {
 		if err := f.Driver.Remove(ctx, name); err != nil {
@@ -269,6 +269,47 @@ func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (nam
 		}
 	}
 	return o.Name, m, nil
+}
+
+// complete returns the manifest of the folder, if it is one of the job. If it lacks rows or files of the manifest m, complete
+// replaces it by m. It fails with ErrChanged if somebody else does so at the same time.
+func (f Folder) complete(ctx context.Context, m Manifest, content []byte) (source.Object, Manifest, error) {
+	o, first, err := read(ctx, f.Driver, f.Name)
+	switch {
+	case err != nil:
+		return o, m, err
+	case first.ID != f.ID || first.Rows > m.Rows || len(first.Objects) > len(m.Objects) && f.Format == Files:
+		return o, m, fmt.Errorf("%s: %w", f.Name, ErrExists)
+	case first.Rows == m.Rows && (f.Format != Files || len(first.Objects) == len(m.Objects)):
+		return o, first, nil
+	}
+	if _, err := f.compare(ctx, m); err != nil {
+		return o, m, err
+	}
+	o, err = f.Driver.Replace(ctx, o, content)
+	return o, m, err
+}
+
+// compare returns the job's objects that a manifest does not list. If a listed object is missing, it fails with
+// [source.ErrNotFound].
+func (f Folder) compare(ctx context.Context, m Manifest) (lost []string, err error) {
+	missing := map[string]bool{}
+	for _, p := range m.Objects {
+		missing[p.Name] = true
+	}
+	for o, err := range f.list(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if !missing[o.Name] {
+			lost = append(lost, o.Name)
+		}
+		delete(missing, o.Name)
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("%d of %d objects: %w", len(missing), len(m.Objects), source.ErrNotFound)
+	}
+	return lost, nil
 }
 
 // list yields the objects of the job, and the temporary files of the job's processes that were killed. Names of
@@ -334,6 +375,15 @@ func Read(ctx context.Context, from source.Driver, folder string) (Manifest, err
 }
 
 func read(ctx context.Context, from source.Driver, folder string) (o source.Object, m Manifest, err error) {
+	for range writeTries {
+		if o, m, err = readOnce(ctx, from, folder); !errors.Is(err, source.ErrChanged) {
+			break // otherwise a job has replaced the manifest during the read
+		}
+	}
+	return o, m, err
+}
+
+func readOnce(ctx context.Context, from source.Driver, folder string) (o source.Object, m Manifest, err error) {
 	if o, err = stat(ctx, from, folder+manifestName); err != nil {
 		return o, m, err
 	}

@@ -162,6 +162,19 @@ func (s *Set) Remove(ctx context.Context, name string) error {
 	return remover.Remove(ctx, name)
 }
 
+// Replace implements [Replacer].
+func (s *Set) Replace(ctx context.Context, o Object, content []byte) (Object, error) {
+	d, err := s.driver(o.Name)
+	if err != nil {
+		return Object{}, err
+	}
+	replacer, ok := d.(Replacer)
+	if !ok {
+		return Object{}, fmt.Errorf("replace %s: %w: this storage cannot replace objects", o.Name, ErrUnsupported)
+	}
+	return replacer.Replace(ctx, o, content)
+}
+
 // Canonical implements [Namer]. An object of a driver that is no Namer has only one name.
 func (s *Set) Canonical(name string) string {
 	d, err := s.driver(name)

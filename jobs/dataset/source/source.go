@@ -51,7 +51,16 @@ type Remover interface {
 	Remove(ctx context.Context, name string) error
 }
 
-// Driver lists and reads objects. Driver may also be a [Creator], a [Remover], a [Pruner], a [Selector]
+// Replacer is an optional interface of a [Driver] that is a [Creator]. Without it, a job cannot complete the output of an
+// earlier job.
+type Replacer interface {
+	// Replace gives an object another content. If the object has changed since it was listed or created, Replace fails with
+	// ErrChanged, and if it was removed, with ErrNotFound or ErrChanged; both change nothing. After other errors the object may have the new
+	// content. The new content is durable when Replace returns.
+	Replace(ctx context.Context, o Object, content []byte) (Object, error)
+}
+
+// Driver lists and reads objects. Driver may also be a [Creator], a [Remover], a [Replacer], a [Pruner], a [Selector]
 // and a [Namer]. If a Driver implements [io.Closer], Close is called after the last use of the driver.
 type Driver interface {
 	Lister

@@ -85,11 +85,10 @@ func (c *call) run() {
 	if !ended {
 		return
 	}
-	switch { // the leader may have removed the job's blobs before these blobs were written
-	case c.storage.job == c.opening.Job:
-		c.dropBlobs(c.opening.Job, c.blobs)
-	case jobEnded: // otherwise the blob is the state of the next round, which runs
-		c.dropStates(c.storage.job, c.blobs)
+	// The leader may have removed the job's blobs before these blobs were written. If only the round has ended, a blob of
+	// another round is the state of the next one, which runs.
+	if c.storage.job == c.opening.Job || jobEnded {
+		c.dropBlobs(c.storage.job, c.blobs)
 	}
 	if c.attachment != nil {
 		c.storage.dropAttachment(c.attachment)

@@ -2,14 +2,11 @@ package executor
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
-	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -124,24 +121,6 @@ func (r *roundsJob) dropAllStates() {
 	defer r.mu.Unlock()
 	r.partials.useStates(-r.stateBytes())
 	clear(r.states)
-}
-
-// dropStates starts to remove blobs that may be states of a round that has not begun when its job ended. Another worker may
-// have returned the same state before, and the job's final manifest then names it.
-func (c *core) dropStates(round string, blobs []string) {
-	if len(blobs) == 0 {
-		return
-	}
-	c.removals.Go(func() {
-		ctx, cancel := context.WithTimeout(c.removing, dropTimeout)
-		defer cancel()
-		m, _, err := c.store.Manifest(ctx, engine.JobOf(round))
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			c.cfg.Logger.Warn("Could not remove states of a job that has ended", "job", engine.JobOf(round), "error", err)
-			return
-		}
-		c.dropBlobs(round, slices.DeleteFunc(slices.Clone(blobs), func(blob string) bool { return m.Rounds != nil && blob == m.Rounds.Blob }))
-	})
 }
 
 // nextRound returns the ID of the round after a round.

@@ -115,18 +115,38 @@ func (s jobStorage) putPartial(node engine.Node, data []byte) (blob string, err 
 // of the ended job.
 func (s jobStorage) dropPartial(blob string) { s.dropBlobs(s.job, []string{blob}) }
 
-// dropBlobs starts to remove blobs of a job that has ended.
+// dropBlobs starts to remove blobs of a job or a round that has ended, except those that the job's manifest names: the
+// final manifest keeps partials and a state for later jobs, and another worker may have written the same bytes before.
 func (c *core) dropBlobs(job string, blobs []string) {
 	if len(blobs) == 0 {
 		return
 	}
 	c.removals.Go(func() {
+		named, err := c.namedBlobs(engine.JobOf(job))
+		if err != nil {
+			c.cfg.Logger.Warn("Could not remove partials of a job that has ended", "job", job, "error", err)
+			return
+		}
 		for _, blob := range blobs {
+			if named[blob] {
+				continue
+			}
 			if err := c.dropBlob(job, blob); err != nil {
 				c.cfg.Logger.Warn("Could not remove a partial of a job that has ended", "job", job, "blob", blob, "error", err)
 			}
 		}
 	})
+}
+
+// namedBlobs returns the names of the blobs that the manifest of a job names, or none if the job was removed.
+func (c *core) namedBlobs(job string) (map[string]bool, error) {
+	ctx, cancel := context.WithTimeout(c.removing, dropTimeout)
+	defer cancel()
+	m, _, err := c.store.Manifest(ctx, job)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	return m.Blobs(), nil
 }
 
 func (c *core) dropBlob(job, blob string) error {

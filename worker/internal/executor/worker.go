@@ -203,7 +203,7 @@ func (w *Worker) direct(action session.Action) {
 		w.dropBlobs(a.Job, a.Blobs)
 		if !a.Continues {
 			if next := nextRound(a.Job); engine.JobOf(a.Job) != a.Job {
-				w.dropStates(next, a.Blobs)
+				w.dropBlobs(next, a.Blobs) // they may be states of a round that has not begun
 			}
 			w.endLog(engine.JobOf(a.Job))
 			w.tasks.endRounds(engine.JobOf(a.Job))

@@ -206,7 +206,7 @@ function drawJob() {
 	setText($("jobsub"), `Priority ${j.priority}, up to ${plural("attempt", j.max_attempts)}` + (j.started ? `, began ${clock(Date.parse(j.started))} UTC` : ""));
 	const may = Boolean(view.cluster?.actions) && !view.saved, ended = ENDED.includes(j.state);
 	$("cancel").hidden = !may || ended;
-	$("retry").hidden = !may || !["failed", "cancelled"].includes(j.state);
+	$("retry").hidden = !may || !["failed", "cancelled"].includes(j.state) && !j.completable;
 	$("resubmit").hidden = !may;
 	$("params").replaceChildren(...Object.entries(j.params || {}).flatMap(([name, value]) => [el("dt", {}, name), el("dd", { className: "n" }, typeof value === "string" ? value : JSON.stringify(value))]));
 	drawResult();

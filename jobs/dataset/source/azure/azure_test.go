@@ -64,6 +64,7 @@ func TestConformance(t *testing.T) {
 			sourcetest.TestListing(t, open)
 			sourcetest.TestPruner(t, open)
 			sourcetest.TestCreator(t, open)
+			sourcetest.TestReplacer(t, open)
 		})
 	}
 }

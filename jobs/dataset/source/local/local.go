@@ -318,24 +318,26 @@ func (d Driver) create(name string, content []byte) (o source.Object, err error)
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return o, err
 	}
+	return write(name, content, func(temporary string) error {
+		return errors.Join(os.Link(temporary, name), os.Remove(temporary))
+	})
+}
+
+// write writes the content to a temporary file beside the file name, to which the function rename then gives this name.
+func write(name string, content []byte, rename func(temporary string) error) (o source.Object, err error) {
 	temporary := "." + filepath.Base(name) + ".new-" + rand.Text() // List ignores names that begin with a dot
 	f, err := os.OpenFile(filepath.Join(filepath.Dir(name), temporary), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return o, err
 	}
-	defer func() {
-		if removeErr := os.Remove(f.Name()); err == nil {
-			err = removeErr
-		}
-	}()
 	_, err = f.Write(content)
 	if err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return o, err
+		return o, errors.Join(err, os.Remove(f.Name()))
 	}
-	if err := os.Link(f.Name(), name); err != nil {
+	if err := rename(f.Name()); err != nil {
 		return o, err
 	}
 	if err := syncFolder(filepath.Dir(name)); err != nil {

@@ -29,9 +29,10 @@ type object struct {
 }
 
 var (
-	_ source.Driver  = (*Driver)(nil)
-	_ source.Creator = (*Driver)(nil)
-	_ source.Remover = (*Driver)(nil)
+	_ source.Driver   = (*Driver)(nil)
+	_ source.Creator  = (*Driver)(nil)
+	_ source.Remover  = (*Driver)(nil)
+	_ source.Replacer = (*Driver)(nil)
 )
 
 // Put writes or replaces an object. The caller must not change content afterwards.
@@ -104,6 +105,20 @@ func (d *Driver) Create(_ context.Context, name string, content []byte) (source.
 		return source.Object{}, fmt.Errorf("%s: %w", name, source.ErrExists)
 	}
 	return d.put(name, bytes.Clone(content)), nil
+}
+
+// Replace implements source.Replacer.
+func (d *Driver) Replace(_ context.Context, o source.Object, content []byte) (source.Object, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	have, ok := d.objects[o.Name]
+	switch {
+	case !ok:
+		return source.Object{}, fmt.Errorf("%s: %w", o.Name, source.ErrNotFound)
+	case have.tag != o.Tag:
+		return source.Object{}, fmt.Errorf("%s: %w", o.Name, source.ErrChanged)
+	}
+	return d.put(o.Name, bytes.Clone(content)), nil
 }
 
 // Delete deletes an object. If the object does not exist, Delete does nothing.

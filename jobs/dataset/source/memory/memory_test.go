@@ -20,4 +20,5 @@ func TestConformance(t *testing.T) {
 	sourcetest.Test(t, open)
 	sourcetest.TestListing(t, open)
 	sourcetest.TestCreator(t, open)
+	sourcetest.TestReplacer(t, open)
 }

@@ -159,6 +159,52 @@ func TestCreator(t *testing.T, open func(t *testing.T) Place) {
 	}
 }
 
+// TestReplacer runs the suite for drivers that replace objects.
+func TestReplacer(t *testing.T, open func(t *testing.T) Place) {
+	p := open(t)
+	creator, replacer := p.Driver.(source.Creator), p.Driver.(source.Replacer)
+	name := p.Base + "out/manifest"
+	first, err := creator.Create(t.Context(), name, []byte("first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const racers = 8
+	var replaced atomic.Int64
+	var racing sync.WaitGroup
+	for i := range racers {
+		racing.Go(func() {
+			_, err := replacer.Replace(t.Context(), first, bytes.Repeat([]byte{byte('a' + i)}, 100_000+i))
+			switch {
+			case err == nil:
+				replaced.Add(1)
+			case !errors.Is(err, source.ErrChanged):
+				t.Errorf("replace: got %v, want ErrChanged", err)
+			}
+		})
+	}
+	racing.Wait()
+	if replaced.Load() != 1 {
+		t.Fatalf("%d of %d racers replaced the object, want 1", replaced.Load(), racers)
+	}
+	second := stat(t, p, name)
+	if content := read(t, p, second, 0, second.Size); len(content) < 100_000 || !bytes.Equal(content, bytes.Repeat(content[:1], len(content))) {
+		t.Errorf("the object has %d bytes of several racers", len(content))
+	}
+	third, err := replacer.Replace(t.Context(), second, []byte("3"))
+	if listed := stat(t, p, name); err != nil || listed != third || string(read(t, p, third, 0, 1)) != "3" {
+		t.Errorf("replace returned %+v, %v, and the listing has %+v", third, err, listed)
+	}
+	if err := p.Driver.(source.Remover).Remove(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := replacer.Replace(t.Context(), third, nil); !errors.Is(err, source.ErrNotFound) && !errors.Is(err, source.ErrChanged) {
+		t.Errorf("replace after the removal: got %v, want ErrNotFound or ErrChanged", err)
+	}
+	if left, err := list(t.Context(), p, p.Base+"out/"); len(left) > 0 || err != nil && !errors.Is(err, source.ErrNotFound) {
+		t.Errorf("after the removal there are %+v, %v", left, err)
+	}
+}
+
 func oneObject(t *testing.T, p Place) {
 	p.Put(t, p.Base+"a.csv", []byte("a,b\n1,2\n"))
 	o := stat(t, p, p.Base+"a.csv")
