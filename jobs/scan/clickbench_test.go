@@ -115,5 +115,13 @@ func TestClickBench(t *testing.T) {
 			}
 			first = got
 		}
+		if !strings.Contains(query, "distinct") {
+			continue
+		}
+		_, want, _ := strings.Cut(first, `"rows":`) // distinct is exact for so few values
+		exactly, err := scan(t, append(strings.Split(strings.ReplaceAll(query, "distinct", "exact_distinct"), "|"), "input="+name, "block=9000")...)
+		if _, got, _ := strings.Cut(exactly, `"rows":`); err != nil || got != want {
+			t.Errorf("query %d with exact_distinct: got %.500s, %v, want %.500s", i, got, err, want)
+		}
 	}
 }

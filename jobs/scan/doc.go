@@ -45,10 +45,11 @@
 //	distinct(x)                   HyperLogLog above 4096 values                 integer
 //	p50(x) to p99.9(x), median(x) value of rank ⌈qn⌉; above 1024 values of bins float
 //	top(x,n)                      n most frequent values, with their counts     text
+//	exact_distinct(x)             exact for any number of values                integer
 //
 // A decimal is a string in JSON, and the result of top(x,n) is JSON too: pairs of value and count. A
 // group may have at most 65,536 distinct values for top. For distinct and the quantiles, the note of
-// the result's column has the largest error.
+// the result's column has the largest error. exact_distinct(x) has none, and needs memory for each value: see Memory.
 //
 // A float of a Parquet or Avro object that is infinite or NaN is not a number. The aggregates count,
 // distinct and top, and the parameters by and columns, use its text: +Inf, -Inf or NaN. For the
@@ -193,6 +194,12 @@
 // merged run. Finish sorts 24 bytes for each group and reads the groups from the run. A query with
 // 10,000,000 groups therefore runs on workers with the flag --memory 1GiB, which limits such a
 // worker's process to about 1.1 GB.
+//
+// The state of exact_distinct(x) contains each different value of a group once: its bytes and one byte more, or two from 128 bytes
+// on. These bytes are a part of the partial, so they count against the memory of the workers and are sent between
+// them, and a merge needs up to twice the bytes of both states more. While a slot reads a range, it also has the values since
+// it last sorted them, at most as many bytes again and 24 for each value. distinct(x) needs 16 KB for each
+// group, however many values there are.
 //
 // # What can fail
 //

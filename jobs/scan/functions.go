@@ -71,6 +71,10 @@ var functions = []function{
 		code: 9, name: "top", form: "top(x,n)", most: maxTop, takes: fields, returns: "text",
 		help: "n most frequent values, with their counts", note: topNote, new: func() states { return new(tops) },
 	},
+	{
+		code: 10, name: "exact_distinct", form: "exact_distinct(x)", takes: fields, returns: "integer",
+		help: "exact for any number of values", new: func() states { return new(valueSets) },
+	},
 }
 
 // functionOf returns the function with a code, or nil.

@@ -55,7 +55,7 @@ func TestFunctionsAreListed(t *testing.T) {
 		t.Errorf("want in doc.go:\n%s", lines.String())
 	}
 	for _, p := range jobs.MustNew(Definition).Parameters() {
-		if p.Name == "aggregate" && !strings.HasSuffix(p.Help, "p50(x) to p99.9(x), median(x), top(x,n)") {
+		if p.Name == "aggregate" && !strings.HasSuffix(p.Help, "p50(x) to p99.9(x), median(x), top(x,n), exact_distinct(x)") {
 			t.Errorf("the help of the parameter is %s", p.Help)
 		}
 	}

@@ -58,6 +58,7 @@ func TestQueries(t *testing.T) {
 		"by=city;aggregate=count":                `[["Lima, Peru",1],["Oslo",3],["Rome",2]]`,
 		"by=vendor;aggregate=count,count(fare),sum(fare),min(fare),max(fare),mean(fare);where=vendor != 'C'": `[["A",3,2,"17.625","7.125","10.5",8.8125],["B",2,2,"103.25","3","100.25",51.625]]`,
 		"by=vendor,city;aggregate=count;order=-count,vendor;limit=2":                                         `[["A","Oslo",2],["A","Rome",1]]`,
+		"aggregate=exact_distinct(city),exact_distinct(fare)":                                                `[[3,5]]`,
 		"aggregate=min(city),max(city),distinct(city)":                                                       `[["Lima, Peru","Rome",3]]`,
 		"aggregate=var(fare),stddev(fare);where=city == 'Rome'":                                              `[[4336.1328125,65.84931899799724]]`,
 		"aggregate=var(fare),mean(fare),sum(fare),min(fare),p50(fare);where=city == 'nobody'":                `[[null,null,null,null,null]]`,
@@ -344,7 +345,7 @@ func FuzzTable(f *testing.F) {
 }
 
 func FuzzRun(f *testing.F) {
-	all, err := parseAggregates("count,sum(x),min(x),max(x),mean(x),var(x),distinct(x),p50(x),top(x,3)")
+	all, err := parseAggregates("count,sum(x),min(x),max(x),mean(x),var(x),distinct(x),p50(x),top(x,3),exact_distinct(x)")
 	if err != nil {
 		f.Fatal(err)
 	}
