@@ -10,6 +10,8 @@ import (
 )
 
 func TestPreview(t *testing.T) {
+	events, _ := capture("snappy", 10, 20)
+	typed, _ := parquetObject(t, 3)
 	for _, c := range []struct{ name, content, want string }{
 		{"a.csv", "id,price,city,none\n1,2.50,Oslo,\n-7,3,Rome,\n", "id integer price decimal city text none text"},
 		{"a.csv", "id,price\n", "id text price text"},
@@ -18,6 +20,9 @@ func TestPreview(t *testing.T) {
 		{"a.csv", "id,text\n7,\"a\nb", "id text text text"},
 		{"a.ndjson", `{"a":1,"b":"x","c":1e9}` + "\n" + `{"a":2,"d":null}`, "a integer c decimal d text"},
 		{"a.txt", "12\n", "line integer"},
+		{"a.avro", string(events), "SequenceNumber integer Offset text EnqueuedTimeUtc text SystemProperties text Properties text Body text"},
+		{"a.avro", "", ""},
+		{"a.parquet", string(typed), "id integer text text float float maybe float money decimal day text at text small float list text yes text"},
 	} {
 		files := new(memory.Driver)
 		files.Put(c.name, []byte(c.content))
