@@ -2,14 +2,17 @@ package scan
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
@@ -21,11 +24,13 @@ type Config struct {
 	report.Setup
 	Systems []System
 	Rows    uint64 // number of rows of the CSV file, of about 17 bytes each; the Parquet file has half as many rows
+	Hits    uint64 // number of rows of the file for the queries of ClickBench, of about 680 bytes each; 0: do not run them
 }
 
 // Result contains all measurements.
 type Result struct {
 	Rows    uint64 `json:"rows"`
+	Hits    uint64 `json:"hits"`
 	Cores   int    `json:"cores"`
 	Rounds  int    `json:"rounds"`
 	Systems []Runs `json:"systems"`
@@ -37,6 +42,8 @@ type Runs struct {
 	Versions string         `json:"versions"`
 	CSV      report.Figures `json:"csv_seconds"`
 	Parquet  report.Figures `json:"parquet_seconds"`
+
+	Queries []report.Figures `json:"clickbench_seconds"` // of each query of ClickBench
 }
 
 // keys is the number of different keys in the file.
@@ -47,7 +54,7 @@ func Run(ctx context.Context, cfg Config) (r Result, err error) {
 	p := &place{
 		dir: filepath.Join(cfg.Dir, "scan"), program: cfg.Program, threads: strconv.Itoa(runtime.GOMAXPROCS(0)),
 	}
-	r = Result{Rows: cfg.Rows, Cores: runtime.GOMAXPROCS(0), Rounds: cfg.Rounds}
+	r = Result{Rows: cfg.Rows, Hits: cfg.Hits, Cores: runtime.GOMAXPROCS(0), Rounds: cfg.Rounds}
 	if err := os.Mkdir(p.dir, 0o700); err != nil {
 		return r, err
 	}
@@ -59,50 +66,92 @@ func Run(ctx context.Context, cfg Config) (r Result, err error) {
 		}
 		r.Systems = append(r.Systems, Runs{System: s.Name, Versions: versions})
 	}
-	csv, parquet := filepath.Join(p.dir, "m.csv"), filepath.Join(p.dir, "m.parquet")
-	cfg.Progress("writing %s rows", humanize.Comma(int64(cfg.Rows)))
-	if err := writeRows(ctx, csv, cfg.Rows); err != nil {
+	if err := r.measureKeys(ctx, cfg, p); err != nil {
 		return r, err
 	}
-	if err := writeParquet(ctx, p, csv, parquet, cfg.Rows/2); err != nil {
-		return r, err
-	}
-	for _, file := range []string{csv, parquet} {
-		var want table
-		err := report.InTurns(ctx, cfg.Setup, cfg.Systems, p, file, func(round, system int, s scanned) error {
-			cfg.Progress("%s, round %d: %s %.2f s", filepath.Base(file), round+1, cfg.Systems[system].Name, s.seconds)
-			times := &r.Systems[system].CSV
-			if file == parquet {
-				times = &r.Systems[system].Parquet
-			}
-			*times = append(*times, s.seconds)
-			if want == nil {
-				want = s.table
-			}
-			return s.table.equal(want)
-		})
-		if err != nil {
-			return r, err
-		}
-	}
-	return r, nil
+	return r, r.measureHits(ctx, cfg, p)
 }
 
-func writeRows(ctx context.Context, name string, rows uint64) (err error) {
+// measureKeys measures the minimum, mean and maximum by keys of a CSV file and of a Parquet file.
+func (r *Result) measureKeys(ctx context.Context, cfg Config, p *place) error {
+	csv, parquet := filepath.Join(p.dir, "m.csv"), filepath.Join(p.dir, "m.parquet")
+	cfg.Progress("writing %s rows", humanize.Comma(int64(cfg.Rows)))
+	if err := create(csv, func(w io.Writer) error { return writeRows(ctx, w, cfg.Rows) }); err != nil {
+		return err
+	}
+	if err := writeParquet(ctx, p, csv, parquet, cfg.Rows/2); err != nil {
+		return err
+	}
+	err := measure(ctx, cfg, p, keyQuery("m.csv", csv, readKeys(csv)), func(system int, seconds float64) {
+		r.Systems[system].CSV = append(r.Systems[system].CSV, seconds)
+	})
+	if err != nil {
+		return err
+	}
+	return measure(ctx, cfg, p, keyQuery("m.parquet", parquet, "read_parquet('"+parquet+"')"), func(system int, seconds float64) {
+		r.Systems[system].Parquet = append(r.Systems[system].Parquet, seconds)
+	})
+}
+
+// measureHits measures the queries of ClickBench.
+func (r *Result) measureHits(ctx context.Context, cfg Config, p *place) error {
+	if cfg.Hits == 0 {
+		return nil
+	}
+	file := filepath.Join(p.dir, "hits.csv")
+	queries, err := hitsQueries(file)
+	if err != nil {
+		return err
+	}
+	cfg.Progress("writing %s rows of hits", humanize.Comma(int64(cfg.Hits)))
+	if err := create(file, func(w io.Writer) error { return writeHits(ctx, w, cfg.Hits) }); err != nil {
+		return err
+	}
+	for i := range r.Systems {
+		r.Systems[i].Queries = make([]report.Figures, len(queries))
+	}
+	for i, q := range queries {
+		err := measure(ctx, cfg, p, q, func(system int, seconds float64) {
+			times := &r.Systems[system].Queries[i]
+			*times = append(*times, seconds)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure measures a query in all systems, and compares their results.
+func measure(ctx context.Context, cfg Config, p *place, q query, add func(system int, seconds float64)) error {
+	var want answer
+	return report.InTurns(ctx, cfg.Setup, cfg.Systems, p, q, func(round, system int, s scanned) error {
+		cfg.Progress("%v, round %d: %s %.2f s", q, round+1, cfg.Systems[system].Name, s.seconds)
+		add(system, s.seconds)
+		if want == nil {
+			want = s.answer
+		}
+		return s.answer.equal(want)
+	})
+}
+
+// create writes a file.
+func create(name string, write func(w io.Writer) error) (err error) {
 	f, err := os.Create(name)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	w := bufio.NewWriterSize(f, 1<<20)
+	return cmp.Or(write(w), w.Flush())
+}
+
+func writeRows(ctx context.Context, w io.Writer, rows uint64) error {
 	random := rand.New(rand.NewPCG(1, 2))
 	line := []byte("station;temperature\n")
 	for n := uint64(0); ; n++ {
-		if _, err := w.Write(line); err != nil {
+		if _, err := w.Write(line); err != nil || n == rows {
 			return err
-		}
-		if n == rows {
-			return w.Flush()
 		}
 		if n%(1<<20) == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -133,5 +182,28 @@ func (r Result) Tables() []report.Table {
 			report.Number(runs.Parquet.Median()), report.Number(report.Ratios(runs.Parquet, own.Parquet).Median()))
 		about.Add(runs.System, runs.Versions)
 	}
-	return []report.Table{times, about}
+	if r.Hits == 0 {
+		return []report.Table{times, about}
+	}
+	return []report.Table{times, r.queries(own), about}
+}
+
+// queries returns a table of the times of the queries of ClickBench.
+func (r Result) queries(own Runs) report.Table {
+	t := report.Table{Title: fmt.Sprintf("ClickBench's %d queries: %s rows of %d columns, CSV", len(own.Queries), humanize.Comma(int64(r.Hits)), len(strings.Fields(hitsColumns))), Head: []string{"query"}}
+	for _, runs := range r.Systems {
+		if t.Head = append(t.Head, runs.System+": seconds"); runs.System != Bellwether {
+			t.Head = append(t.Head, "seconds / Bellwether's")
+		}
+	}
+	for i := range own.Queries {
+		line := []string{strconv.Itoa(i)}
+		for _, runs := range r.Systems {
+			if line = append(line, report.Number(runs.Queries[i].Median())); runs.System != Bellwether {
+				line = append(line, report.Number(report.Ratios(runs.Queries[i], own.Queries[i]).Median()))
+			}
+		}
+		t.Add(line...)
+	}
+	return t
 }

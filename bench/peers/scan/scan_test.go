@@ -2,8 +2,7 @@ package scan
 
 import (
 	"context"
-	"os"
-	"path/filepath"
+	"io"
 	"strings"
 	"testing"
 
@@ -15,9 +14,9 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestTables(t *testing.T) {
-	r := Result{Rows: 1000, Cores: 2, Rounds: 2, Systems: []Runs{
-		{Bellwether, "Bellwether 1", report.Figures{1, 2}, report.Figures{2, 2}},
-		{"DuckDB", "DuckDB v1", report.Figures{3, 3}, report.Figures{1, 1}},
+	r := Result{Rows: 1000, Hits: 500, Cores: 2, Rounds: 2, Systems: []Runs{
+		{Bellwether, "Bellwether 1", report.Figures{1, 2}, report.Figures{2, 2}, []report.Figures{{1, 3}}},
+		{"DuckDB", "DuckDB v1", report.Figures{3, 3}, report.Figures{1, 1}, []report.Figures{{2, 6}}},
 	}}
 	var text strings.Builder
 	for _, table := range r.Tables() {
@@ -25,7 +24,7 @@ func TestTables(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{"1,000 rows of CSV, 500 of Parquet", "DuckDB            3                2.25                    1                    0.5\n", "DuckDB v1", "2 threads, 2 rounds"} {
+	for _, want := range []string{"1,000 rows of CSV, 500 of Parquet", "DuckDB            3                2.25                    1                    0.5\n", "DuckDB v1", "2 threads, 2 rounds", "1 queries: 500 rows of 105 columns", "0      2                          4                2\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, text.String())
 		}
@@ -33,41 +32,60 @@ func TestTables(t *testing.T) {
 }
 
 func TestResultsAreCompared(t *testing.T) {
-	want, err := tableOf([][4]any{{"a", 1.0, "2.00000000000001", "3"}, {"b", "1", 2.0, 3.0}})
-	if err != nil {
-		t.Fatal(err)
+	q := query{compared: []int{1, 3}}
+	answerOf := func(rows ...[]any) answer {
+		a, err := q.answerOf(rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
 	}
-	if err := want.equal(table{"a": {1, 2, 3}, "b": {1, 2, 3}}); err != nil {
+	want := answerOf([]any{"a", 1.0, "2.00000000000001"}, []any{"b", "1", 3.0})
+	if err := want.equal(answerOf([]any{"b", 7, "3"}, []any{"a", 1, 2})); err != nil {
 		t.Error(err)
 	}
-	for name, other := range map[string]table{
-		"keys": {"a": {1, 2, 3}}, "another key": {"a": {1, 2, 3}, "c": {1, 2, 3}},
-		"minimum": {"a": {1.1, 2, 3}, "b": {1, 2, 3}}, "mean": {"a": {1, 2.1, 3}, "b": {1, 2, 3}}, "maximum": {"a": {1, 2, 3.1}, "b": {1, 2, 3}},
+	for name, other := range map[string]answer{
+		"a row is missing": answerOf([]any{"a", 1, 2}), "another key": answerOf([]any{"a", 1, 2}, []any{"c", 1, 3}), "another number": answerOf([]any{"a", 1, 2}, []any{"b", 1, 3.1}),
 	} {
 		if err := want.equal(other); err == nil {
-			t.Errorf("%s: another table counts as equal", name)
+			t.Errorf("%s: another result counts as equal", name)
 		}
 	}
-	if _, err := tableOf(nil); err == nil {
-		t.Error("a result without rows is accepted")
+	if err := (answer{}).equal(nil); err == nil {
+		t.Error("results without rows are accepted")
 	}
-	if _, err := tableOf([][4]any{{"a", nil, 2.0, 3.0}}); err == nil {
-		t.Error("a row without a number is accepted")
+	if _, err := q.answerOf([][]any{{"a", 1}}); err == nil {
+		t.Error("a row without a compared column is accepted")
 	}
 }
 
 func TestWriteRows(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "m.csv")
-	if err := writeRows(t.Context(), name, 1000); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(name)
-	if err != nil || strings.Count(string(text), "\n") != 1001 || !strings.HasPrefix(string(text), "station;temperature\nStation ") {
-		t.Errorf("got %.60q, %v", text, err)
-	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := writeRows(cancelled, name, 1000); err == nil {
-		t.Error("a cancelled benchmark writes on")
+	for name, write := range map[string]func(ctx context.Context, w io.Writer, rows uint64) error{"station;temperature\nStation ": writeRows, "WatchID,JavaEnable,Title,": writeHits} {
+		var text strings.Builder
+		if err := write(t.Context(), &text, 1000); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(text.String(), "\n") != 1001 || !strings.HasPrefix(text.String(), name) {
+			t.Errorf("got %.60q", text.String())
+		}
+		if err := write(cancelled, &text, 1000); err == nil {
+			t.Errorf("%s: a cancelled benchmark writes on", name)
+		}
+	}
+}
+
+func TestHitsQueries(t *testing.T) {
+	list, err := hitsQueries("hits.csv")
+	if err != nil || len(list) != 43 {
+		t.Fatalf("got %d queries, %v, want 43", len(list), err)
+	}
+	for _, q := range list {
+		for _, parameter := range q.parameters {
+			if name, _, ok := strings.Cut(parameter, "="); !ok || strings.Contains(name, " ") {
+				t.Errorf("%v: %q is no parameter", q, parameter)
+			}
+		}
 	}
 }

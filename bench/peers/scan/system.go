@@ -3,12 +3,9 @@ package scan
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/bench/peers/fleet"
@@ -23,12 +20,12 @@ var programDuckDB []byte
 const duckDB = "@duckdb/node-api@1.5.6-r.1"
 
 // System is one of the compared systems.
-type System = report.System[*place, string, scanned]
+type System = report.System[*place, query, scanned]
 
-// scanned is the result of a scan of a file.
+// scanned is the result of a query.
 type scanned struct {
 	seconds float64
-	table   table
+	answer  answer
 }
 
 // Bellwether is the name of the job scan in the results. The suffix distinguishes the job from
@@ -47,54 +44,19 @@ type place struct {
 	dir, program, threads string
 }
 
-// table contains the minimum, mean and maximum of each key.
-type table map[string][3]float64
-
-// equal returns an error if two tables differ. Means may differ in their last digits.
-func (t table) equal(want table) error {
-	if len(t) != len(want) {
-		return fmt.Errorf("the result has %d keys, another one %d", len(t), len(want))
+func runBellwether(ctx context.Context, p *place, q query) (s scanned, err error) {
+	var printed struct{ Result struct{ Rows [][]any } }
+	args := []string{"run", "scan", "-o", "json", "--slots", p.threads, "-p", "input=" + q.input}
+	for _, parameter := range q.parameters {
+		args = append(args, "-p", parameter)
 	}
-	for key, a := range t {
-		b, ok := want[key]
-		if !ok || a[0] != b[0] || a[2] != b[2] || math.Abs(a[1]-b[1]) > 1e-9 {
-			return fmt.Errorf("key %q has the values %v, in another result %v", key, a, b)
-		}
-	}
-	return nil
-}
-
-func runBellwether(ctx context.Context, p *place, file string) (s scanned, err error) {
-	var answer struct{ Result struct{ Rows [][4]any } }
 	began := time.Now()
-	err = processes.Ask(ctx, &answer, p.dir, p.program, "run", "scan", "-o", "json", "--slots", p.threads, "-p", "input="+file, "-p", "delimiter=;",
-		"-p", "by=station", "-p", "aggregate=min(temperature),mean(temperature),max(temperature)")
-	if err != nil {
+	if err := processes.Ask(ctx, &printed, p.dir, p.program, args...); err != nil {
 		return s, err
 	}
 	s.seconds = time.Since(began).Seconds()
-	s.table, err = tableOf(answer.Result.Rows)
+	s.answer, err = q.answerOf(printed.Result.Rows)
 	return s, err
-}
-
-// tableOf returns the table of the rows of a result. Numbers may be given as strings.
-func tableOf(rows [][4]any) (table, error) {
-	t := table{}
-	for _, row := range rows {
-		var numbers [3]float64
-		for i, cell := range row[1:] {
-			n, err := strconv.ParseFloat(fmt.Sprint(cell), 64)
-			if err != nil {
-				return nil, fmt.Errorf("read the row %v: %w", row, err)
-			}
-			numbers[i] = n
-		}
-		t[fmt.Sprint(row[0])] = numbers
-	}
-	if len(t) == 0 {
-		return nil, errors.New("the result has no rows")
-	}
-	return t, nil
 }
 
 // installDuckDB installs DuckDB if it is not yet installed, and returns the path of the program.
@@ -110,38 +72,44 @@ func installDuckDB(ctx context.Context, p *place) (script string, err error) {
 }
 
 func duckDBVersion(ctx context.Context, p *place) (string, error) {
-	script, err := installDuckDB(ctx, p)
+	_, rows, err := askDuckDB(ctx, p, "SELECT version()", "")
 	if err != nil {
 		return "", err
 	}
-	var v struct{ Version string }
-	err = processes.Ask(ctx, &v, p.dir, "node", script, "version")
-	return "DuckDB " + v.Version, err
+	return fmt.Sprint("DuckDB ", rows[0][0]), nil
 }
 
-func runDuckDB(ctx context.Context, p *place, file string) (s scanned, err error) {
-	script, err := installDuckDB(ctx, p)
+func runDuckDB(ctx context.Context, p *place, q query) (s scanned, err error) {
+	seconds, rows, err := askDuckDB(ctx, p, q.sql, q.view)
 	if err != nil {
 		return s, err
 	}
-	var answer struct {
-		Seconds float64
-		Rows    [][4]any
-	}
-	if err := processes.Ask(ctx, &answer, p.dir, "node", script, filepath.Ext(file)[1:], file, p.threads); err != nil {
-		return s, err
-	}
-	s.seconds = answer.Seconds
-	s.table, err = tableOf(answer.Rows)
+	s.seconds = seconds
+	s.answer, err = q.answerOf(rows)
 	return s, err
+}
+
+// askDuckDB runs a statement after another one, which is not measured and may be empty.
+func askDuckDB(ctx context.Context, p *place, sql, before string) (seconds float64, rows [][]any, err error) {
+	script, err := installDuckDB(ctx, p)
+	if err != nil {
+		return 0, nil, err
+	}
+	var printed struct {
+		Seconds float64
+		Rows    [][]any
+	}
+	err = processes.Ask(ctx, &printed, p.dir, "node", script, p.threads, sql, before)
+	return printed.Seconds, printed.Rows, err
+}
+
+// readKeys returns the function of DuckDB that reads the keys and numbers of a CSV file.
+func readKeys(csv string) string {
+	return "read_csv('" + csv + "', delim=';', header=true, columns={'station': 'VARCHAR', 'temperature': 'DOUBLE'})"
 }
 
 // writeParquet writes the first rows of a CSV file as Parquet.
 func writeParquet(ctx context.Context, p *place, csv, parquet string, rows uint64) error {
-	script, err := installDuckDB(ctx, p)
-	if err != nil {
-		return err
-	}
-	_, err = processes.Output(ctx, p.dir, "node", script, "write", csv, p.threads, strconv.FormatUint(rows, 10), parquet)
+	_, _, err := askDuckDB(ctx, p, fmt.Sprintf("COPY (SELECT * FROM %s LIMIT %d) TO '%s' (FORMAT parquet)", readKeys(csv), rows, parquet), "")
 	return err
 }

@@ -1,0 +1,110 @@
+package scan
+
+import (
+	"cmp"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// query is a query that both systems answer.
+type query struct {
+	name       string
+	input      string   // file that the job scan reads
+	parameters []string // other parameters of the job
+	view, sql  string   // statements for DuckDB; the time of the first one is not measured
+	compared   []int    // columns, from 1 on, that must have the same values
+}
+
+func (q query) String() string { return q.name }
+
+//go:embed programs/clickbench.txt
+var clickBench string
+
+// hitsQueries returns the queries of ClickBench on a file.
+func hitsQueries(file string) (list []query, err error) {
+	_, text, _ := strings.Cut(clickBench, "\n\n") // the comment
+	for part := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		lines := strings.Split(part, "\n")
+		q := query{
+			name: "query " + strconv.Itoa(len(list)), input: file, parameters: lines[min(len(lines), 2):],
+			view: fmt.Sprintf("CREATE VIEW hits AS SELECT * FROM read_csv('%s', header=true)", file),
+		}
+		sql, isSQL := strings.CutPrefix(lines[0], "sql ")
+		if !isSQL || len(q.parameters) == 0 {
+			return nil, fmt.Errorf("%s: want lines for the SQL, the compared columns and the parameters", q.name)
+		}
+		q.sql = sql
+		for _, word := range strings.Fields(strings.TrimPrefix(lines[1], "compare")) {
+			column, err := strconv.Atoi(word)
+			if err != nil || column < 1 {
+				return nil, fmt.Errorf("%s: compared columns are %q: want numbers from 1 on", q.name, lines[1])
+			}
+			q.compared = append(q.compared, column)
+		}
+		list = append(list, q)
+	}
+	return list, nil
+}
+
+// keyQuery returns the minimum, mean and maximum by keys of a file, which DuckDB reads by the given function.
+func keyQuery(name, file, read string) query {
+	return query{
+		name: name, input: file, compared: []int{1, 2, 3, 4},
+		parameters: []string{"delimiter=;", "by=station", "aggregate=min(temperature),mean(temperature),max(temperature)"},
+		sql:        "SELECT station, min(temperature), avg(temperature), max(temperature) FROM " + read + " GROUP BY station",
+	}
+}
+
+// answer is the compared columns of each row of a result, sorted, because the order of equal rows may differ.
+type answer [][]string
+
+// answerOf returns the answer of a query whose result has these rows.
+func (q query) answerOf(rows [][]any) (a answer, err error) {
+	for _, row := range rows {
+		var fields []string
+		for _, column := range q.compared {
+			if column > len(row) {
+				return nil, fmt.Errorf("a row has %d columns: want at least %d", len(row), column)
+			}
+			fields = append(fields, fmt.Sprint(row[column-1]))
+		}
+		a = append(a, fields)
+	}
+	slices.SortFunc(a, func(x, y []string) int { return slices.CompareFunc(x, y, compareFields) })
+	return a, nil
+}
+
+// compareFields compares two numbers or two texts. Means that differ only in their last digits are equal, because those of
+// DuckDB depend on the order in which it adds floats.
+func compareFields(x, y string) int {
+	f, xErr := strconv.ParseFloat(x, 64)
+	g, yErr := strconv.ParseFloat(y, 64)
+	switch {
+	case xErr != nil || yErr != nil:
+		return strings.Compare(x, y)
+	case math.Abs(f-g) <= 1e-9*math.Abs(f):
+		return 0
+	}
+	return cmp.Compare(f, g)
+}
+
+// equal returns an error if two answers differ.
+func (a answer) equal(want answer) error {
+	if len(a) != len(want) {
+		return fmt.Errorf("the result has %d rows, another one %d", len(a), len(want))
+	}
+	for i := range a {
+		if slices.CompareFunc(a[i], want[i], compareFields) != 0 {
+			return fmt.Errorf("the result has the row %q, another one %q", a[i], want[i])
+		}
+	}
+	if len(a) == 0 {
+		return errors.New("the results have no rows")
+	}
+	return nil
+}
