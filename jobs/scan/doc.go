@@ -77,6 +77,8 @@
 //	bellwether run scan -p input=orders.ndjson -p 'where=customer.address.country == "no" and total > 100' -p by=customer.id -p aggregate=count
 //	bellwether run scan -p input=sales.csv -p 'where=$env["unit price"] > 5 and $env["order-id"] != ""' -p columns=order-id
 //
+// A query of all columns, without the parameters columns and aggregate, has only the columns that the objects have at the top.
+//
 // The expressions of let and having are written in the same way. The other parameters contain such names as they are. Each
 // operand of and, or and not is evaluated alone. A simple operand is a comparison of a column with a
 // constant or with another column, or contains the operator in, contains, startsWith or endsWith with

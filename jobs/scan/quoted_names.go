@@ -58,6 +58,9 @@ func hintAtNames(p Params, err error) error {
 			if !identifier.MatchString(column) {
 				of = inEnv(column)
 			}
+			if len(p.Columns) == 0 && p.Aggregate == "" {
+				err = fmt.Errorf("%w (if %s is an object with members, give the parameter columns, with which members are columns too)", err, column)
+			}
 			return fmt.Errorf("%w (%s has no such member; if its texts are JSON objects, give let='x = json(%[3]s, %[4]q)', and use x)", err, column, of, path)
 		}
 	}

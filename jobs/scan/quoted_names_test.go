@@ -28,6 +28,7 @@ func TestQuotedNames(t *testing.T) {
 		{members, `columns=c-d;where=len(a.b) == 1 and a.b matches "^2"`, `"rows":[["y"]]`},
 		{members, `columns=c-d;where=a.c == 2`, `there is no column "a.c": the columns are a, c-d`},
 		{members, `columns=c-d;where=a.b.c == 2`, `there is no column "a.b.c": the columns are a, c-d`},
+		{members, `where=a.b == 2`, `(if a is an object with members, give the parameter columns, with which members are columns too)`},
 		{table, `columns=in;where=a.b > 7`, `"rows":[["2"]]`},
 		{table, `columns=in;where=$env["a"]["b"] > 7`, `"rows":[["2"]]`},
 		{table, `columns=in.n.m`, `(in has no such member; if its texts are JSON objects, give let='x = json(in, "n.m")', and use x)`},
