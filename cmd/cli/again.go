@@ -26,6 +26,9 @@ a job that has skipped nothing; its output is that of the old job with what was 
 skip partitions again, and be retried again. A completed job keeps nothing if it has
 estimates, has skipped more than 1,000 partitions, or would have to keep more than 1 GiB.
 
+The new job reads the objects that the old one has listed. If you have replaced some of them
+since, use 'resubmit', because partitions that read them would fail.
+
 A job with an output that failed keeps nothing, because its objects are removed. Remove the old
 job only after the new one has begun.`,
 		Args: console.WantArgs(1, 1),
