@@ -60,6 +60,7 @@ type grouper struct {
 	numeric    []int  // columns whose fields must be numbers
 	extreme    []int  // other columns, of min and max
 	plain      int    // column of all aggregates, or -1 if plains do not suffice
+	shifts     shifts // of the aggregates; nil if all are of the column plain itself
 	used       []int  // columns of by and of, if some may be derived
 	key        []byte // memory for the key of a group
 }
@@ -83,6 +84,9 @@ func (q query) newGrouper(v *values, where test) *grouper {
 	g.numeric = columns(numbers, nil)
 	g.extreme = columns(numbersOrTexts, g.numeric)
 	g.plain = plainColumn(g.aggregates, g.of)
+	if g.plain < 0 {
+		g.plain, g.shifts = v.shiftedColumn(g.aggregates, g.of)
+	}
 	if len(v.derived) > 0 {
 		g.used = slices.Concat(g.by, g.of)
 	}
@@ -94,6 +98,9 @@ func (g *grouper) fold(acc **table, r *dataset.Record) error {
 	t, v := *acc, g.values
 	if !t.bound {
 		t.bind(g.aggregates, g.of)
+		if g.shifts != nil {
+			t.plain, t.shifts = true, g.shifts
+		}
 	}
 	if t.full() {
 		if err := t.flush(); err != nil {
@@ -104,14 +111,11 @@ func (g *grouper) fold(acc **table, r *dataset.Record) error {
 	if ok, err := v.satisfies(g.where); !ok || err != nil {
 		return err
 	}
-	if err := v.need(g.used); err != nil {
+	if added, err := g.addPlain(t); added || err != nil {
 		return err
 	}
-	if g.plain >= 0 && len(g.by) == 1 {
-		if number, ok := v.number(g.plain); ok {
-			t.addNumber(t.group(v.field(g.by[0])), number, v)
-			return nil
-		}
+	if err := v.need(g.used); err != nil {
+		return err
 	}
 	if err := g.check(); err != nil {
 		return err
@@ -123,6 +127,27 @@ func (g *grouper) fold(acc **table, r *dataset.Record) error {
 	g.key = appendFields(g.key[:0], v, g.by)
 	t.add(t.group(g.key), v)
 	return nil
+}
+
+// addPlain adds the record to the plain of its group, if plains suffice for the query and for the record.
+func (g *grouper) addPlain(t *table) (added bool, err error) {
+	v := g.values
+	if g.plain < 0 || len(g.by) > 1 || len(g.by) == 0 && g.shifts == nil {
+		return false, nil
+	}
+	number, ok := v.number(g.plain)
+	if !ok || g.shifts != nil && (number.Big != nil || number.Scale > 0) {
+		return false, nil
+	}
+	var key []byte
+	if len(g.by) == 1 {
+		key = v.field(g.by[0])
+	}
+	if v.err != nil {
+		return false, v.err
+	}
+	t.addNumber(t.group(key), number, v)
+	return true, nil
 }
 
 // check returns an error if a field of the record must be a number and is not. A bad record must not

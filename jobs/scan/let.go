@@ -89,16 +89,19 @@ func (q query) openValues(inputs []string) (*values, error) {
 				return nil, fmt.Errorf("parameter let: %s: %w", d.name, names.Missing(name, slices.Concat(derived[:i], inputs)))
 			}
 		}
-		compute, number, err := d.expression.compileText(func(name string) int {
+		index := func(name string) int {
 			if at := slices.Index(derived[:i], name); at >= 0 {
 				return at
 			}
 			return len(derived) + positions[name]
-		})
+		}
+		compute, number, err := d.expression.compileText(index)
 		if err != nil {
 			return nil, fmt.Errorf("parameter let: %s: %w", d.name, err)
 		}
-		v.derived = append(v.derived, derivedField{compute: compute, number: number})
+		field := derivedField{compute: compute, number: number}
+		field.column, field.shift, field.shifted = shiftOf(d.expression.tree, index)
+		v.derived = append(v.derived, field)
 	}
 	return v, nil
 }
@@ -109,6 +112,10 @@ type derivedField struct {
 	number  numberOf // computes the field if it is a number, without its text; nil if compute has to
 	known   bool
 	text    []byte
+
+	shifted bool // true if the field is the sum of a column and of an integer
+	column  int
+	shift   int64
 }
 
 // derive returns the field of a derived column, which is computed when a record needs it first. After an

@@ -75,8 +75,8 @@ func (t *table) settleGroup(group int) {
 	if p.count == 0 {
 		return
 	}
-	for _, s := range t.states {
-		s.(bulk).addPlain(group, p)
+	for i, s := range t.states {
+		s.(bulk).addPlain(group, t.shifts.plain(p, i))
 	}
 	*p = plain{}
 }

@@ -21,6 +21,7 @@ type table struct {
 	states    []states    // states of the groups of the hash table
 	plains    []plain     // plain of each group, which is not yet added to states; empty if plain is false
 	plain     bool        // true if plains are used
+	shifts    shifts      // of the aggregates, if plains are of another column
 	bound     bool
 	cache     *groupCache // cache of the kernel that folds records into the table
 	codes     codeGroups  // groups of the codeKernel that folds records into the table
