@@ -22,9 +22,10 @@ func (a *app) retryCommand() *cobra.Command {
 
 The new job keeps the partitions of the old one's last checkpoint. It tries those again
 that the old one skipped. Of a completed job it computes only these, and its result is that of
-a job that has skipped nothing; its output is that of the old job with what was missing. It may
-skip partitions again, and be retried again. A completed job keeps nothing if it has
-estimates, has skipped more than 1,000 partitions, or would have to keep more than 1 GiB.
+a job that has skipped nothing; the files of programs that were missing are added to its output.
+An output of rows, such as that of scan, cannot be completed. The new job may skip partitions
+again, and be retried again. A completed job keeps nothing if it has estimates, has skipped
+more than 1,000 partitions, or would have to keep more than 1 GiB.
 
 The new job reads the objects that the old one has listed. If you have replaced some of them
 since, use 'resubmit', because partitions that read them would fail.

@@ -32,6 +32,7 @@ func (l *Ledger) addJob(e JobAdded) {
 	l.resumeForest(j, e.Nodes)
 	l.join(j)
 	j.resumeFailures(e.Work)
+	j.whole.over = e.Whole || j.skipped.len > maxWholeSkips
 	l.resumeSuspects(j, e.CrashSuspects, e.LeaderDied)
 	l.resumeCalls(j, e.Calls, e.LeaderDied || e.LeaderSilent)
 	j.display = rateDisplay{measuredAt: l.now, done: j.forest.done()}
@@ -62,7 +63,6 @@ func (l *Ledger) newJob(e JobAdded) *job {
 		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, died) || slices.ContainsFunc(e.Calls, killed),
 		merges:     mergePlace{assigned: !e.CanMerge}, trial: trial{over: len(e.Nodes) > 0 || e.Round.Number > 1},
 		prefixes:    prefixes{estimates: e.Judged, stopped: e.Stopped},
-		whole:       wholeNodes{over: e.Whole},
 		expectLarge: e.ExpectLarge, merging: rateDisplay{measuredAt: l.now},
 		resumed: rate{1, max(0, e.PartitionTime.Seconds())},
 	}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"math/bits"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
@@ -17,7 +18,7 @@ import (
 type wholeNodes struct {
 	over     bool          // a durable checkpoint keeps the whole nodes, or they are too large
 	keptIn   uint64        // number of the checkpoint in flight that keeps them; 0 if there is none
-	storedBy time.Duration // time by which workers must have stored them; 0 until the first is told to
+	storedBy time.Duration // time by which workers must have stored them; 0 if no worker has to
 }
 
 const (
@@ -42,6 +43,16 @@ func (j *job) lacks(span engine.Span) bool {
 // with skipped partitions before the end of the job, and the state of a round depends on what the rounds before it have skipped.
 func (j *job) keepsWhole() bool {
 	return !j.whole.over && j.skipped.len > 0 && !j.spec.Estimates && !j.round.Rounds
+}
+
+// wholeBytes returns an upper limit of the size of the whole nodes that workers hold, given the largest one so far. It is
+// 0 if the job does not keep them.
+func (j *job) wholeBytes() uint64 {
+	if !j.keepsWhole() {
+		return 0
+	}
+	skipped := uint64(j.skipped.len)
+	return j.largest * skipped * uint64(bits.Len64(j.tree.Partitions()/skipped))
 }
 
 // awaitsWhole reports whether the children of a node must not be merged before the job's whole nodes are kept.
@@ -82,6 +93,10 @@ func (l *Ledger) keepWhole(j *job) {
 	if j.ending() {
 		return
 	}
+	if bytes := j.wholeBytes(); bytes > maxWholeBytes {
+		l.loseWhole(j, fmt.Sprintf("that would need partial results of up to %d MB beside its result", bytes>>20))
+		return
+	}
 	ready, unstored := j.wholeReady()
 	var bytes uint64
 	for _, at := range unstored {
@@ -92,6 +107,7 @@ func (l *Ledger) keepWhole(j *job) {
 		l.loseWhole(j, fmt.Sprintf("that would need partial results of %d MB beside its result", bytes>>20))
 		return
 	case len(unstored) == 0:
+		j.whole.storedBy = 0 // partitions of a lost worker run again, or nothing is left to store
 	case j.whole.storedBy == 0:
 		j.whole.storedBy = l.now + storeWholeWithin
 	case l.now >= j.whole.storedBy:

@@ -14,11 +14,15 @@ import (
 // inheritable returns the nodes of the final manifest of a job, for a job that retries it. A job that has completed keeps
 // nodes only if partitions were skipped. A job is often cancelled to make room, so its blobs are not kept.
 func inheritable(last store.Manifest) []store.StoredNode {
+	nodes := last.Nodes
+	if len(last.Whole) > 0 { // the other nodes are merged with skipped partitions, or will be
+		nodes = last.Whole
+	}
 	switch {
 	case last.State == store.Failed:
-		return last.Nodes
+		return nodes
 	case last.State == store.Cancelled:
-		return slices.DeleteFunc(slices.Clone(last.Nodes), func(n store.StoredNode) bool { return n.Blob != "" })
+		return slices.DeleteFunc(slices.Clone(nodes), func(n store.StoredNode) bool { return n.Blob != "" })
 	case len(last.Skipped) > 0:
 		return last.Whole
 	}

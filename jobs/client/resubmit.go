@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -60,13 +61,24 @@ func (r record) completable() bool {
 
 // RetryAs is like Retry for a job of which the definition is known. If the definition says that the partials of a failed job
 // cannot be used again, such as those that name objects of an output, the new job computes everything, and RetryAs also
-// returns the reason. If that job was itself a retry of a completed one, the completed one is retried.
+// returns the reason. If that job was itself a retry of a completed one, the completed one is retried. A completed job with an
+// output of rows cannot be retried, because one object may have rows of many partitions.
 func (c *Client) RetryAs(ctx context.Context, job jobs.Job, id string) (again string, recomputes, err error) {
 	s, err := c.Status(ctx, id)
 	if err != nil {
 		return "", nil, err
 	}
-	if _, keeps := job.Family(s.Params, ""); keeps != nil && s.Rounds == 0 && (s.State == Failed || s.State == Cancelled) {
+	_, keeps := job.Family(s.Params, "")
+	if keeps != nil && s.Completable {
+		o, err := c.Outcome(ctx, id)
+		if err != nil {
+			return "", nil, err
+		}
+		if ofRows(o.Result) {
+			return "", nil, errorf(ErrInvalid, "job %s is completed and has an output of rows, to which a retry cannot add rows: resubmit it with another folder", id)
+		}
+	}
+	if keeps != nil && s.Rounds == 0 && (s.State == Failed || s.State == Cancelled) {
 		if s.Retries != "" {
 			if old, err := c.Status(ctx, s.Retries); err == nil && old.Completable {
 				again, err = c.Retry(ctx, s.Retries)
@@ -78,6 +90,16 @@ func (c *Client) RetryAs(ctx context.Context, job jobs.Job, id string) (again st
 	}
 	again, err = c.Retry(ctx, id)
 	return again, nil, err
+}
+
+// ofRows reports whether a result describes an output of rows, of which one object may have rows of many partitions.
+func ofRows(result json.RawMessage) bool {
+	var r struct {
+		Output struct {
+			Manifest string `json:"manifest"`
+		} `json:"output"`
+	}
+	return json.Unmarshal(result, &r) == nil && r.Output.Manifest != ""
 }
 
 // Resubmit submits a job again with the same options, and returns the ID of the new job. If params is not nil, the

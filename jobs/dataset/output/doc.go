@@ -23,9 +23,9 @@
 // twice, the second Commit finds the manifest of the first Commit, which lists the same rows.
 //
 // A job that has skipped partitions commits an output without their rows or files. A job that retries it has the same plan,
-// and so the same ID of the output. Its partials list the objects of the earlier job too, and its Commit replaces the manifest
-// by one that lists all. Until then readers read the earlier one. Since the objects belong to the folder, the removal of the
-// earlier job leaves them.
+// and so the same ID of the output. If the output is of files, its Commit adds the files of further partitions to the manifest.
+// Until then readers read the earlier one. Since the objects belong to the folder, the removal of the
+// earlier job leaves them. Several jobs may retry the same one, and no Commit removes what another one lists: see extend.go.
 //
 // # What can fail
 //
@@ -40,11 +40,9 @@
 //     removes the object. The remaining objects are named part-ID-*, and no manifest contains
 //     their ID.
 //   - A job that retries one with skipped partitions fails or is cancelled: the manifest of the earlier job stays, and with it
-//     the objects of both. The Commit of a later retry removes those that it does not list. So does a Finish of the earlier
-//     job that was believed dead and continues during the retry: then the retry fails, because objects are missing, and may be
-//     repeated.
-//   - A late attempt of a partition that was skipped writes an object after the commit: the object stays until a retry
-//     completes the output. No manifest lists it.
+//     the objects of both. The Commit of a later retry that has files of the same partitions removes them.
+//   - An attempt is lost, and the manifest lists no files of its partition, because the partition was skipped or another attempt
+//     has written no file: its objects stay. No manifest lists them.
 //   - A process dies while it writes a file: a file .NAME.new-* remains until the end of the job.
 //     Readers do not list this file.
 //   - The manifest is damaged, or lists an object twice: [Read] fails.

@@ -171,7 +171,7 @@ func (f Folder) write(ctx context.Context, p *Part, label, ending string, conten
 // RemoveLate removes the parts of an attempt if the job has already committed its output, because no
 // later Commit would remove the parts. The attempt may still count: if the leader dies before the
 // job's end is durable, partitions are computed again after the commit, and the next Commit returns
-// the first manifest. If the manifest has no part of the same partition, the partition was skipped, and this attempt may be
+// the first manifest. If the manifest has no files of the same partition, the partition was skipped, and this attempt may be
 // one of a job that completes the output, so its parts stay. If another job has committed its output, RemoveLate returns
 // an error. An attempt must call RemoveLate after Write.
 func (f Folder) RemoveLate(ctx context.Context, parts ...Part) error {
@@ -186,12 +186,9 @@ func (f Folder) RemoveLate(ctx context.Context, parts ...Part) error {
 	if m.ID != f.ID {
 		err = fmt.Errorf("%s: %w", f.Name, ErrExists)
 	}
-	listed := map[string]bool{}
-	for _, p := range m.Objects {
-		listed[f.partition(p)] = true
-	}
+	final := f.final(m)
 	for _, p := range parts {
-		if err != nil || listed[f.partition(p)] {
+		if m.ID != f.ID || final(p.Name) {
 			err = errors.Join(err, f.Driver.Remove(ctx, p.Name))
 		}
 	}
@@ -219,37 +216,29 @@ func (f Folder) create(ctx context.Context, label, ending string, content []byte
 }
 
 // Label returns the label in the name of an object that Write has written.
-func (f Folder) Label(p Part) string {
-	label := strings.TrimPrefix(p.Name[strings.LastIndex(p.Name, "/")+1:], f.prefix())
-	return label[:max(0, strings.LastIndexByte(label, '-'))]
-}
+func (f Folder) Label(p Part) string { return f.label(p.Name) }
 
-// partition returns the partition in the name of an object.
-func (f Folder) partition(p Part) string {
-	partition, _, _ := strings.Cut(f.Label(p), "-")
-	return partition
+func (f Folder) label(name string) string {
+	label := strings.TrimPrefix(name[strings.LastIndex(name, "/")+1:], f.prefix())
+	return label[:max(0, strings.LastIndexByte(label, '-'))]
 }
 
 func (f Folder) prefix() string { return "part-" + f.ID + "-" }
 
-// Commit creates the manifest, which lists the parts, and removes the job's objects that are not in
-// the manifest. If the job already has a manifest, Commit returns the existing manifest. If the existing manifest lacks rows or
-// files, because it is that of an earlier job that skipped partitions, Commit replaces it. If a part
+// Commit creates the manifest, which lists the parts, and removes the job's objects that can be in no manifest of the
+// job. If the job already has a manifest, Commit returns the existing manifest. If files of further partitions
+// are among the parts, because the existing manifest is that of a job that skipped them, Commit adds these to it. If a part
 // is missing in storage, Commit fails and removes no object.
 func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (name string, m Manifest, err error) {
-	m = Manifest{ID: f.ID, Format: f.Format, Columns: columns, Objects: parts}
-	for _, p := range parts {
-		m.Rows += p.Rows
-		m.Bytes += p.Bytes
-	}
+	m = f.manifest(columns, parts)
 	content, err := m.encode()
 	if err != nil {
 		return "", m, err
 	}
 	o, err := f.Driver.Create(ctx, f.Name+manifestName, content)
 	created := err == nil
-	for tries := 0; err != nil && tries < writeTries && (errors.Is(err, source.ErrExists) || errors.Is(err, source.ErrChanged)); tries++ {
-		if o, m, err = f.complete(ctx, m, content); errors.Is(err, ErrExists) {
+	for tries := 0; tries < writeTries && (errors.Is(err, source.ErrExists) || errors.Is(err, source.ErrChanged)); tries++ {
+		if o, m, err = f.extend(ctx, m); errors.Is(err, ErrExists) {
 			break
 		}
 	}
@@ -271,29 +260,19 @@ func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (nam
 	return o.Name, m, nil
 }
 
-// complete returns the manifest of the folder, if it is one of the job. If it lacks rows or files of the manifest m, complete
-// replaces it by m. It fails with ErrChanged if somebody else does so at the same time.
-func (f Folder) complete(ctx context.Context, m Manifest, content []byte) (source.Object, Manifest, error) {
-	o, first, err := read(ctx, f.Driver, f.Name)
-	switch {
-	case err != nil:
-		return o, m, err
-	case first.ID != f.ID || first.Rows > m.Rows || len(first.Objects) > len(m.Objects) && f.Format == Files:
-		return o, m, fmt.Errorf("%s: %w", f.Name, ErrExists)
-	case first.Rows == m.Rows && (f.Format != Files || len(first.Objects) == len(m.Objects)):
-		return o, first, nil
+func (f Folder) manifest(columns []Column, parts []Part) Manifest {
+	m := Manifest{ID: f.ID, Format: f.Format, Columns: columns, Objects: parts}
+	for _, p := range parts {
+		m.Rows += p.Rows
+		m.Bytes += p.Bytes
 	}
-	if _, err := f.compare(ctx, m); err != nil {
-		return o, m, err
-	}
-	o, err = f.Driver.Replace(ctx, o, content)
-	return o, m, err
+	return m
 }
 
-// compare returns the job's objects that a manifest does not list. If a listed object is missing, it fails with
-// [source.ErrNotFound].
+// compare returns the job's objects that neither a manifest lists nor a later manifest can list. If a listed object is
+// missing, it fails with [source.ErrNotFound].
 func (f Folder) compare(ctx context.Context, m Manifest) (lost []string, err error) {
-	missing := map[string]bool{}
+	missing, final := map[string]bool{}, f.final(m)
 	for _, p := range m.Objects {
 		missing[p.Name] = true
 	}
@@ -301,7 +280,7 @@ func (f Folder) compare(ctx context.Context, m Manifest) (lost []string, err err
 		if err != nil {
 			return nil, err
 		}
-		if !missing[o.Name] {
+		if !missing[o.Name] && final(o.Name) {
 			lost = append(lost, o.Name)
 		}
 		delete(missing, o.Name)

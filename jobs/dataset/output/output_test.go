@@ -3,7 +3,6 @@ package output
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,84 +110,6 @@ func TestCommitOfMissingPart(t *testing.T) {
 	if got := names(t, d); !slices.Equal(got, []string{"mem://out/part-A-1"}) {
 		t.Errorf("got %q, want the object and no manifest", got)
 	}
-}
-
-// A job that retries one with skipped partitions completes its output, and nobody undoes this.
-func TestCommitCompletes(t *testing.T) {
-	d := new(memory.Driver)
-	f := Folder{d, "mem://out/", "A", CSV}
-	first, third := put(t, f, "1-0", "a"), put(t, f, "3-0", "c")
-	if _, _, err := f.Commit(t.Context(), columns, []Part{first, third}); err != nil {
-		t.Fatal(err)
-	}
-	late, lost, second := put(t, f, "1-0", "a"), put(t, f, "2-0", "b"), put(t, f, "2-0", "b")
-	if err := f.RemoveLate(t.Context(), late, lost, second); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Abandon(t.Context()); err != nil { // a worker of the first job ends
-		t.Fatal(err)
-	}
-	if got, want := names(t, d), []string{"mem://out/.manifes", "mem://out/part-A-1", "mem://out/part-A-2", "mem://out/part-A-2", "mem://out/part-A-3"}; !slices.Equal(got, want) {
-		t.Fatalf("the folder has %v, want %v", got, want)
-	}
-	missing := second
-	missing.Name += "x"
-	if _, _, err := f.Commit(t.Context(), columns, []Part{first, missing, third}); !errors.Is(err, source.ErrNotFound) {
-		t.Fatalf("a part is missing: got %v, want ErrNotFound", err)
-	}
-	if m, err := Read(t.Context(), d, "mem://out"); err != nil || m.Rows != 2 {
-		t.Fatalf("after a failed retry: %d rows, %v; want those of the first job", m.Rows, err)
-	}
-	var racing sync.WaitGroup
-	for range 4 { // calls of Finish that do not know of one another
-		racing.Go(func() {
-			name, m, err := f.Commit(t.Context(), columns, []Part{first, second, third})
-			if err != nil || name != "mem://out/.manifest.json" || m.Rows != 3 {
-				t.Errorf("commit: %s, %d rows, %v", name, m.Rows, err)
-			}
-		})
-	}
-	racing.Wait()
-	if got, want := names(t, d), []string{"mem://out/.manifes", "mem://out/part-A-1", "mem://out/part-A-2", "mem://out/part-A-3"}; !slices.Equal(got, want) {
-		t.Errorf("the folder has %v, want %v", got, want)
-	}
-	if _, _, err := f.Commit(t.Context(), columns, []Part{first, third}); !errors.Is(err, ErrExists) {
-		t.Errorf("a late commit of the first job: got %v, want ErrExists", err)
-	}
-	if m, err := Read(t.Context(), d, "mem://out"); err != nil || len(m.Objects) != 3 || m.Objects[1] != second {
-		t.Errorf("the manifest has %+v, %v", m.Objects, err)
-	}
-}
-
-// A manifest that is replaced while it is read is read again.
-func TestReadOfReplaced(t *testing.T) {
-	d := new(memory.Driver)
-	f := Folder{d, "mem://out/", "A", CSV}
-	first := put(t, f, "1-0", "a")
-	if _, _, err := f.Commit(t.Context(), columns, []Part{first}); err != nil {
-		t.Fatal(err)
-	}
-	second := put(t, f, "2-0", "b")
-	reader := onRead{d, func() {
-		if _, _, err := f.Commit(t.Context(), columns, []Part{first, second}); err != nil {
-			t.Error(err)
-		}
-	}, new(sync.Once)}
-	if m, err := Read(t.Context(), reader, "mem://out"); err != nil || m.Rows != 2 {
-		t.Errorf("read %d rows, %v; want 2", m.Rows, err)
-	}
-}
-
-// onRead is a driver that calls a function before its first read.
-type onRead struct {
-	*memory.Driver
-	call func()
-	once *sync.Once
-}
-
-func (d onRead) Read(ctx context.Context, o source.Object, from, to int64) (io.ReadCloser, error) {
-	d.once.Do(d.call)
-	return d.Driver.Read(ctx, o, from, to)
 }
 
 func TestCheckName(t *testing.T) {

@@ -26,7 +26,7 @@ func (d Driver) replace(o source.Object, content []byte) (replaced source.Object
 	if err := d.allow(o.Name, o.Name); err != nil {
 		return replaced, err
 	}
-	f, err := os.Open(o.Name)
+	f, err := os.OpenFile(o.Name, os.O_RDWR, 0) // NFS locks only files that are open for writing
 	if err != nil {
 		return replaced, err
 	}
