@@ -133,7 +133,7 @@ func (s *scanner[A]) blocks(ctx context.Context, read *ahead, in segment, later 
 	size := int64(chunkSize / 4)
 	for at := in.to; !b.done && at < b.end && b.end < math.MaxInt64; at += size {
 		size = min(2*size, maxReadOn, b.end-at)
-		if err := read.each(ctx, in.object, at, at+size, nil, add); err != nil {
+		if err := read.each(ctx, in.object, at, at+size, later, add); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 var takesAnything = map[string]bool{
 	"cmd/internal/human.FuzzPlain":  true,
 	"coordinator/ledger.FuzzForest": true,
+	"jobs/dataset/form.FuzzString":  true,
 	"jobs/primes.FuzzMerge":         true,
 }
 

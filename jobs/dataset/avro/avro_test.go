@@ -135,7 +135,7 @@ func TestValues(t *testing.T) {
 		{`"int"`, long(1 << 31), "damaged"},
 		{`"boolean"`, []byte{2}, "damaged"},
 		{`"null"`, nil, ""},
-		{`["null","null","long"]`, long(2), "damaged"},
+		{`["null","null","long"]`, long(2), "the same type twice"},
 		{`["null"]`, long(1), "damaged"},
 		{`{"type":"enum","name":"e","symbols":["A"]}`, long(1), "damaged"},
 		{`"bytes"`, text("\xff"), `"\xff" is not UTF-8`},

@@ -19,6 +19,7 @@ type Selection struct {
 	names []string
 	types []*typ // type of each column, or nil if it is the value of a key of a map below other values
 	same  []int  // index of the first column with the same name
+	plans map[planned]*plan
 }
 
 // plan says what is read of a value.
@@ -43,6 +44,7 @@ func (f *File) Select(names []string) (s *Selection, missing []string) {
 		s.same = append(s.same, at)
 	}
 	found := make([]bool, len(names))
+	s.plans = map[planned]*plan{}
 	s.root = s.plan(f.schema, member.New(names), found)
 	for i, name := range names {
 		if !found[s.same[i]] {
@@ -52,12 +54,22 @@ func (f *File) Select(names []string) (s *Selection, missing []string) {
 	return s, missing
 }
 
+// planned is what a plan is for. A type may occur at many places of a schema, and contain itself.
+type planned struct {
+	of     *typ
+	member *member.Member
+}
+
 // plan makes the plan of a value, and notes the columns that it contains.
 func (s *Selection) plan(t *typ, m *member.Member, found []bool) *plan {
 	if m == nil {
 		return nil
 	}
+	if p := s.plans[planned{t, m}]; p != nil {
+		return p
+	}
 	p := &plan{typ: t, column: m.Index}
+	s.plans[planned{t, m}] = p
 	if p.column >= 0 {
 		found[p.column], s.types[p.column] = true, t
 	}
@@ -71,9 +83,9 @@ func (s *Selection) plan(t *typ, m *member.Member, found []bool) *plan {
 		}
 	case union:
 		for _, branch := range t.union {
-			b := s.plan(branch, m, found)
+			b := *s.plan(branch, m, found)
 			b.column = -1 // the union is the column
-			p.below = append(p.below, b)
+			p.below = append(p.below, &b)
 		}
 		if p.column >= 0 {
 			s.types[p.column] = t

@@ -14,6 +14,7 @@ const (
 	// stepsPerByte and freeSteps determine how many values a block may have, because values may take no bytes.
 	stepsPerByte = 16
 	freeSteps    = 4 << 20
+	bytesPerStep = 64
 )
 
 // decoder reads values. After an error it reads zeros, so only loops must look at the error.

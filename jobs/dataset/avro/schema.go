@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,6 +100,9 @@ func (p *parser) parse(v any, namespace string) (*typ, error) {
 			if b.wire == union {
 				return nil, damaged("the schema has a union in a union")
 			}
+			if slices.ContainsFunc(t.union, func(o *typ) bool { return o == b || o.wire == b.wire && !b.hasName() }) {
+				return nil, damaged("the schema has a union with the same type twice")
+			}
 			t.union = append(t.union, b)
 		}
 		return t, nil
@@ -107,6 +111,9 @@ func (p *parser) parse(v any, namespace string) (*typ, error) {
 	}
 	return nil, damaged("the schema has a type that is %.80q", fmt.Sprint(v))
 }
+
+// hasName reports whether several types of the kind may be in a union.
+func (t *typ) hasName() bool { return t.wire == record || t.wire == enum || t.wire == fixed }
 
 // named returns a primitive type, or a type that was declared before.
 func (p *parser) named(name, namespace string) (*typ, error) {
@@ -151,9 +158,10 @@ func (p *parser) object(v map[string]any, namespace string) (t *typ, err error) 
 	if t, err = p.named(kind, namespace); err != nil {
 		return nil, err
 	}
-	logical := *t // a named type that is used again has no other meaning elsewhere
-	logical.interpret(v)
-	return &logical, nil
+	if _, ok := primitives[kind]; ok { // a named type has the meaning of its declaration, which may not have ended
+		t.interpret(v)
+	}
+	return t, nil
 }
 
 // declare parses the declaration of a type with a name.

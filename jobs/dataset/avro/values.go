@@ -28,8 +28,10 @@ func (v *values) refuse(err error) {
 	}
 }
 
-// bound ends the reading if the texts of a record are too large.
+// bound ends the reading if the texts of a record are too large. Long texts count as several values, because the names of fields
+// take no bytes of the block.
 func (v *values) bound(more int) {
+	v.steps -= int64(more / bytesPerStep)
 	if len(v.out)+more > maxText {
 		v.fail(fmt.Errorf("the texts of a record have more than %d bytes, which is the limit: leave columns out", maxText))
 	}

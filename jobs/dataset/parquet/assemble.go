@@ -148,10 +148,10 @@ func (a *nested) next(n *schemaNode, least int) *library.Value {
 	return v
 }
 
-// isNull reports whether the next value of a node is null.
+// isNull reports whether the next value of a node is null, or that of a node around it.
 func (a *nested) isNull(n *schemaNode) bool {
 	v := a.next(n.first(), 0)
-	return v != nil && n.nullable && v.DefinitionLevel() < n.level
+	return v != nil && v.DefinitionLevel() < n.level
 }
 
 // skip takes the values of a node that is null or empty. Each column has one.

@@ -194,6 +194,23 @@ func TestNestedValues(t *testing.T) {
 	}
 }
 
+// TestListInNullGroup reads a list that is required, in a group that is null.
+func TestListInNullGroup(t *testing.T) {
+	type group struct {
+		Texts []string `parquet:"texts,list"`
+	}
+	type row struct {
+		In *group `parquet:"in,optional"`
+	}
+	var out bytes.Buffer
+	if err := library.Write(&out, []row{{nil}, {&group{}}, {&group{[]string{"a"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := readAll(t, out.Bytes()), []string{"-|", "[]|", `["a"]|`}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestNestedLimit refuses a list whose text is much larger than the object, because its items are one text of a dictionary.
 func TestNestedLimit(t *testing.T) {
 	type row struct {

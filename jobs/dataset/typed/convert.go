@@ -73,7 +73,10 @@ func unscaled(field []byte, scale int) (*big.Int, bool) {
 // Float returns a field as the nearest float64, which is infinite or NaN only if the text says so.
 func (t Type) Float(field []byte) (float64, error) {
 	if n, ok := exact.Parse(field); ok {
-		return n.Float(), nil
+		if f := n.Float(); !math.IsInf(f, 0) {
+			return f, nil
+		}
+		return 0, t.refuse(field)
 	}
 	f, err := strconv.ParseFloat(string(field), 64)
 	if err != nil || !math.IsInf(f, 0) && !math.IsNaN(f) {
@@ -110,8 +113,11 @@ func (t Type) Time(field []byte) (time.Time, error) {
 	return time.Time{}, t.refuse(field)
 }
 
-// holds reports whether the unit of a timestamp can represent a time.
+// holds reports whether a timestamp of four digits for the year, and its unit, can represent a time.
 func (t Type) holds(at time.Time) bool {
+	if year := at.UTC().Year(); year < 0 || year > 9999 {
+		return false
+	}
 	if t.Nanoseconds {
 		return time.Unix(0, at.UnixNano()).Equal(at)
 	}

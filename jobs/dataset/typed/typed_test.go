@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
 // TestJSON checks the JSON values of fields, and the fields that are refused.
@@ -26,6 +28,8 @@ func TestJSON(t *testing.T) {
 		{"decimal(4,2)", "0.001", ""},
 		{"float", "0.1", "0.1"},
 		{"float", "1e3", "1e3"},
+		{"float", "1e400", ""},
+		{"timestamp", "9999-12-31T23:59:59-01:00", ""},
 		{"float", "Infinity", `"+Inf"`},
 		{"float", "-Inf", `"-Inf"`},
 		{"float", "NaN", `"NaN"`},
@@ -67,6 +71,7 @@ func FuzzJSON(f *testing.F) {
 	for i, field := range []string{"a", "-1", "1.50", "1e3", "NaN", "true", "2026-11-22", "2026-11-22T21:04:00.5Z", "1e999"} {
 		f.Add(uint8(i), field)
 	}
+	corpus := fuzztest.Watch(f)
 	f.Fuzz(func(t *testing.T, which uint8, field string) {
 		typ, err := Parse(types[int(which)%len(types)])
 		if err != nil {
@@ -74,8 +79,10 @@ func FuzzJSON(f *testing.F) {
 		}
 		value, err := typ.AppendJSON(nil, []byte(field))
 		if err != nil || !utf8.ValidString(field) { // fields are UTF-8
+			corpus.Refused()
 			return
 		}
+		corpus.Taken()
 		if !json.Valid(value) {
 			t.Fatalf("%s %q: %s is no JSON", typ, field, value)
 		}
