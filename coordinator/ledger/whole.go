@@ -17,7 +17,7 @@ import (
 // wholeNodes is the state of a job's whole nodes.
 type wholeNodes struct {
 	over     bool          // a durable checkpoint keeps the whole nodes, or they are too large
-	keptIn   uint64        // number of the checkpoint in flight that keeps them; 0 if there is none
+	keptIn   uint64        // number of the checkpoint in flight that keeps them; 0 if no such checkpoint is in flight
 	storedBy time.Duration // time by which workers must have stored them; 0 if no worker has to
 }
 

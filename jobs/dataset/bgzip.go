@@ -131,7 +131,7 @@ func (m *memberReader) isBgzip() (bool, error) {
 	return memberSize(text) > 0, err
 }
 
-// find returns the offset of the first member that begins at or after an offset, or the size of the object if there is none.
+// find returns the offset of the first member that begins at or after an offset, or the size of the object if no such member exists.
 func (m *memberReader) find(from int64) (int64, error) {
 	text, err := m.load(from, from+memberWindow)
 	if err != nil {

@@ -169,7 +169,7 @@
 // that lacks a column. The members of JSON objects are always found by name.
 //
 // The name of a member of a JSON object in another is the path with dots, such as a.b. A record in which two
-// members that the job uses have one name is bad. If the value on the way is no object, the member is missing.
+// members that the job uses have one name is bad. If the value on the way is not an object, the member is missing.
 //
 // The name of a column of Parquet in a group is the path with dots too. A list or a map is one column, whose value is JSON
 // text, also if it contains groups. Two columns that have one name are refused if a job uses them.

@@ -137,10 +137,10 @@ var typesEncoding = func() cbor.EncMode {
 	return mode
 }()
 
-// isArray reports whether the first byte of an item of CBOR is that of an array. It is no byte of text.
+// isArray reports whether the first byte of an item of CBOR is that of an array. It is never a byte of text.
 func isArray(first byte) bool { return first>>5 == 4 }
 
-// isMap reports whether the first byte of an item of CBOR is that of a map. It is no byte of text.
+// isMap reports whether the first byte of an item of CBOR is that of a map. It is never a byte of text.
 func isMap(first byte) bool { return first>>5 == 5 }
 
 // encodeParams returns the CBOR of parameters. Their order is that of the job's list, so that the bytes

@@ -45,7 +45,7 @@ func (r reader) outputTypes(ctx context.Context, data planData, l listing, wante
 }
 
 // AppendJSON appends the field of column i as a JSON value if it is a member of a JSON object: a string in quotes, and another
-// value as the object has it. A missing value appends nothing. AppendJSON returns false if the column is no member.
+// value as the object has it. A missing value appends nothing. AppendJSON returns false if the column is not a member.
 func (r *Record) AppendJSON(b []byte, i int) ([]byte, bool) {
 	at := i
 	if r.layout.order != nil {

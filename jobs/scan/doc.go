@@ -133,7 +133,7 @@
 //
 // The function json is for a column of any format whose fields are JSON objects, such as the column Body of the Avro objects
 // of Azure Event Hubs Capture. Its value is that of a member in JSON lines: the path a.b is the member b of the object a,
-// strings have no quotes, and a member that is null or absent, or below something that is no object, is missing. The value is
+// strings have no quotes, and a member that is null or absent, or below something that is not an object, is missing. The value is
 // text. A definition in let makes a column of it, which is a number in where and in aggregates if the text is one:
 //
 //	bellwether run scan -p 'input=capture/*.avro' -p 'let=device = json(Body, "device.id"); t = json(Body, "t")' \
@@ -163,7 +163,7 @@
 //	a derived column               the type of its expression: of comparisons boolean, of year(t) integer, of x / y float, …
 //	an aggregate                   the type in the table above; min(x), max(x) and sum(x) keep the type of a column that has one
 //
-// The parameter types gives columns of the output other types. A field that is no value of the type makes the record bad, or
+// The parameter types gives columns of the output other types. A field that is not a value of the type makes the record bad, or
 // fails the job if it is a value of by or an aggregate:
 //
 //	bellwether run scan -p input=sales.csv -p output=out/ -p output-format=parquet -p 'types=id:integer, price:decimal(10,2), sold:timestamp'

@@ -140,7 +140,7 @@ func textColumns(names []string) (columns []Column) {
 	return columns
 }
 
-// permanent marks the error of a field that is no value of its column's type.
+// permanent marks the error of a field that is not a value of its column's type.
 func permanent(err error) error {
 	if _, ok := errors.AsType[*typed.Error](err); ok {
 		return jobs.Permanent(err)

@@ -12,7 +12,7 @@ import (
 )
 
 // quotedNames is an ast.Visitor that makes the columns in $env identifiers, and paths of columns such as a.b. Package expr
-// has $env for names that are no identifiers, such as those with spaces or dashes: $env["unit price"].
+// has $env for names that are not identifiers, such as those with spaces or dashes: $env["unit price"].
 type quotedNames struct{ err error }
 
 const env = "$env"

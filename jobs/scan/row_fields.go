@@ -32,7 +32,7 @@ func (q query) newRowFields(p Params, v *values, columns []string) *rowFields {
 	return f
 }
 
-// row returns the row of a record. It returns an error if a field is no value of the type that the parameter types gives it.
+// row returns the row of a record. It returns an error if a field is not a value of the type that the parameter types gives it.
 func (f *rowFields) row(v *values) (r row, err error) {
 	for i, c := range f.of {
 		field := v.field(c)

@@ -21,7 +21,7 @@ func TestShifts(t *testing.T) {
 		for range 1 + random.IntN(40) {
 			fmt.Fprintf(&plain, "%c,%s\n", 'a'+random.IntN(3), values[random.IntN(len(values))])
 		}
-		// The product with 1 is no sum of a column and a constant, and is the same number.
+		// The product with 1 is not a sum of a column and a constant, and is the same number.
 		by := []string{"where=k != ''", "by=k"}[random.IntN(2)]
 		query := func(let string) string {
 			got, err := scan(t, "input="+write(t, "x.csv", plain.String()), by, "block=30", "let="+let, "aggregate=sum(a),mean(b),min(c),max(a),count(b),count")

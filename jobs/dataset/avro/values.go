@@ -37,7 +37,7 @@ func (v *values) bound(more int) {
 	}
 }
 
-// text appends the value of a field. The type is no union.
+// text appends the value of a field. The type is not a union.
 func (v *values) text(t *typ) {
 	switch t.wire {
 	case record, array, mapping:
@@ -100,7 +100,7 @@ func (v *values) number(t *typ, n int64) {
 // maxDecimal is the largest number of bytes of a decimal, which has at most exact.MaxDigits digits.
 const maxDecimal = exact.MaxDigits/2 + 1
 
-// opaque appends bytes that are no text.
+// opaque appends bytes that are not text.
 func (v *values) opaque(t *typ, b []byte) {
 	v.bound(2 * len(b))
 	switch t.meaning {

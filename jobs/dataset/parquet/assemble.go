@@ -113,7 +113,7 @@ func (a *nested) peek(s *stream) *library.Value {
 	return &s.buffer[s.at]
 }
 
-// load reads values of the current page, or begins the next page. Bytes after the last value of the column are no page.
+// load reads values of the current page, or begins the next page. Bytes after the last value of the column are not a page.
 func (s *stream) load() error {
 	if s.left == 0 && s.read >= s.source.column.NumValues {
 		s.ended = true

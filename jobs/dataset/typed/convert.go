@@ -13,7 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// Error is the error for a field that is no value of its column's type.
+// Error is the error for a field that is not a value of its column's type.
 type Error struct {
 	Field []byte // beginning of the field
 	Type  Type
@@ -56,7 +56,7 @@ func (t Type) Unscaled(field []byte) (*big.Int, error) {
 
 func power(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
 
-// unscaled returns a number, multiplied by ten to the power of scale. It returns false if the field is no number or has more
+// unscaled returns a number, multiplied by ten to the power of scale. It returns false if the field is not a number or has more
 // digits after the point.
 func unscaled(field []byte, scale int) (*big.Int, bool) {
 	n, ok := exact.Parse(field)
@@ -124,7 +124,7 @@ func (t Type) holds(at time.Time) bool {
 	return at.Nanosecond()%1000 == 0
 }
 
-// Check returns an error if a field that is not empty is no value of the type.
+// Check returns an error if a field that is not empty is not a value of the type.
 func (t Type) Check(field []byte) error {
 	_, err := t.AppendJSON(nil, field)
 	return err
