@@ -113,7 +113,7 @@ func (x *extreme) readText(b []byte) (_ []byte, err error) {
 func (e *extremes) result(group int, a aggregate) (cell, error) {
 	switch at := e.list[group]; {
 	case at.hasNumber && at.hasText:
-		return null, mixedError{a.column, at.number.String(), at.text, at.object, at.offset}
+		return null, mixedError{a.column, at.number.Short().String(), at.text, at.object, at.offset}
 	case at.hasNumber:
 		return decimal(at.number.Short()), nil
 	case at.hasText:

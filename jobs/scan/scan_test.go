@@ -443,6 +443,14 @@ func TestPositionOfMixedText(t *testing.T) {
 	}
 }
 
+// The error for numbers and texts in one column shows the number as results do, also if the group has a wider scale.
+func TestNumberBesideMixedText(t *testing.T) {
+	name := write(t, "a.csv", "g,x\na,3.0\na,ape\na,4.125\n")
+	if got, err := scan(t, "input="+name, "by=g", "aggregate=min(x)"); err == nil || !strings.Contains(err.Error(), "has numbers, such as 3, and") {
+		t.Errorf("got %s, %v, want an error with the number 3", got, err)
+	}
+}
+
 // A prefix of a cell contradicts no comparison of cells.
 func TestPrefix(t *testing.T) {
 	texts := []string{"", "0", "-0", "-1", "1.5", "1.50", "-1.25", "1e3", "1000", "4503599627370497", "4503599627370496", "1e40", "a", "a\x00", "ab", "abcdefg", "abcdefgh", "abcdefgi", "é", "\xff"}
