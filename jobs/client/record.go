@@ -14,6 +14,7 @@ import (
 type record struct {
 	spec     store.Spec
 	manifest store.Manifest // manifest of the job; contains only State, Queued, if no leader has begun the job
+	rows     bool           // the result describes an output of rows; known only if the job keeps what a retry of skipped partitions needs
 }
 
 // record reads a job's spec and manifest from storage. If only one of them is damaged, record
@@ -23,9 +24,15 @@ func (c *Client) record(ctx context.Context, s *store.Store, id string) (record,
 	manifest, err := c.manifest(ctx, s, id)
 	spec, specErr := s.Spec(ctx, id)
 	if specErr != nil {
-		return record{store.Spec{ID: id}, manifest}, c.explain(fmt.Errorf("read job %s: %w", id, specErr))
+		return record{spec: store.Spec{ID: id}, manifest: manifest}, c.explain(fmt.Errorf("read job %s: %w", id, specErr))
 	}
-	return record{spec.Spec, manifest}, err
+	r := record{spec: spec.Spec, manifest: manifest}
+	if err == nil && r.completable() {
+		if result, err := s.Result(ctx, id); err == nil { // a retry also replaces a result that cannot be read
+			r.rows = ofRows(result)
+		}
+	}
+	return r, err
 }
 
 func (c *Client) manifest(ctx context.Context, s *store.Store, id string) (store.Manifest, error) {

@@ -16,9 +16,9 @@ import (
 // job. The new job begins with what the last checkpoint of the old one contains, except partitions that were skipped. The
 // result of a completed job that skipped partitions becomes whole: the new job runs only these. If the old job is removed
 // before the new one begins, the new one computes everything. Retry fails with [ErrNotEnded], or with [ErrInvalid]
-// if a completed job has skipped nothing, or has not kept what a retry needs: [Status.Completable] says so. For a job that
-// failed, and whose parameters have an output, use Resubmit: the objects that the old
-// job's partials name were removed when it failed.
+// if a completed job has skipped nothing, has not kept what a retry needs, or has an output of rows, of which one object may
+// have rows of many partitions: [Status.Completable] says so. For a job that failed, and whose parameters have an output, use
+// Resubmit: the objects that the old job's partials name were removed when it failed.
 func (c *Client) Retry(ctx context.Context, id string) (string, error) {
 	return c.again(ctx, id, func(spec *Spec, old record) error {
 		if err := old.mayRetry(); err != nil {
@@ -41,15 +41,18 @@ func (r record) mayRetry() error {
 		return errorf(ErrInvalid, "job %s is completed and has skipped nothing, so nothing is left to retry", id)
 	case r.spec.Estimates:
 		return errorf(ErrInvalid, "job %s is completed, and a job with estimates keeps nothing for a retry: resubmit it", id)
+	case r.rows:
+		return errorf(ErrInvalid, "job %s is completed and has an output of rows, to which a retry cannot add rows: resubmit it with another folder", id)
 	}
 	return errorf(ErrInvalid, "job %s is completed, and has not kept what a retry of its %d skipped partitions needs, because that is too large or an earlier version ran the job: resubmit it", id, len(m.Skipped))
 }
 
-// completable reports whether a completed job has skipped partitions and keeps all others.
+// completable reports whether a completed job has skipped partitions, and a retry can compute only these, because the job keeps
+// all others and its output can be completed.
 func (r record) completable() bool {
 	m := r.manifest
 	tree, err := engine.NewTree(m.Partitions)
-	if err != nil || m.State != Completed || len(m.Skipped) == 0 {
+	if err != nil || m.State != Completed || len(m.Skipped) == 0 || r.rows {
 		return false
 	}
 	kept := uint64(len(m.Skipped))
@@ -61,23 +64,13 @@ func (r record) completable() bool {
 
 // RetryAs is like Retry for a job of which the definition is known. If the definition says that the partials of a failed job
 // cannot be used again, such as those that name objects of an output, the new job computes everything, and RetryAs also
-// returns the reason. If that job was itself a retry of a completed one, the completed one is retried. A completed job with an
-// output of rows cannot be retried, because one object may have rows of many partitions.
+// returns the reason. If that job was itself a retry of a completed one, the completed one is retried.
 func (c *Client) RetryAs(ctx context.Context, job jobs.Job, id string) (again string, recomputes, err error) {
 	s, err := c.Status(ctx, id)
 	if err != nil {
 		return "", nil, err
 	}
 	_, keeps := job.Family(s.Params, "")
-	if keeps != nil && s.Completable {
-		o, err := c.Outcome(ctx, id)
-		if err != nil {
-			return "", nil, err
-		}
-		if ofRows(o.Result) {
-			return "", nil, errorf(ErrInvalid, "job %s is completed and has an output of rows, to which a retry cannot add rows: resubmit it with another folder", id)
-		}
-	}
 	if keeps != nil && s.Rounds == 0 && (s.State == Failed || s.State == Cancelled) {
 		if s.Retries != "" {
 			if old, err := c.Status(ctx, s.Retries); err == nil && old.Completable {

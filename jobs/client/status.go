@@ -62,8 +62,7 @@ type Status struct {
 	Started    time.Time `json:"started"`
 	Finished   time.Time `json:"finished"`
 
-	// Completable is true if the job has completed with skipped partitions, and keeps what [Client.Retry] needs to compute
-	// only these.
+	// Completable is true if the job has completed with skipped partitions, and [Client.Retry] computes only these.
 	Completable bool `json:"completable,omitempty"`
 
 	// SlotSeconds is the time for which partitions of the job have occupied slots of workers, in seconds, and

@@ -14,7 +14,7 @@ func TestStage(t *testing.T) {
 	leaf := func(i uint64) store.StoredNode { return store.StoredNode{Node: engine.Leaf(i), Data: []byte{1}} }
 	skipped := store.StoredNode{Node: engine.Leaf(2), Empty: true}
 	running := func(nodes ...store.StoredNode) record {
-		return record{store.Spec{ID: "j"}, store.Manifest{State: Running, Partitions: 4, Nodes: nodes}}
+		return record{spec: store.Spec{ID: "j"}, manifest: store.Manifest{State: Running, Partitions: 4, Nodes: nodes}}
 	}
 	live := func(p wire.JobProgress) *wire.Jobs {
 		p.Job, p.State, p.Partitions = "j", "running", 4
@@ -51,7 +51,7 @@ func TestStage(t *testing.T) {
 // TestStatusOfLargePartials compares the status of a job with the leader's answer about the job's
 // large partials, and checks the stage and the remaining time in both parts of the job.
 func TestStatusOfLargePartials(t *testing.T) {
-	r := record{store.Spec{ID: "j"}, store.Manifest{State: Running, Partitions: 8, Work: store.Work{Executed: 1}}}
+	r := record{spec: store.Spec{ID: "j"}, manifest: store.Manifest{State: Running, Partitions: 8, Work: store.Work{Executed: 1}}}
 	mapping := wire.JobProgress{
 		Job: "j", State: "running", Partitions: 8, Done: 3, Executed: 5, Rate: 0.5, Workers: 2,
 		Unreported: 1, HeldBytes: 700, MergedBytes: 100, MergeRate: 50,
