@@ -47,29 +47,6 @@ func bgzipped(random *rand.Rand, text string, most int) string {
 	return b.String()
 }
 
-// TestBgzipAtEverySplit compares the records of objects of bgzip, cut in blocks of each size, with those of the same text.
-func TestBgzipAtEverySplit(t *testing.T) {
-	for seed := range uint64(15) {
-		random := rand.New(rand.NewPCG(seed, 0))
-		text := randomFile(random, 1+random.IntN(3))
-		from := new(memory.Driver)
-		from.Put("mem://a.csv", []byte(text))
-		in := Defaults()
-		in.Source, in.Header = "mem://a.csv", false
-		want, wantErr := merged(t, collect, from, in, random)
-		stored := bgzipped(random, text, 1+random.IntN(30))
-		from.Put("mem://a.csv.gz", []byte(stored))
-		in.Source = "mem://a.csv.gz"
-		for block := int64(1); block <= int64(len(stored)); block += 1 + block/8 {
-			in.Block = block
-			got, err := merged(t, collect, from, in, random)
-			if (err == nil) != (wantErr == nil) || !slices.Equal(got, want) {
-				t.Fatalf("seed %d, blocks of %d bytes: got %q, %v, want %q, %v", seed, block, got, err, want, wantErr)
-			}
-		}
-	}
-}
-
 // TestBgzipInRounds is TestBgzipAtEverySplit for jobs with rounds, whose ranges must not begin inside quotes.
 func TestBgzipInRounds(t *testing.T) {
 	for seed := range uint64(10) {

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -117,91 +116,5 @@ func TestDialectFaults(t *testing.T) {
 		if _, err := job.Params(nil, append(strings.Split(pairs, ";"), "input=a.csv")...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", pairs, err, want)
 		}
-	}
-}
-
-// randomDialect returns a random object whose fields are written in a dialect, and its records in the form of the job marked.
-func randomDialect(random *rand.Rand) (text string, want []string) {
-	var b strings.Builder
-	plain := []string{"a", "bc d", "é", "7", "12.5", "", "#", "a long text of a field"}
-	quotes := []string{"a,b", "\n", "# \n", " NA ", "\"", "- "}
-	pad := func() string { return []string{"", "", " ", "\t", "  "}[random.IntN(5)] }
-	for range random.IntN(12) {
-		switch random.IntN(6) {
-		case 0:
-			b.WriteString([]string{"#\n", "# a, b\r\n", "#\"NA\"\n", "##\n", "\n"}[random.IntN(5)])
-		case 1:
-			b.WriteString(pad() + "\n")
-		}
-		var fields []string
-		for c := range 3 {
-			field := plain[random.IntN(len(plain))]
-			written := field
-			switch random.IntN(6) {
-			case 0:
-				field, written = "null", []string{"NA", "\"NA\"", "-"}[random.IntN(3)]
-			case 1:
-				field = quotes[random.IntN(len(quotes))]
-				written = `"` + strings.ReplaceAll(field, `"`, `""`) + `"`
-			}
-			if fields = append(fields, field); c > 0 {
-				b.WriteByte(',')
-			} else if strings.HasPrefix(written, "#") {
-				written = `"` + written + `"`
-			}
-			b.WriteString(pad() + written + pad())
-		}
-		want = append(want, strings.Join(fields, "|"))
-		b.WriteString([]string{"\n", "\r\n"}[random.IntN(2)])
-	}
-	text = b.String()
-	if random.IntN(3) == 0 {
-		text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
-	}
-	return text, want
-}
-
-// TestDialectAtEverySplit reads random objects in blocks of random sizes. The records must be those that were written,
-// with quotes that change the reading of ranges, and also in a job with rounds unless it refuses the borders.
-func TestDialectAtEverySplit(t *testing.T) {
-	read := 0
-	for seed := range uint64(300) {
-		random := rand.New(rand.NewPCG(seed, 3))
-		from := new(memory.Driver)
-		var all []string
-		header := seed%3 == 0
-		for i := range 1 + random.IntN(3) {
-			text, want := randomDialect(random)
-			if header {
-				text = []string{"", "# comment\n"}[random.IntN(2)] + " a, b ,c\n" + text
-			}
-			from.Put(fmt.Sprintf("mem://%d.csv", i), []byte(text))
-			all = append(all, want...)
-		}
-		in := Defaults()
-		in.Source, in.Names, in.Header, in.Comment, in.Null, in.Trim = "mem://*", "", header, "#", "NA,-", true
-		in.Block = 38 + random.Int64N(60)
-		if !header {
-			in.Names, in.Block = "a,b,c", 1+random.Int64N(60)
-		}
-		got, err := merged(t, marked, from, in, random)
-		if err != nil || !slices.Equal(got, all) {
-			t.Fatalf("seed %d, blocks of %d bytes: got\n%q, %v, want\n%q", seed, in.Block, got, err, all)
-		}
-		records, _, err := pass(t, from, in, 2)
-		if err != nil && !strings.Contains(err.Error(), errBorder.Error()) && !strings.Contains(err.Error(), "quote") {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		if err == nil {
-			read++
-			for i, want := range all {
-				if records[i] != strings.ReplaceAll(want, "null", "") {
-					t.Fatalf("seed %d, record %d of a job with rounds: got %q, want %q", seed, i, records[i], want)
-				}
-			}
-		}
-	}
-	if read < 100 {
-		t.Errorf("jobs with rounds read %d of 300 inputs: want at least 100", read)
 	}
 }
