@@ -1,3 +1,5 @@
+//go:build !race
+
 package scan
 
 import (
@@ -9,7 +11,9 @@ import (
 	"testing"
 )
 
-// TestFirstGroups checks that a result with a limit is a part of the result without one, also if many groups have equal
+// TestFirstGroups runs only without the race detector, because it runs many queries of many groups.
+//
+// It checks that a result with a limit is a part of the result without one, also if many groups have equal
 // values.
 func TestFirstGroups(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 7))
