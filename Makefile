@@ -38,10 +38,12 @@ azurite: ## run Azurite, the emulator of Azure Storage, until Ctrl-C
 	$(GO) run ./deploy/local/azurite/run
 
 # Packages whose code starts no goroutine, which TestSinglePackages checks: the state machines, the
-# simulator, which runs coroutines, jobs/wasm, the numeric jobs and the reader of Parquet. The race
-# detector has nothing to find there, and would make their tests five to fifteen times as slow.
+# simulator, which runs coroutines, jobs/wasm, the numeric jobs, the readers of Avro and Parquet, and
+# exact sums. The race detector has nothing to find there, and would make their tests five to fifteen
+# times as slow.
 SINGLE := coordinator/ledger coordinator/term election/machine worker/session bench/internal/sim jobs/wasm \
-	jobs/primes jobs/montecarlo jobs/glm jobs/kmeans jobs/dataset/parquet
+	jobs/primes jobs/montecarlo jobs/glm jobs/kmeans jobs/dataset/avro jobs/dataset/exact \
+	jobs/dataset/parquet jobs/fuzztest jobs/internal/sketch
 
 # Packages that are tested with and without the race detector. It would make their tests of large or many
 # inputs ten times as slow, so the files of these tests are built only without it.
