@@ -41,7 +41,9 @@ type Config struct {
 	// workers because of ReportsPerSecond.
 	ReportsPerSecond int
 
-	// IdleEvery is the report interval while there is no job; the default is 1 s.
+	// IdleEvery is the shortest interval between two reports of a worker while there is no job; the
+	// default is 1 s. ReportsPerSecond applies too. An idle worker is nudged when work is queued, so
+	// a long interval does not delay the beginning of a job.
 	IdleEvery time.Duration
 
 	// SilentAfter is the time after a missed report at which the ledger removes a worker, even if

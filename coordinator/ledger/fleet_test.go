@@ -407,6 +407,27 @@ func TestFewAssignmentsAndShortTail(t *testing.T) {
 	}
 }
 
+// TestIdleWorkersReportSeldom leads many workers without a job. Idle workers obey ReportsPerSecond too,
+// and the first job does not wait for their next reports.
+func TestIdleWorkersReportSeldom(t *testing.T) {
+	f := newFleet(t, 1500, 1, 100)
+	for _, w := range f.workers {
+		f.report(w) // the last report is the first of which the receipt counts all workers
+	}
+	for _, w := range f.workers {
+		f.report(w)
+		if every := f.ledger.worker(w.id).reportInterval; every != 3*time.Second {
+			t.Fatalf("idle worker %s reports each %v, want 500 reports a second of 1,500 workers", w.id, every)
+		}
+	}
+	f.add("job", 1_000_000_000)
+	f.now += f.ledger.cfg.RecoveryTimeout
+	f.step(Tick{})
+	if n := f.actions["nudge"]; n != len(f.workers)-1 { // the leader's own worker is the last to run a job
+		t.Errorf("nudged %d of %d idle workers when a job began", n, len(f.workers)-1)
+	}
+}
+
 // TestSmallUrgentJob runs a small job of high priority and a large job of low priority. The small
 // job does not fill the horizon of all slots, so slots also get the large job.
 func TestSmallUrgentJob(t *testing.T) {

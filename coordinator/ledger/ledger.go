@@ -193,10 +193,11 @@ func (l *Ledger) findWorker(id string) (int, bool) {
 
 // reportInterval returns the time between two reports of a worker.
 func (l *Ledger) reportInterval() time.Duration {
+	least := l.cfg.ReportEvery
 	if len(l.jobs) == 0 {
-		return l.cfg.IdleEvery
+		least = l.cfg.IdleEvery
 	}
-	return max(l.cfg.ReportEvery, time.Duration(len(l.workers))*time.Second/time.Duration(l.cfg.ReportsPerSecond))
+	return max(least, time.Duration(len(l.workers))*time.Second/time.Duration(l.cfg.ReportsPerSecond))
 }
 
 // horizon returns the amount of work, in time, that each slot is assigned in advance. It grows with
