@@ -154,7 +154,9 @@
 // one worker has opened the job, the number of workers doubles every 100 ms. If a worker dies
 // during the trial, one crash suspect is quarantined at once, and no other partition of the job is
 // assigned. A job whose Open ends its process therefore ends at most five processes. The trial is
-// over when a partition is finished or has run for 2 s.
+// over when a partition is finished or has run for 2 s. The other workers wait for the end of the
+// trial, so the workers of the first assignments are nudged if they report less often than every
+// 100 ms.
 //
 // The worker of a quarantined partition reports each function of the job before it calls the
 // function. The job's error therefore names the function that ended the processes.

@@ -276,16 +276,19 @@ func (f *fleet) run(limit time.Duration) bool {
 				i = k
 			}
 		}
-		if f.now = due[i]; f.now > limit {
+		f.nudged = f.nudged[:0]
+		if tick < due[i] {
+			f.now = tick
+			f.step(Tick{})
+			tick += 100 * time.Millisecond
+		} else {
+			f.now = due[i]
+			f.report(f.workers[i])
+			due[i] = f.next(f.workers[i])
+		}
+		if f.now > limit {
 			return false
 		}
-		if f.now >= tick {
-			f.step(Tick{})
-			tick = f.now + 100*time.Millisecond
-		}
-		f.nudged = f.nudged[:0]
-		f.report(f.workers[i])
-		due[i] = f.next(f.workers[i])
 		f.drain()
 		for _, id := range f.nudged {
 			k := slices.IndexFunc(f.workers, func(w *fleetWorker) bool { return w.id == id })
@@ -404,6 +407,28 @@ func TestFewAssignmentsAndShortTail(t *testing.T) {
 		if f.now > ideal+c.over || f.actions["assigned"] > c.assigned {
 			t.Errorf("%+v: took %v, ideal is %v; %v", c, f.now, ideal, f.actions)
 		}
+	}
+}
+
+// TestReportIntervalDelaysNoJob runs a job of 100 s on idle workers that report each 20 s, as 10,000 workers do. The job
+// begins on all workers, and its last partitions are spread over them, without waiting for reports that are due later.
+func TestReportIntervalDelaysNoJob(t *testing.T) {
+	f := newFleet(t, 200, 8, 1.25)
+	f.ledger.cfg.ReportsPerSecond = 10
+	for range 2 { // the first report's receipt counts only the workers before
+		for _, w := range f.workers {
+			f.report(w)
+		}
+	}
+	f.now += f.ledger.cfg.RecoveryTimeout
+	f.step(Tick{})
+	began := f.now
+	f.add("job", 200*8*125)
+	if !f.run(3 * time.Minute) {
+		t.Fatalf("the job does not end:\n%s", formatState(f.ledger))
+	}
+	if took := f.now - began; took > 105*time.Second {
+		t.Errorf("took %v, want at most 105s, the ideal is 100s; %v", took, f.actions)
 	}
 }
 

@@ -128,6 +128,7 @@ func (l *Ledger) onTick() {
 		l.keepWhole(j) // storage may have taken too long
 		l.checkTimeout(j)
 	}
+	l.followTrials()
 	l.queueGrew = true // the backoff of a failed partition may have ended
 }
 

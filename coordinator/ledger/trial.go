@@ -42,6 +42,32 @@ func (l *Ledger) ranFor(j *job, d time.Duration) {
 	}
 }
 
+// followTrials nudges the workers that run the first assignments of jobs on trial. The other workers wait for the end of
+// the trial, and in a large cluster the time between two reports is many seconds. The number of nudges per tick is
+// bounded, because many jobs may be on trial.
+func (l *Ledger) followTrials() {
+	nudges := 0
+	for _, j := range l.jobs {
+		if j.trial.over {
+			continue
+		}
+		first := 0
+		for a := range j.assignments.all() {
+			if first++; first > maxTrialWorkers {
+				break
+			}
+			w := a.worker
+			if a.call != nil || a.state < stateSent || w.nudged || w.reportInterval <= trialStep || l.now-w.reportedAt < trialStep {
+				continue
+			}
+			if nudges++; nudges > maxTrialWorkers {
+				return
+			}
+			l.nudge(w)
+		}
+	}
+}
+
 // endTrial ends a job's trial, so that all workers may get partitions of the job.
 func (l *Ledger) endTrial(j *job) {
 	l.queueGrew = l.queueGrew || !j.trial.over
