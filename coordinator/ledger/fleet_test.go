@@ -453,6 +453,51 @@ func TestIdleWorkersReportSeldom(t *testing.T) {
 	}
 }
 
+// TestSilentWorkers lets each of some workers fall silent after another number of reports. Each is probed at the first
+// tick after half an interval, and removed at the first tick after Config.SilentAfter, whatever the others report.
+func TestSilentWorkers(t *testing.T) {
+	f := newFleet(t, 1500, 1, 100)
+	for range 2 {
+		for _, w := range f.workers {
+			f.report(w)
+		}
+	}
+	silent := func(i int) bool { return i%5 == 0 && f.now > time.Duration(i+20)*10*time.Millisecond }
+	last, every := map[string]time.Duration{}, map[string]time.Duration{}
+	probed, removed := map[string]time.Duration{}, map[string]time.Duration{}
+	for begun := false; len(removed) < 300; begun = true {
+		f.now += 100 * time.Millisecond
+		for _, a := range f.ledger.Step(f.now, Tick{}) {
+			switch a := a.(type) {
+			case Probe:
+				if _, again := probed[a.Worker]; !again {
+					probed[a.Worker] = f.now
+				}
+			case Log:
+				removed[a.Worker] = f.now
+			}
+		}
+		for i, w := range f.workers {
+			if !silent(i) && (!begun || (f.now/(100*time.Millisecond))%30 == time.Duration(i%30)) {
+				f.report(w)
+				last[w.id], every[w.id] = f.now, f.ledger.worker(w.id).reportInterval
+			}
+		}
+		if f.now > time.Minute {
+			t.Fatalf("removed %d of 300 silent workers", len(removed))
+		}
+	}
+	const tick = 100 * time.Millisecond
+	for id, at := range removed {
+		if late := at - last[id] - every[id] - f.ledger.cfg.SilentAfter; late <= 0 || late > tick {
+			t.Errorf("worker %s was removed %v after its last report, its interval was %v", id, at-last[id], every[id])
+		}
+		if late := probed[id] - last[id] - every[id]*3/2; late <= 0 || late > tick {
+			t.Errorf("worker %s was probed %v after its last report, its interval was %v", id, probed[id]-last[id], every[id])
+		}
+	}
+}
+
 // TestSmallUrgentJob runs a small job of high priority and a large job of low priority. The small
 // job does not fill the horizon of all slots, so slots also get the large job.
 func TestSmallUrgentJob(t *testing.T) {

@@ -21,8 +21,10 @@ type Ledger struct {
 	jobsByID    map[string]*job
 	unknownJobs unknownJobs
 
-	workers     []*worker // workers sorted by ID
+	workers     []*worker     // workers sorted by ID
+	livenessAt  time.Duration // time before which no worker has to be probed or removed
 	departed    map[string]departure
+	departedAt  time.Duration        // time at which departed workers are dropped next
 	slotsByKind map[wire.JobKind]int // number of slots that can run a kind of job; slots of draining workers do not count
 	reserved    int                  // number of workers that are reserved for quarantined partitions and calls
 	deaths      deathLog

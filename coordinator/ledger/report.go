@@ -186,6 +186,7 @@ func (j *job) setsLacking(p *wire.Partial) bool { return p.Lacking != 0 || j.spe
 func (l *Ledger) completeReceipt(w *worker) {
 	w.reportInterval = l.reportInterval()
 	w.receipt.Every = w.reportInterval
+	l.watchSilence(w)
 	for _, a := range w.assignments {
 		if a.cut != nil && a.state >= stateSent {
 			a.cut.sent = true

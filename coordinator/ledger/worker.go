@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -19,6 +20,8 @@ const (
 	// than maxDeparted workers have left, the ledger keeps the workers that left last. maxDeparted
 	// is about the same as the maximum number of workers.
 	maxDeparted = 10_000
+	// departedEvery is the time between two searches for departed workers whose item numbers need not be kept.
+	departedEvery = time.Second
 )
 
 // worker is a worker process that reports to this leader.
@@ -115,21 +118,35 @@ func (l *Ledger) onWorkerDied(id string) {
 }
 
 // checkLiveness removes workers that have been silent for too long, and probes workers
-// whose reports are late.
+// whose reports are late. It walks all workers only when at least one of them may be late.
 func (l *Ledger) checkLiveness() {
-	for _, w := range slices.Clone(l.workers) {
-		silence := l.now - w.reportedAt
-		switch {
-		case silence > w.reportInterval+l.cfg.SilentAfter:
-			l.log("", w.id, "Worker is silent for %v, its work goes to others", silence.Round(time.Millisecond))
-			l.noteLoss(w, fmt.Sprintf("Worker is silent for %v", silence.Round(time.Millisecond)))
-			l.noteGone(w, fmt.Sprintf("it was silent for %v", silence.Round(time.Second)))
-			l.removeWorker(w, false)
-		case silence > w.reportInterval+w.reportInterval/2 && l.now-w.probedAt > w.reportInterval:
-			l.probe(w)
+	if l.now >= l.livenessAt {
+		l.livenessAt = math.MaxInt64
+		for _, w := range slices.Clone(l.workers) {
+			silence := l.now - w.reportedAt
+			switch {
+			case silence > w.reportInterval+l.cfg.SilentAfter:
+				l.log("", w.id, "Worker is silent for %v, its work goes to others", silence.Round(time.Millisecond))
+				l.noteLoss(w, fmt.Sprintf("Worker is silent for %v", silence.Round(time.Millisecond)))
+				l.noteGone(w, fmt.Sprintf("it was silent for %v", silence.Round(time.Second)))
+				l.removeWorker(w, false)
+				continue
+			case silence > w.reportInterval+w.reportInterval/2 && l.now-w.probedAt > w.reportInterval:
+				l.probe(w)
+			}
+			l.watchSilence(w)
 		}
 	}
-	l.expireDeparted()
+	if l.now >= l.departedAt {
+		l.departedAt = l.now + departedEvery
+		l.expireDeparted()
+	}
+}
+
+// watchSilence makes checkLiveness walk the workers as soon as a worker must be probed or removed.
+func (l *Ledger) watchSilence(w *worker) {
+	probe := max(w.reportedAt+w.reportInterval+w.reportInterval/2, w.probedAt+w.reportInterval)
+	l.livenessAt = min(l.livenessAt, probe, w.reportedAt+w.reportInterval+l.cfg.SilentAfter)
 }
 
 // probe asks whether a worker's process is alive.
