@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/internal/answer"
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/cmd/internal/human"
 	"github.com/bellwether-compute/bellwether/jobs/client"
@@ -138,8 +139,9 @@ func reason(s client.Status) string {
 		return human.FirstLine(s.Live.Trouble)
 	case isOutdated(s):
 		return noLeader
-	case s.Completable:
-		return fmt.Sprintf("%s skipped: 'retry' computes only these", human.Count(len(s.Skipped)))
+	}
+	if command, does := answer.Rest(s); command != "" {
+		return fmt.Sprintf("%s skipped: '%s' %s", human.Count(len(s.Skipped)), command, does)
 	}
 	return ""
 }

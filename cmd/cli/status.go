@@ -151,8 +151,8 @@ func statusTable(w io.Writer, s client.Status, price priceFlag) {
 	if len(s.Skipped) > 0 {
 		console.Row(w, "skipped", answer.Numbers(s.Skipped))
 	}
-	if s.Completable {
-		console.Row(w, "left", "'retry' computes only what was skipped")
+	if command, does := answer.Rest(s); command != "" {
+		console.Row(w, "left", fmt.Sprintf("'%s' %s", command, does))
 	}
 	failureRows(w, s)
 	for _, t := range []struct {

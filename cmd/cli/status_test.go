@@ -65,6 +65,22 @@ func TestStatusShowsSkippedPartitions(t *testing.T) {
 	}
 }
 
+// status and list propose a retry only for a job of which it is accepted.
+func TestRestOfASkippingJob(t *testing.T) {
+	s := client.Status{State: client.Completed, Partitions: 400, Done: 400, Skipped: []uint64{3, 5}}
+	for completable, want := range map[bool]string{true: "'retry' computes only these", false: "'resubmit' computes all partitions again"} {
+		s.Completable = completable
+		var table strings.Builder
+		statusTable(&table, s, 0)
+		if !strings.Contains(table.String(), "left\t"+want+"\n") {
+			t.Errorf("status: %q is missing in\n%s", want, &table)
+		}
+		if got, want := reason(s), "2 skipped: "+want; got != want {
+			t.Errorf("list: got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestStatusShowsErrors(t *testing.T) {
 	s := client.Status{
 		Spec: client.Spec{ID: "x", Params: []byte(`{}`)}, State: client.Running, Partitions: 10,

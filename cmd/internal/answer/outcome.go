@@ -42,7 +42,19 @@ type Outcome struct {
 	LostSeconds float64  `json:"lost_seconds,omitempty"`
 	Cost        *float64 `json:"cost,omitempty"` // price of SlotSeconds; only with --price
 	price       Price
-	completable bool // retry can compute what the job has skipped
+	rest        [2]string // see Rest
+}
+
+// Rest returns the command that adds to the result what a completed job has skipped, and what this command does. The command is
+// empty if the job has not completed or has skipped nothing.
+func Rest(s client.Status) (command, does string) {
+	switch {
+	case s.Completable:
+		return "retry", "computes only these"
+	case s.State == client.Completed && len(s.Skipped) > 0:
+		return "resubmit", "computes all partitions again"
+	}
+	return "", ""
 }
 
 // WithPrice returns the outcome with what the time of slots has cost.
@@ -103,9 +115,10 @@ func NewOutcome(o client.Outcome) Outcome {
 	if o.Reuse != nil {
 		reuse = &Reuse{Reuse: *o.Reuse}
 	}
+	command, does := Rest(o.Status)
 	return Outcome{
-		completable: o.Completable,
-		Reuse:       reuse, SlotSeconds: o.SlotSeconds, LostSeconds: o.LostSeconds,
+		rest:  [2]string{command, does},
+		Reuse: reuse, SlotSeconds: o.SlotSeconds, LostSeconds: o.LostSeconds,
 		ID: o.ID, Job: o.Job, Version: o.Version,
 		State: o.State, Partitions: o.Partitions, Rounds: o.Round, TimeUp: o.TimeUp, Result: o.Result, SHA256: o.SHA256, Epochs: Listed(o.Epochs),
 		Executed: o.Executed, Repeated: o.Repeated, Stopped: o.Stopped, Skipped: Listed(o.Skipped), Builds: Listed(o.Builds), Error: o.Error,
@@ -122,8 +135,8 @@ func (o Outcome) Show(a *console.App) error {
 	if err := o.print(a); err != nil {
 		return err
 	}
-	if o.completable {
-		a.Note("partitions were skipped: '%s retry %s' computes only these", a.Name, o.ID)
+	if command, does := o.rest[0], o.rest[1]; command != "" {
+		a.Note("partitions were skipped: '%s %s %s' %s", a.Name, command, o.ID, does)
 	}
 	return o.Err()
 }
