@@ -1,64 +1,101 @@
 package scan
 
 import (
-	"context"
+	"cmp"
 	"math"
-	"slices"
 )
 
-// selectFirst drops groups that are above the limit, so that few groups remain to be sorted. It selects by the prefixes
-// of the first column, and then by the next columns among the groups whose values of the columns before are equal to those of the
-// last group of the result.
-func (g *groups) selectFirst(ctx context.Context, orders []rowOrder) error {
-	if g.limit == 0 || g.limit > uint64(len(g.order)) || g.offset > uint64(len(g.order)) {
-		return nil
+// selector selects the first groups in the order of a result with a limit, so that only these are kept and sorted.
+type selector struct {
+	groups *groups
+	orders []rowOrder
+	most   int         // number of groups to select, which includes those before the offset
+	first  []candidate // the first groups until now; a heap with the last one at its top if there are as many as selected
+	next   candidate
+	cursor *cursor // at the group next
+	err    error
+}
+
+// candidate is a group that may be selected.
+type candidate struct {
+	at       int      // offset of the group in the run
+	prefixes []uint64 // prefixes of its values by which groups are sorted, as far as they were needed
+}
+
+// newSelector returns nil if the result has no limit, or such a high one that no run has as many groups.
+func newSelector(g *groups, orders []rowOrder) *selector {
+	if n := g.limit + g.offset; g.limit > 0 && n >= g.limit && n < math.MaxInt {
+		return &selector{groups: g, orders: orders, most: int(n)}
 	}
-	most := int(g.limit + g.offset)
-	tied := g.order      // groups whose values of the columns before are equal
-	var certain []placed // groups before the tied ones
-	for _, o := range orders {
-		if len(certain)+len(tied) <= 2*most {
-			break
-		}
-		if err := g.setPrefixes(ctx, tied, o); err != nil {
-			return err
-		}
-		last := nth(tied, most-len(certain), o.Descending)
-		rest := tied[:0]
-		for _, p := range tied {
-			switch {
-			case p.prefix == last:
-				rest = append(rest, p)
-			case p.prefix < last != o.Descending:
-				certain = append(certain, p)
-			}
-		}
-		if tied = rest; last&prefixExact == 0 {
-			break
-		}
-	}
-	g.order = append(certain, tied...)
 	return nil
 }
 
-// nth returns the n-th prefix of groups in a sort order. There must be at least n groups, and n must be at least 1.
-func nth(list []placed, n int, descending bool) uint64 {
-	flip := uint64(0)
-	if descending {
-		flip = math.MaxUint64
-	}
-	best, last := make([]uint64, 0, 2*n), uint64(math.MaxUint64)
-	for _, p := range list {
-		prefix := p.prefix ^ flip
-		if prefix > last {
-			continue
+// add selects the group of a cursor, at an offset of the run, if it belongs to the first groups until now.
+func (s *selector) add(c *cursor, at int) error {
+	switch {
+	case len(s.first) < s.most:
+		if s.first = append(s.first, candidate{at: at}); len(s.first) == s.most {
+			for i := s.most/2 - 1; i >= 0; i-- {
+				s.sink(i)
+			}
 		}
-		if best = append(best, prefix); len(best) == 2*n {
-			slices.Sort(best)
-			best = best[:n]
-			last = best[n-1]
+	default:
+		s.cursor, s.next = c, candidate{at, s.next.prefixes[:0]}
+		if s.compare(&s.next, &s.first[0]) < 0 {
+			s.next, s.first[0] = s.first[0], s.next
+			s.sink(0)
 		}
 	}
-	slices.Sort(best)
-	return best[n-1] ^ flip
+	return s.err
+}
+
+// sink moves an element of the heap below all elements that are sorted after it.
+func (s *selector) sink(at int) {
+	for child := 2*at + 1; child < len(s.first); child = 2*at + 1 {
+		if child+1 < len(s.first) && s.compare(&s.first[child], &s.first[child+1]) < 0 {
+			child++
+		}
+		if s.compare(&s.first[at], &s.first[child]) >= 0 {
+			return
+		}
+		s.first[at], s.first[child] = s.first[child], s.first[at]
+		at = child
+	}
+}
+
+// compare compares two groups in the order of the result.
+func (s *selector) compare(a, b *candidate) int {
+	for i, o := range s.orders {
+		x, y := s.prefix(a, i), s.prefix(b, i)
+		order := cmp.Compare(x, y)
+		if order == 0 && x&prefixExact == 0 {
+			var err error
+			order, err = s.groups.compare(a.at, b.at, o.Column)
+			s.err = cmp.Or(s.err, err)
+		}
+		if o.Descending {
+			order = -order
+		}
+		if order != 0 {
+			return order
+		}
+	}
+	return 0
+}
+
+// prefix returns the prefix of the value by which groups are sorted in place i.
+func (s *selector) prefix(c *candidate, i int) uint64 {
+	if len(c.prefixes) > i {
+		return c.prefixes[i]
+	}
+	group := s.cursor
+	if c != &s.next {
+		other, err := s.groups.group(c.at)
+		group, s.err = &other, cmp.Or(s.err, err)
+	}
+	for len(c.prefixes) <= i {
+		p, err := s.groups.prefix(group, s.orders[len(c.prefixes)].Column)
+		c.prefixes, s.err = append(c.prefixes, p), cmp.Or(s.err, err)
+	}
+	return c.prefixes[i]
 }

@@ -19,9 +19,9 @@ func TestFirstGroups(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 7))
 	var b strings.Builder
 	b.WriteString("a,b,x\n")
-	for range 3000 {
+	for range 20_000 {
 		a := []string{"", "1", "1.0", "-2", "a long text", "a long text and more", "z", "2026-11-22T21:04:00Z"}[random.IntN(8)]
-		fmt.Fprintf(&b, "%s,%d,%s\n", a, random.IntN(300), []string{"", "1", "1.5", "1e18", "-3"}[random.IntN(5)])
+		fmt.Fprintf(&b, "%s,%d,%s\n", a, random.IntN(3000), []string{"", "1", "1.5", "1e18", "-3"}[random.IntN(5)])
 	}
 	name := write(t, "groups.csv", b.String())
 	rows := func(query ...string) (list [][]any) {

@@ -54,23 +54,28 @@ func (q query) newGroups(ctx context.Context, t *table) (g *groups, columns []Co
 	if len(t.runs) > 0 {
 		g.run = t.runs[0]
 	}
-	count, err := g.run.count()
-	if err != nil {
-		return nil, nil, err
-	}
-	g.order = make([]placed, 0, count) // the exact capacity, because the slice may need much memory
 	if q.having != nil {
 		if g.keeps, err = q.having.open(); err != nil {
 			return nil, nil, err
 		}
 	}
 	columns = q.resultColumns()
+	orders := q.orders(columns)
+	describes := slices.ContainsFunc(g.aggregates, func(a aggregate) bool { return a.takes == numbersOrTexts || a.approximates() })
+	first := newSelector(g, orders)
+	if first == nil {
+		count, err := g.run.count()
+		if err != nil {
+			return nil, nil, err
+		}
+		g.order = make([]placed, 0, count) // the exact capacity, because the slice may need much memory
+	}
 	for c := (cursor{rest: g.run}); ; {
 		at := len(g.run) - len(c.rest)
 		if err := cmp.Or(ctx.Err(), c.next()); err != nil {
 			return nil, nil, err
 		}
-		if c.group == nil {
+		if c.done() {
 			break
 		}
 		if ok, err := g.selects(at); err != nil {
@@ -78,12 +83,43 @@ func (q query) newGroups(ctx context.Context, t *table) (g *groups, columns []Co
 		} else if !ok {
 			continue
 		}
-		g.order = append(g.order, placed{at: at})
-		if err := g.describe(columns[len(q.by):], c.states); err != nil {
+		if describes {
+			if err := g.describe(columns[len(q.by):], c.states); err != nil {
+				return nil, nil, err
+			}
+		}
+		if first == nil {
+			g.order = append(g.order, placed{at: at})
+		} else if err := first.add(&c, at); err != nil {
 			return nil, nil, err
 		}
 	}
-	return g, columns, g.sort(ctx, columns)
+	if first != nil {
+		for _, c := range first.first {
+			g.order = append(g.order, placed{at: c.at})
+		}
+	}
+	if err := g.sort(ctx, orders); err != nil {
+		return nil, nil, err
+	}
+	g.order = g.order[min(g.offset, uint64(len(g.order))):]
+	if g.limit > 0 && g.limit < uint64(len(g.order)) {
+		g.order = g.order[:g.limit]
+	}
+	return g, columns, nil
+}
+
+// orders returns the columns by which the groups are sorted: those of the parameter order, and then those of the
+// parameter by.
+func (q query) orders(columns []Column) (orders []rowOrder) {
+	for _, o := range q.order {
+		at := slices.IndexFunc(columns, func(c Column) bool { return c.Name == o.name })
+		orders = append(orders, rowOrder{at, o.descending})
+	}
+	for i := range q.by {
+		orders = append(orders, rowOrder{i, false})
+	}
+	return orders
 }
 
 // selects reports whether the group at an offset of the run is in the result.
@@ -101,9 +137,6 @@ func (g *groups) selects(at int) (bool, error) {
 // describe sets the types of columns of minima and maxima to text if the extremes of a group are
 // texts, and sets the notes of columns with a group whose result is not exact.
 func (g *groups) describe(columns []Column, states []byte) error {
-	if !slices.ContainsFunc(g.aggregates, func(a aggregate) bool { return a.takes == numbersOrTexts || a.approximates() }) {
-		return nil
-	}
 	g.scratch.reset()
 	if err := g.scratch.read(states); err != nil {
 		return err
@@ -126,43 +159,60 @@ func (g *groups) describe(columns []Column, states []byte) error {
 	return nil
 }
 
-// cell returns a value of the group at an offset of the run.
-func (g *groups) cell(at, column int) (cell, error) {
-	c := cursor{rest: g.run[at:]}
-	if err := c.next(); err != nil {
-		return null, err
+// field returns a field of a group's key.
+func (g *groups) field(key []byte, column int) []byte {
+	if len(g.by) == 1 {
+		return key
 	}
-	switch {
-	case column < len(g.by) && len(g.by) == 1:
-		return text(string(c.key)), nil
-	case column < len(g.by):
-		return text(string(row(c.key).field(column))), nil
-	}
-	g.scratch.reset()
-	if err := g.scratch.read(c.states); err != nil {
-		return null, err
-	}
-	return g.scratch.states[column-len(g.by)].result(0, g.aggregates[column-len(g.by)])
+	return row(key).field(column)
 }
 
-// sort sorts the groups by the columns of the parameter order and then by the groups, and drops the
-// groups before the offset and above the limit. It begins with the last column by which groups are sorted.
-// Groups whose values of a column are equal stay in their order. If the context ends, sort compares no more
-// values.
-func (g *groups) sort(ctx context.Context, columns []Column) (err error) {
-	var orders []rowOrder
-	for _, o := range g.query.order {
-		at := slices.IndexFunc(columns, func(c Column) bool { return c.Name == o.name })
-		orders = append(orders, rowOrder{at, o.descending})
+// value returns the value of a group's aggregate.
+func (g *groups) value(states []byte, aggregate int) (_ cell, err error) {
+	for _, one := range g.scratch.states[:aggregate+1] {
+		one.reset()
+		if states, err = one.read(states); err != nil {
+			return null, err
+		}
 	}
-	for i := range g.by {
-		orders = append(orders, rowOrder{i, false})
+	return g.scratch.states[aggregate].result(0, g.aggregates[aggregate])
+}
+
+// prefix returns the prefix of a group's value in a column.
+func (g *groups) prefix(c *cursor, column int) (uint64, error) {
+	if column < len(g.by) {
+		return fieldPrefix(g.field(c.key, column)), nil
 	}
-	if err := g.selectFirst(ctx, orders); err != nil {
-		return err
+	value, err := g.value(c.states, column-len(g.by))
+	return value.prefix(), err
+}
+
+// compare compares the values of the groups at two offsets of the run.
+func (g *groups) compare(a, b, column int) (int, error) {
+	x, xErr := g.group(a)
+	y, yErr := g.group(b)
+	if err := cmp.Or(xErr, yErr); err != nil {
+		return 0, err
 	}
+	if column < len(g.by) {
+		return compareFields(g.field(x.key, column), g.field(y.key, column)), nil
+	}
+	left, xErr := g.value(x.states, column-len(g.by))
+	right, yErr := g.value(y.states, column-len(g.by))
+	return compareCells(left, right), cmp.Or(xErr, yErr)
+}
+
+// group returns the group at an offset of the run.
+func (g *groups) group(at int) (cursor, error) {
+	c := cursor{rest: g.run[at:]}
+	return c, c.next()
+}
+
+// sort sorts the groups by columns. It begins with the last column. Groups whose values of a column are equal
+// stay in their order. If the context ends, sort compares no more values.
+func (g *groups) sort(ctx context.Context, orders []rowOrder) (err error) {
 	for _, o := range slices.Backward(orders) {
-		if err := g.setPrefixes(ctx, g.order, o); err != nil {
+		if err := g.setPrefixes(ctx, o.Column); err != nil {
 			return err
 		}
 		slices.SortFunc(g.order, func(a, b placed) int {
@@ -171,14 +221,9 @@ func (g *groups) sort(ctx context.Context, columns []Column) (err error) {
 			}
 			order := cmp.Compare(a.prefix, b.prefix)
 			if order == 0 && a.prefix&prefixExact == 0 {
-				x, xErr := g.cell(a.at, o.Column)
-				y, yErr := g.cell(b.at, o.Column)
-				err = cmp.Or(err, xErr, yErr)
-				if o.Column < len(g.by) {
-					order = compareFields([]byte(x.text), []byte(y.text))
-				} else {
-					order = compareCells(x, y)
-				}
+				var wrong error
+				order, wrong = g.compare(a.at, b.at, o.Column)
+				err = cmp.Or(err, wrong)
 			}
 			if o.Descending {
 				order = -order
@@ -186,21 +231,21 @@ func (g *groups) sort(ctx context.Context, columns []Column) (err error) {
 			return cmp.Or(order, cmp.Compare(a.rank, b.rank))
 		})
 	}
-	g.order = g.order[min(g.offset, uint64(len(g.order))):]
-	if g.limit > 0 && g.limit < uint64(len(g.order)) {
-		g.order = g.order[:g.limit]
-	}
 	return cmp.Or(err, ctx.Err())
 }
 
-// setPrefixes sets the prefix and the rank of groups for sorting by a column.
-func (g *groups) setPrefixes(ctx context.Context, list []placed, o rowOrder) error {
-	for i := range list {
-		c, err := g.cell(list[i].at, o.Column)
+// setPrefixes sets the prefix and the rank of each group for sorting by a column.
+func (g *groups) setPrefixes(ctx context.Context, column int) error {
+	for i := range g.order {
+		c, err := g.group(g.order[i].at)
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
-		list[i].rank, list[i].prefix = i, c.prefix(o.Column < len(g.by))
+		p, err := g.prefix(&c, column)
+		if err != nil {
+			return err
+		}
+		g.order[i].rank, g.order[i].prefix = i, p
 	}
 	return nil
 }
@@ -218,8 +263,8 @@ func (g *groups) lines() iter.Seq2[[]cell, error] {
 
 // line returns the row of the group at an offset of the run.
 func (g *groups) line(at int) ([]cell, error) {
-	c := cursor{rest: g.run[at:]}
-	if err := c.next(); err != nil {
+	c, err := g.group(at)
+	if err != nil {
 		return nil, err
 	}
 	line := make([]cell, 0, len(g.by)+len(g.aggregates))
@@ -277,35 +322,43 @@ const (
 )
 
 // prefix returns an integer that is smaller for a cell that sorts before another cell. Cells with the
-// same prefix may differ if the bit prefixExact is not set. The parameter field is true for fields of
-// records, which are sorted as numbers if they are numbers.
-func (c cell) prefix(field bool) uint64 {
-	number, exactly := c.number, !field
-	kind := c.kind
-	if field {
-		if n, ok := exact.Parse([]byte(c.text)); ok {
-			number, kind = n, isDecimal
-		} else if c.text == "" {
-			kind = isNull
-		}
-	}
-	switch kind {
+// same prefix may differ if the bit prefixExact is not set.
+func (c cell) prefix() uint64 {
+	switch c.kind {
 	case isNull:
 		return prefixExact
 	case isString:
-		var word [8]byte
-		copy(word[1:], c.text)
-		p := 2<<62 | binary.BigEndian.Uint64(word[:])<<6
-		if len(c.text) <= prefixText {
-			return p | uint64(len(c.text))<<1 | prefixExact
-		}
-		return p | 15<<1
+		return textPrefix(c.text)
+	case isFloat:
+		return numberPrefix(c.float, true)
 	}
-	f := c.float
-	if kind != isFloat {
-		f = number.Float()
-		exactly = exactly && number.Big == nil && number.Scale == 0 && number.Mantissa>>40 == number.Mantissa>>63
+	n := &c.number
+	return numberPrefix(n.Float(), n.Big == nil && n.Scale == 0 && n.Mantissa>>40 == n.Mantissa>>63)
+}
+
+// fieldPrefix returns the prefix of a field of records. Fields that are numbers are sorted as numbers.
+func fieldPrefix(field []byte) uint64 {
+	if len(field) == 0 {
+		return prefixExact
 	}
+	if n, ok := exact.Parse(field); ok {
+		return numberPrefix(n.Float(), false)
+	}
+	return textPrefix(field)
+}
+
+func textPrefix[T string | []byte](text T) uint64 {
+	var word [8]byte
+	copy(word[1:], text)
+	p := 2<<62 | binary.BigEndian.Uint64(word[:])<<6
+	if len(text) <= prefixText {
+		return p | uint64(len(text))<<1 | prefixExact
+	}
+	return p | 15<<1
+}
+
+// numberPrefix returns the prefix of a number. The parameter exactly is true if only equal numbers have the same float.
+func numberPrefix(f float64, exactly bool) uint64 {
 	bits := math.Float64bits(f + 0) // -0 becomes 0
 	if bits>>63 == 1 {
 		bits = ^bits

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
+	"iter"
 	"slices"
 )
 
@@ -18,10 +18,13 @@ type run []byte
 // the run to append to it, and both copies would be in memory.
 const minSlack = 4 << 10
 
+// minSample is the smallest size in bytes of the groups from which the size of a merged run is estimated.
+const minSample = 64 << 10
+
 // count returns the number of groups.
 func (r run) count() (n int, err error) {
 	for c := (cursor{rest: r}); ; n++ {
-		if err := c.next(); err != nil || c.group == nil {
+		if err := c.next(); err != nil || c.done() {
 			return n, err
 		}
 	}
@@ -33,7 +36,7 @@ func (r run) exceeds(n int) (bool, error) {
 		return false, nil
 	}
 	for c := (cursor{rest: r}); ; n-- {
-		if err := c.next(); err != nil || c.group == nil || n < 0 {
+		if err := c.next(); err != nil || c.done() || n < 0 {
 			return n < 0, err
 		}
 	}
@@ -44,28 +47,28 @@ const minGroup = 2
 
 // cursor iterates over the groups of a run.
 type cursor struct {
-	rest   run
+	here   run // the group and those after it; empty after the last group
+	rest   run // the groups after it
 	key    []byte
 	states []byte
-	group  []byte // the whole encoded group; nil after the last group
 }
 
 // next moves to the next group.
 func (c *cursor) next() (err error) {
-	all := c.rest
-	if len(all) == 0 {
-		*c = cursor{}
+	if c.here = c.rest; len(c.here) == 0 {
 		return nil
 	}
-	if c.key, c.rest, err = readText(all); err != nil {
-		return err
+	if c.key, c.rest, err = readText(c.here); err == nil {
+		c.states, c.rest, err = readText(c.rest)
 	}
-	if c.states, c.rest, err = readText(c.rest); err != nil {
-		return err
-	}
-	c.group = all[:len(all)-len(c.rest)]
-	return nil
+	return err
 }
+
+// done reports whether the cursor is after the last group.
+func (c *cursor) done() bool { return len(c.here) == 0 }
+
+// size returns the size of the encoded group.
+func (c *cursor) size() int { return len(c.here) - len(c.rest) }
 
 // scratch decodes the states of single groups.
 type scratch struct {
@@ -103,11 +106,18 @@ func (s *scratch) read(data []byte) (err error) {
 
 // appendGroup appends group g of the given states to a run.
 func (s *scratch) appendGroup(to run, key []byte, list []states, g int) run {
-	s.buffer = s.buffer[:0]
+	to = append(appendText(to, key), 0)
+	begin := len(to)
 	for _, one := range list {
-		s.buffer = one.append(s.buffer, g)
+		to = one.append(to, g)
 	}
-	return appendText(appendText(to, key), s.buffer)
+	size := len(to) - begin
+	if size < 0x80 { // the length has the one byte that precedes the states
+		to[begin-1] = byte(size)
+		return to
+	}
+	s.buffer = append(s.buffer[:0], to[begin:]...)
+	return appendText(to[:begin-1], s.buffer)
 }
 
 // merge merges two runs. The groups of left precede the groups of right in the input.
@@ -123,86 +133,94 @@ func (s *scratch) merge(left, right run) (run, error) {
 		return nil, err
 	}
 	merged := make(run, 0, size+size/64+minSlack) // the codec appends the rest of the partial to the run
-	err = eachPair(left, right, func(l, r *cursor) error {
-		switch {
-		case r == nil:
-			merged = append(merged, l.group...)
-			return nil
-		case l == nil:
-			merged = append(merged, r.group...)
-			return nil
+	for p, err := range zip(left, right) {
+		if err != nil {
+			return nil, err
+		}
+		if p.left == nil {
+			merged = append(merged, p.alone...)
+			continue
 		}
 		s.reset()
-		if err := s.read(l.states); err != nil {
-			return err
-		}
-		if err := s.read(r.states); err != nil {
-			return err
+		if err := cmp.Or(s.read(p.left.states), s.read(p.right.states)); err != nil {
+			return nil, err
 		}
 		for _, one := range s.states {
 			one.merge(0, one, 1)
 		}
-		merged = s.appendGroup(merged, l.key, s.states, 0)
-		return nil
-	})
-	return merged, err
+		merged = s.appendGroup(merged, p.left.key, s.states, 0)
+	}
+	return merged, nil
 }
 
-// mergedSize estimates the size of two merged runs, so that merge need not enlarge the merged run.
-// A merged group is normally not much larger than the larger one of its two parts.
-func mergedSize(left, right run) (size int, err error) {
-	err = eachPair(left, right, func(l, r *cursor) error {
-		switch {
-		case r == nil:
-			size += len(l.group)
-		case l == nil:
-			size += len(r.group)
-		default:
-			size += max(len(l.group), len(r.group)) + 2
+// mergedSize estimates the size of two merged runs, so that merge normally need not enlarge the merged run. It reads an
+// eighth of large runs. A merged group is normally not much larger than the larger one of its two parts.
+func mergedSize(left, right run) (int, error) {
+	all, read, size := len(left)+len(right), 0, 0
+	for p, err := range zip(left, right) {
+		if err != nil {
+			return 0, err
 		}
-		return nil
-	})
-	return size, err
+		if p.left == nil {
+			read += len(p.alone)
+			size += len(p.alone)
+		} else {
+			read += p.left.size() + p.right.size()
+			size += max(p.left.size(), p.right.size()) + 2
+		}
+		if read > all/8+minSample {
+			return int(float64(size) / float64(read) * float64(all)), nil
+		}
+	}
+	return size, nil
 }
 
-// eachPair yields the groups of two runs in the order of their keys. If a run does not contain a
-// group, the cursor of that run is nil.
-func eachPair(left, right run, yield func(l, r *cursor) error) error {
-	l, r := cursor{rest: left}, cursor{rest: right}
-	if err := errors.Join(l.next(), r.next()); err != nil {
-		return err
-	}
-	for l.group != nil || r.group != nil {
-		order := 0
-		switch {
-		case r.group == nil:
-			order = -1
-		case l.group == nil:
-			order = 1
-		default:
-			order = bytes.Compare(l.key, r.key)
-		}
-		first, second := &l, &r
-		if order < 0 {
-			second = nil
-		} else if order > 0 {
-			first = nil
-		}
-		if err := yield(first, second); err != nil {
-			return err
-		}
-		if first != nil {
-			if err := l.next(); err != nil {
-				return err
+// zipped is a part of two runs: groups of one of the runs, or two groups with the same key.
+type zipped struct {
+	alone       run
+	left, right *cursor // nil if only one run contains the groups
+}
+
+// zip yields the parts of two runs in the order of their keys.
+func zip(left, right run) iter.Seq2[zipped, error] {
+	return func(yield func(zipped, error) bool) {
+		l, r := cursor{rest: left}, cursor{rest: right}
+		err := cmp.Or(l.next(), r.next())
+		order := compareKeys(&l, &r)
+		for err == nil && (!l.done() || !r.done()) {
+			if order == 0 {
+				if !yield(zipped{left: &l, right: &r}, nil) {
+					return
+				}
+				err = cmp.Or(l.next(), r.next())
+				order = compareKeys(&l, &r)
+				continue
+			}
+			first, sign := &l, order
+			if order > 0 {
+				first = &r
+			}
+			groups := first.here
+			for err == nil && order == sign {
+				err = first.next()
+				order = compareKeys(&l, &r)
+			}
+			if err == nil && !yield(zipped{alone: groups[:len(groups)-len(first.here)]}, nil) {
+				return
 			}
 		}
-		if second != nil {
-			if err := r.next(); err != nil {
-				return err
-			}
+		if err != nil {
+			yield(zipped{}, err)
 		}
 	}
-	return nil
+}
+
+// compareKeys compares the keys of two groups. The end of a run is after all groups.
+func compareKeys(a, b *cursor) int {
+	if a.done() || b.done() {
+		return cmp.Compare(len(b.here), len(a.here))
+	}
+	return bytes.Compare(a.key, b.key)
 }
 
 // encodeRun returns the groups of a table as a run.

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 )
@@ -23,5 +24,33 @@ func TestMergedRunHasRoom(t *testing.T) {
 	}
 	if room := cap(merged) - len(merged); room < minSlack {
 		t.Errorf("room for %d bytes, want at least %d", room, minSlack)
+	}
+}
+
+// TestMergeOfUnevenRuns merges runs whose first eighths have the same keys and whose other groups do not, or the reverse,
+// so that the estimated size of the merged run is wrong.
+func TestMergeOfUnevenRuns(t *testing.T) {
+	const groups, shared = 40_000, 8_000
+	for name, both := range map[string]func(i int) bool{
+		"first groups shared": func(i int) bool { return i < shared },
+		"last groups shared":  func(i int) bool { return i >= shared },
+	} {
+		var left, right, want run
+		for i := range groups {
+			group := appendText(appendText(nil, fmt.Sprintf("%06d", i)), "")
+			want = append(want, group...)
+			if both(i) || i%2 == 0 {
+				left = append(left, group...)
+			}
+			if both(i) || i%2 == 1 {
+				right = append(right, group...)
+			}
+		}
+		if merged, err := newScratch(nil).merge(left, right); err != nil || !bytes.Equal(merged, want) {
+			t.Errorf("%s: got %d bytes, %v, want %d", name, len(merged), err, len(want))
+		}
+		if _, err := newScratch(nil).merge(left, right[:len(right)-1]); err == nil {
+			t.Errorf("%s: got no error for a damaged run", name)
+		}
 	}
 }

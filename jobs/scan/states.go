@@ -24,8 +24,17 @@ type perGroup[S any] struct {
 }
 
 func (p *perGroup[S]) bind(column int) { p.column = column }
-func (p *perGroup[S]) reset()          { p.list = p.list[:0] }
+
+func (p *perGroup[S]) reset() {
+	clear(p.list)
+	p.list = p.list[:0]
+}
+
 func (p *perGroup[S]) grow() {
+	if n := len(p.list); n < cap(p.list) {
+		p.list = p.list[:n+1] // reset has cleared this memory
+		return
+	}
 	var empty S
 	p.list = append(p.list, empty)
 }
@@ -47,6 +56,10 @@ func appendText[T string | []byte | row](b []byte, text T) []byte {
 }
 
 func readText(b []byte) (text, rest []byte, err error) {
+	if len(b) > 0 && b[0] < 0x80 && int(b[0]) < len(b) { // most texts are short
+		end := 1 + int(b[0])
+		return b[1:end], b[end:], nil
+	}
 	n, size := binary.Uvarint(b)
 	if size <= 0 || n > uint64(len(b)-size) {
 		return nil, nil, errStates

@@ -1,13 +1,11 @@
 package scan
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"math"
-	"math/bits"
-
-	"github.com/cespare/xxhash/v2"
+	"slices"
+	"sync"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
 )
@@ -26,10 +24,7 @@ type table struct {
 	cache     *groupCache // cache of the kernel that folds records into the table
 	codes     codeGroups  // groups of the codeKernel that folds records into the table
 
-	hashes []uint64
-	ends   []int  // end of each group's key in keys
-	keys   []byte // concatenated keys of all groups
-	index  []uint32
+	keyTable
 
 	columns []string // names of the columns of rows and out
 	rows    rows
@@ -47,14 +42,31 @@ func (t *table) full() bool { return len(t.hashes) >= maxGroups }
 
 // bind prepares the table for adding records.
 func (t *table) bind(all []aggregate, columns []int) {
-	t.functions, t.states = all, nil
-	for i, a := range all {
-		s := a.new()
+	memory := memories.Get().(*memory)
+	t.keyTable, t.states, t.plains = memory.keys, memory.states, memory.plains
+	if t.functions = all; !slices.Equal(memory.functions, all) {
+		t.states = newScratch(all).states
+	}
+	for i, s := range t.states {
 		s.bind(columns[i])
-		t.states = append(t.states, s)
 	}
 	t.plain = plainColumn(all, columns) >= 0
 	t.bound = true
+}
+
+// group returns the number of the group with a key, which group adds if the table does not have it. The states of a
+// new group are empty.
+func (t *table) group(key []byte) int {
+	g, added := t.find(key)
+	if added {
+		for _, s := range t.states {
+			s.grow()
+		}
+		if t.plain {
+			t.plains = append(t.plains, plain{})
+		}
+	}
+	return g
 }
 
 // flush makes the groups of the hash table a run, and empties the hash table.
@@ -70,8 +82,8 @@ func (t *table) flush() error {
 	for _, s := range t.states {
 		s.reset()
 	}
-	t.plains, t.hashes, t.ends, t.keys = t.plains[:0], t.hashes[:0], t.ends[:0], t.keys[:0]
-	clear(t.index)
+	t.plains = t.plains[:0]
+	t.empty()
 	return t.mergeRuns(2)
 }
 
@@ -89,82 +101,28 @@ func (t *table) mergeRuns(factor int) (err error) {
 	return nil
 }
 
-// settle moves all groups to one run, and frees the memory of the hash table.
+// memory is the memory of an empty hash table.
+type memory struct {
+	keys      keyTable
+	functions []aggregate
+	states    []states // of the functions
+	plains    []plain
+}
+
+// memories contains the memory that the next hash tables use, because most partitions of a job have about as many groups.
+var memories = sync.Pool{New: func() any { return new(memory) }}
+
+// settle moves all groups to one run, and leaves the memory of the hash table to other tables.
 func (t *table) settle() error {
 	if err := t.flush(); err != nil {
 		return err
 	}
+	if t.bound {
+		t.index = t.index[:0]
+		memories.Put(&memory{t.keyTable, t.functions, t.states, t.plains})
+	}
 	*t = table{functions: t.functions, runs: t.runs, columns: t.columns, rows: t.rows, out: t.out}
 	return t.mergeRuns(math.MaxInt)
-}
-
-func (t *table) key(group int) []byte {
-	begin := 0
-	if group > 0 {
-		begin = t.ends[group-1]
-	}
-	return t.keys[begin:t.ends[group]]
-}
-
-// hash returns the hash of a key, which is used only within this process. It has special code for
-// short keys, because most keys are short.
-func hash(key []byte) uint64 {
-	n := len(key)
-	if n < 8 || n > 16 {
-		return xxhash.Sum64(key)
-	}
-	// The words first and last may overlap, and together they contain the whole key. The constants
-	// are the first digits of pi.
-	first, last := binary.LittleEndian.Uint64(key), binary.LittleEndian.Uint64(key[n-8:])
-	high, low := bits.Mul64(first^0x243f6a8885a308d3, last^0x13198a2e03707344^uint64(n))
-	return high ^ low
-}
-
-// group returns the number of the group with a key. If the table has no such group, group adds the
-// group. The index is a hash table with open addressing and linear probing. An entry of the index
-// is the number of a group plus 1, or 0 if the entry is empty.
-func (t *table) group(key []byte) int {
-	if 2*len(t.hashes) >= len(t.index) {
-		t.enlarge()
-	}
-	h, mask := hash(key), uint64(len(t.index)-1)
-	for at := h & mask; ; at = (at + 1) & mask {
-		g := int(t.index[at]) - 1
-		if g < 0 {
-			t.index[at] = uint32(len(t.hashes) + 1)
-			return t.append(h, key)
-		}
-		if t.hashes[g] == h && bytes.Equal(t.key(g), key) {
-			return g
-		}
-	}
-}
-
-// append adds a group to the table, but not to the index. The states of the new group are empty.
-func (t *table) append(h uint64, key []byte) int {
-	t.hashes = append(t.hashes, h)
-	t.keys = append(t.keys, key...)
-	t.ends = append(t.ends, len(t.keys))
-	for _, s := range t.states {
-		s.grow()
-	}
-	if t.plain {
-		t.plains = append(t.plains, plain{})
-	}
-	return len(t.hashes) - 1
-}
-
-// enlarge makes a larger index, in which at most a quarter of the entries is used.
-func (t *table) enlarge() {
-	t.index = make([]uint32, max(64, 1<<bits.Len(uint(4*len(t.hashes)))))
-	mask := uint64(len(t.index) - 1)
-	for g, h := range t.hashes {
-		at := h & mask
-		for t.index[at] != 0 {
-			at = (at + 1) & mask
-		}
-		t.index[at] = uint32(g + 1)
-	}
 }
 
 // merge merges the tables of two neighbouring ranges of records.

@@ -1,0 +1,85 @@
+package scan
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// keyTable is a hash table that numbers the keys of groups. The index uses open addressing and linear probing.
+// An entry of the index is the number of a key plus 1, or 0 if the entry is empty. The zero value is empty.
+type keyTable struct {
+	hashes []uint64
+	ends   []int    // end of each key in keys
+	keys   []byte   // concatenated keys
+	index  []uint32 // all entries between the length and the capacity are empty
+}
+
+func (t *keyTable) key(group int) []byte {
+	begin := 0
+	if group > 0 {
+		begin = t.ends[group-1]
+	}
+	return t.keys[begin:t.ends[group]]
+}
+
+// hash returns the hash of a key, which is used only within this process. It has special code for
+// short keys, because most keys are short.
+func hash(key []byte) uint64 {
+	n := len(key)
+	if n < 8 || n > 16 {
+		return xxhash.Sum64(key)
+	}
+	// The words first and last may overlap, and together they contain the whole key. The constants
+	// are the first digits of pi.
+	first, last := binary.LittleEndian.Uint64(key), binary.LittleEndian.Uint64(key[n-8:])
+	high, low := bits.Mul64(first^0x243f6a8885a308d3, last^0x13198a2e03707344^uint64(n))
+	return high ^ low
+}
+
+// find returns the number of a key. If the table does not have the key, find adds it.
+func (t *keyTable) find(key []byte) (group int, added bool) {
+	if 2*len(t.hashes) >= len(t.index) {
+		t.enlarge()
+	}
+	h, mask := hash(key), uint64(len(t.index)-1)
+	for at := h & mask; ; at = (at + 1) & mask {
+		g := int(t.index[at]) - 1
+		if g < 0 {
+			t.hashes = append(t.hashes, h)
+			t.keys = append(t.keys, key...)
+			t.ends = append(t.ends, len(t.keys))
+			t.index[at] = uint32(len(t.hashes))
+			return len(t.hashes) - 1, true
+		}
+		if t.hashes[g] == h && bytes.Equal(t.key(g), key) {
+			return g, false
+		}
+	}
+}
+
+// enlarge makes a larger index, in which at most a quarter of the entries is used.
+func (t *keyTable) enlarge() {
+	clear(t.index)
+	size := max(64, 1<<bits.Len(uint(4*len(t.hashes))))
+	if size > cap(t.index) {
+		t.index = make([]uint32, size)
+	}
+	t.index = t.index[:size]
+	mask := uint64(size - 1)
+	for g, h := range t.hashes {
+		at := h & mask
+		for t.index[at] != 0 {
+			at = (at + 1) & mask
+		}
+		t.index[at] = uint32(g + 1)
+	}
+}
+
+// empty removes all keys, but keeps the memory.
+func (t *keyTable) empty() {
+	clear(t.index)
+	t.hashes, t.ends, t.keys = t.hashes[:0], t.ends[:0], t.keys[:0]
+}
