@@ -1,9 +1,6 @@
 package scan
 
-import (
-	"cmp"
-	"math"
-)
+import "cmp"
 
 // selector selects the first groups in the order of a result with a limit, so that only these are kept and sorted.
 type selector struct {
@@ -20,14 +17,6 @@ type selector struct {
 type candidate struct {
 	at       int      // offset of the group in the run
 	prefixes []uint64 // prefixes of its values by which groups are sorted, as far as they were needed
-}
-
-// newSelector returns nil if the result has no limit, or such a high one that no run has as many groups.
-func newSelector(g *groups, orders []rowOrder) *selector {
-	if n := g.limit + g.offset; g.limit > 0 && n >= g.limit && n < math.MaxInt {
-		return &selector{groups: g, orders: orders, most: int(n)}
-	}
-	return nil
 }
 
 // add selects the group of a cursor, at an offset of the run, if it belongs to the first groups until now.
@@ -90,12 +79,17 @@ func (s *selector) prefix(c *candidate, i int) uint64 {
 	}
 	group := s.cursor
 	if c != &s.next {
-		other, err := s.groups.group(c.at)
-		group, s.err = &other, cmp.Or(s.err, err)
+		group = s.group(c.at)
 	}
 	for len(c.prefixes) <= i {
 		p, err := s.groups.prefix(group, s.orders[len(c.prefixes)].Column)
 		c.prefixes, s.err = append(c.prefixes, p), cmp.Or(s.err, err)
 	}
 	return c.prefixes[i]
+}
+
+func (s *selector) group(at int) *cursor {
+	c, err := s.groups.group(at)
+	s.err = cmp.Or(s.err, err)
+	return &c
 }

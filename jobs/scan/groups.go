@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"runtime"
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -19,6 +20,8 @@ const (
 	maxResultGroups = 1_000_000
 	maxResultBytes  = 512 << 20
 	bytesOfCell     = 24
+
+	minPart = 1 << 20 // minimum size in bytes of the parts of a run
 )
 
 // groups computes the rows of the result from the groups of a table.
@@ -29,6 +32,7 @@ type groups struct {
 	keeps   func(line []cell) (bool, error) // selects rows of the result; nil selects all
 	order   []placed                        // groups in the order of the result
 	most    int                             // maxResultBytes, except in tests
+	parts   int                             // number of parts of the run that are read at the same time
 }
 
 // placed is the position of a group in the run and in the order of the result.
@@ -54,59 +58,29 @@ func (q query) newGroups(ctx context.Context, t *table) (g *groups, columns []Co
 	if len(t.runs) > 0 {
 		g.run = t.runs[0]
 	}
-	if q.having != nil {
-		if g.keeps, err = q.having.open(); err != nil {
-			return nil, nil, err
-		}
-	}
-	columns = q.resultColumns()
-	orders := q.orders(columns)
-	describes := slices.ContainsFunc(g.aggregates, func(a aggregate) bool { return a.takes == numbersOrTexts || a.approximates() })
-	first := newSelector(g, orders)
-	if first == nil {
-		count, err := g.run.count()
-		if err != nil {
-			return nil, nil, err
-		}
-		g.order = make([]placed, 0, count) // the exact capacity, because the slice may need much memory
-	}
-	for c := (cursor{rest: g.run}); ; {
-		at := len(g.run) - len(c.rest)
-		if err := cmp.Or(ctx.Err(), c.next()); err != nil {
-			return nil, nil, err
-		}
-		if c.done() {
-			break
-		}
-		if ok, err := g.selects(at); err != nil {
-			return nil, nil, err
-		} else if !ok {
-			continue
-		}
-		if describes {
-			if err := g.describe(columns[len(q.by):], c.states); err != nil {
-				return nil, nil, err
-			}
-		}
-		if first == nil {
-			g.order = append(g.order, placed{at: at})
-		} else if err := first.add(&c, at); err != nil {
-			return nil, nil, err
-		}
-	}
-	if first != nil {
-		for _, c := range first.first {
-			g.order = append(g.order, placed{at: c.at})
-		}
-	}
-	if err := g.sort(ctx, orders); err != nil {
-		return nil, nil, err
+	g.parts = min(runtime.GOMAXPROCS(0), 1+len(g.run)/minPart)
+	columns, err = g.place(ctx)
+	return g, columns, err
+}
+
+// place sets the order of the groups of the result, and returns the columns of the result.
+func (g *groups) place(ctx context.Context) ([]Column, error) {
+	columns := g.resultColumns()
+	orders := g.orders(columns)
+	if err := cmp.Or(g.collect(ctx, columns, orders), g.sort(ctx, orders)); err != nil {
+		return nil, err
 	}
 	g.order = g.order[min(g.offset, uint64(len(g.order))):]
 	if g.limit > 0 && g.limit < uint64(len(g.order)) {
 		g.order = g.order[:g.limit]
 	}
-	return g, columns, nil
+	return columns, nil
+}
+
+// limited reports whether the result has a limit. One that is too high for an int cannot be reached.
+func (q query) limited() bool {
+	n := q.limit + q.offset
+	return q.limit > 0 && n >= q.limit && n < math.MaxInt
 }
 
 // orders returns the columns by which the groups are sorted: those of the parameter order, and then those of the

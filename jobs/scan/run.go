@@ -21,13 +21,25 @@ const minSlack = 4 << 10
 // minSample is the smallest size in bytes of the groups from which the size of a merged run is estimated.
 const minSample = 64 << 10
 
-// count returns the number of groups.
-func (r run) count() (n int, err error) {
-	for c := (cursor{rest: r}); ; n++ {
-		if err := c.next(); err != nil || c.done() {
-			return n, err
+// boundary is the end of a part of a run.
+type boundary struct {
+	offset int
+	groups int // number of groups in the part and in those before it
+}
+
+// cut returns the ends of parts of about the same size. Some may be empty.
+func (r run) cut(parts int) (ends []boundary, err error) {
+	end := boundary{}
+	for c := (cursor{rest: r}); len(ends) < parts; end.groups++ {
+		if err := c.next(); err != nil {
+			return nil, err
+		}
+		end.offset = len(r) - len(c.here)
+		for c.done() && len(ends) < parts || len(ends) < parts-1 && end.offset >= len(r)/parts*(len(ends)+1) {
+			ends = append(ends, end)
 		}
 	}
+	return ends, nil
 }
 
 // exceeds reports whether the run has more than n groups. It reads at most n+1 groups.
