@@ -124,11 +124,13 @@ func (a *App) explainUnknown(cmd *cobra.Command, args []string, name string, err
 
 // ReadNumbers lets all flags of a command and its subcommands that take a number also take one such as 1e6 or 10M.
 func ReadNumbers(cmd *cobra.Command) {
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+	read := func(f *pflag.Flag) {
 		if kind := f.Value.Type(); strings.HasPrefix(kind, "int") || strings.HasPrefix(kind, "uint") {
 			f.Value = number{f.Value}
 		}
-	})
+	}
+	cmd.Flags().VisitAll(read) // LocalFlags would first merge the flags of all commands above
+	cmd.PersistentFlags().VisitAll(read)
 	for _, c := range cmd.Commands() {
 		ReadNumbers(c)
 	}
