@@ -30,14 +30,18 @@ func (q query) parseHaving(source string) (*having, error) {
 			h.positions[c.Name] = i
 		}
 	}
-	c, err := parseCondition(h.replaceAggregates(source, q))
+	replaced := h.replaceAggregates(source, q)
+	if !slices.Contains(h.columns, "count") && mentions(source, "count") { // package expr would take it for its function count
+		return nil, h.missing("count")
+	}
+	c, err := parseCondition(replaced)
 	if err != nil {
 		return nil, h.explain(err)
 	}
 	c.prefix = ""
 	for _, name := range c.columns {
 		if _, ok := h.positions[name]; !ok {
-			return nil, h.explain(names.Missing(name, h.columns))
+			return nil, h.missing(name)
 		}
 	}
 	h.condition = c
@@ -66,8 +70,7 @@ func (h *having) replaceAggregates(source string, q query) string {
 			continue
 		}
 		for _, i := range longest {
-			rest, ok := strings.CutPrefix(source[at:], q.aggregates[i].text)
-			if ok && (rest == "" || !inWord(rest[0]) && rest[0] != '(') {
+			if rest, ok := cutWord(source[at:], q.aggregates[i].text); ok {
 				replaced.WriteString(source[end:at] + identifiers[i])
 				end = len(source) - len(rest)
 				break
@@ -75,6 +78,22 @@ func (h *having) replaceAggregates(source string, q query) string {
 		}
 	}
 	return replaced.String() + source[end:]
+}
+
+// mentions reports whether a source contains a word outside of texts, and not as the name of a function.
+func mentions(source, word string) bool {
+	for at := range outsideTexts(source) {
+		if _, ok := cutWord(source[at:], word); ok && (at == 0 || !inWord(source[at-1])) {
+			return true
+		}
+	}
+	return false
+}
+
+// cutWord returns what follows a word at the beginning of a source.
+func cutWord(source, word string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(source, word)
+	return rest, ok && (rest == "" || !inWord(rest[0]) && rest[0] != '(')
 }
 
 // inWord reports whether a byte can be a part of an identifier.
@@ -85,6 +104,10 @@ func inWord(c byte) bool {
 // explain returns an error with the aggregates in place of their identifiers.
 func (h *having) explain(err error) error {
 	return errors.New("parameter having: " + h.restore.Replace(err.Error()))
+}
+
+func (h *having) missing(name string) error {
+	return h.explain(fmt.Errorf("%w; an aggregate must also be in the parameter aggregate", names.Missing(name, h.columns)))
 }
 
 // open returns a function that reports whether a row is in the result. Only one goroutine may call it.
