@@ -3,43 +3,52 @@ package scan
 import (
 	"cmp"
 	"context"
+	"runtime/debug"
 	"slices"
 	"sync"
+
+	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// collect puts the groups of the result into the order of the run. If the result has a limit, collect leaves out groups
-// above the limit, but not necessarily all. It also sets the types and the notes of columns, as describe does. A
-// goroutine reads each part of the run.
+// collect lists the groups of the result: all groups in the order of the run, or, if the result has a limit far below
+// their number, the first groups of each part of the run, in any order. It also sets the types and the notes of columns,
+// as describe does. A goroutine reads each part.
 func (g *groups) collect(ctx context.Context, columns []Column, orders []rowOrder) error {
 	ends, err := g.run.cut(g.parts)
 	if err != nil {
 		return err
 	}
-	if !g.limited() {
-		g.order = make([]placed, 0, ends[len(ends)-1].groups) // the exact capacity, because the slice may need much memory
+	count := ends[len(ends)-1].groups
+	most := g.limit + g.offset
+	selects := g.limit > 0 && most >= g.limit && most < uint64(count/8) // otherwise a selection would need more memory than the order
+	if !selects {
+		g.order = make([]placed, 0, count) // the exact capacity, because the slice may need much memory
 	}
 	parts, described := make([]collector, len(ends)), slices.Clone(columns)
 	begin := boundary{}
 	var wait sync.WaitGroup
 	for i, end := range ends {
 		p := &parts[i]
-		p.groups, p.columns, p.orders = *g, slices.Clone(described), orders
+		p.groups, p.columns = *g, slices.Clone(described)
 		p.scratch = newScratch(g.aggregates)
-		if !g.limited() {
+		if selects {
+			p.first = &selector{groups: &p.groups, orders: orders, most: int(most)}
+		} else {
 			p.order = g.order[begin.groups:begin.groups:end.groups]
 		}
 		from, to := begin.offset, end.offset
 		wait.Go(func() {
-			defer func() { p.panicked = recover() }()
+			defer func() {
+				if v := recover(); v != nil {
+					p.err = &jobs.PanicError{Value: v, Stack: debug.Stack()}
+				}
+			}()
 			p.err = p.collect(ctx, from, to)
 		})
 		begin = end
 	}
 	wait.Wait()
 	for _, p := range parts {
-		if p.panicked != nil {
-			panic(p.panicked)
-		}
 		if p.err != nil {
 			return p.err
 		}
@@ -56,10 +65,9 @@ func (g *groups) collect(ctx context.Context, columns []Column, orders []rowOrde
 // collector collects the groups of a part of the run.
 type collector struct {
 	groups
-	columns  []Column
-	orders   []rowOrder
-	err      error
-	panicked any
+	columns []Column
+	first   *selector // nil if all groups are listed
+	err     error
 }
 
 // collect collects the groups between two offsets of the run.
@@ -69,12 +77,9 @@ func (p *collector) collect(ctx context.Context, from, to int) (err error) {
 			return err
 		}
 	}
-	var first *selector
-	if p.limited() {
-		first = &selector{groups: &p.groups, orders: p.orders, most: int(p.limit + p.offset)}
-	}
 	describes := slices.ContainsFunc(p.aggregates, func(a aggregate) bool { return a.takes == numbersOrTexts || a.approximates() })
-	for c := (cursor{rest: p.run[from:to]}); ; {
+	c := cursor{rest: p.run[from:to]} // outside of the loop, which would copy it for each group
+	for {
 		if err := cmp.Or(ctx.Err(), c.next()); err != nil {
 			return err
 		}
@@ -92,14 +97,14 @@ func (p *collector) collect(ctx context.Context, from, to int) (err error) {
 				return err
 			}
 		}
-		if first == nil {
+		if p.first == nil {
 			p.order = append(p.order, placed{at: at})
-		} else if err := first.add(&c, at); err != nil {
+		} else if err := p.first.add(&c, at); err != nil {
 			return err
 		}
 	}
-	if first != nil {
-		for _, c := range first.first {
+	if p.first != nil {
+		for _, c := range p.first.first {
 			p.order = append(p.order, placed{at: c.at})
 		}
 	}

@@ -7,19 +7,20 @@ type selector struct {
 	groups *groups
 	orders []rowOrder
 	most   int         // number of groups to select, which includes those before the offset
-	first  []candidate // the first groups until now; a heap with the last one at its top if there are as many as selected
-	next   candidate
-	cursor *cursor // at the group next
+	first  []candidate // the first groups of those added; a heap with the last one at its top once there are as many as most
+	next   candidate   // the group that is added
+	cursor *cursor     // at the group next
 	err    error
 }
 
 // candidate is a group that may be selected.
 type candidate struct {
 	at       int      // offset of the group in the run
-	prefixes []uint64 // prefixes of its values by which groups are sorted, as far as they were needed
+	prefixes []uint64 // prefixes of its values in the first columns of the orders, as far as they were needed
 }
 
-// add selects the group of a cursor, at an offset of the run, if it belongs to the first groups until now.
+// add adds the group of a cursor, at an offset of the run, to the first groups, and drops the last of these if there are
+// too many.
 func (s *selector) add(c *cursor, at int) error {
 	switch {
 	case len(s.first) < s.most:
@@ -56,8 +57,8 @@ func (s *selector) sink(at int) {
 func (s *selector) compare(a, b *candidate) int {
 	for i, o := range s.orders {
 		x, y := s.prefix(a, i), s.prefix(b, i)
-		order := cmp.Compare(x, y)
-		if order == 0 && x&prefixExact == 0 {
+		order := comparePrefixes(x, y)
+		if order == 0 && x&y&prefixExact == 0 {
 			var err error
 			order, err = s.groups.compare(a.at, b.at, o.Column)
 			s.err = cmp.Or(s.err, err)
@@ -72,7 +73,8 @@ func (s *selector) compare(a, b *candidate) int {
 	return 0
 }
 
-// prefix returns the prefix of the value by which groups are sorted in place i.
+// prefix returns the prefix of a group's value in column i of the orders. It computes prefixes when they are first
+// needed.
 func (s *selector) prefix(c *candidate, i int) uint64 {
 	if len(c.prefixes) > i {
 		return c.prefixes[i]
@@ -88,6 +90,7 @@ func (s *selector) prefix(c *candidate, i int) uint64 {
 	return c.prefixes[i]
 }
 
+// group returns a cursor at the group at an offset of the run.
 func (s *selector) group(at int) *cursor {
 	c, err := s.groups.group(at)
 	s.err = cmp.Or(s.err, err)

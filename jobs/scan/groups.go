@@ -47,8 +47,8 @@ func (q query) newGroups(ctx context.Context, t *table) (g *groups, columns []Co
 	if err := t.settle(); err != nil {
 		return nil, nil, err
 	}
-	t.bind(q.aggregates, make([]int, len(q.aggregates)))
 	if len(q.by) == 0 && len(t.runs) == 0 {
+		t.bind(q.aggregates, make([]int, len(q.aggregates)))
 		t.group(nil) // without records, the result is one row with the aggregates of an empty group
 		if err := t.settle(); err != nil {
 			return nil, nil, err
@@ -67,7 +67,10 @@ func (q query) newGroups(ctx context.Context, t *table) (g *groups, columns []Co
 func (g *groups) place(ctx context.Context) ([]Column, error) {
 	columns := g.resultColumns()
 	orders := g.orders(columns)
-	if err := cmp.Or(g.collect(ctx, columns, orders), g.sort(ctx, orders)); err != nil {
+	if err := g.collect(ctx, columns, orders); err != nil {
+		return nil, err
+	}
+	if err := g.sort(ctx, orders); err != nil {
 		return nil, err
 	}
 	g.order = g.order[min(g.offset, uint64(len(g.order))):]
@@ -75,12 +78,6 @@ func (g *groups) place(ctx context.Context) ([]Column, error) {
 		g.order = g.order[:g.limit]
 	}
 	return columns, nil
-}
-
-// limited reports whether the result has a limit. One that is too high for an int cannot be reached.
-func (q query) limited() bool {
-	n := q.limit + q.offset
-	return q.limit > 0 && n >= q.limit && n < math.MaxInt
 }
 
 // orders returns the columns by which the groups are sorted: those of the parameter order, and then those of the
@@ -141,7 +138,8 @@ func (g *groups) field(key []byte, column int) []byte {
 	return row(key).field(column)
 }
 
-// value returns the value of a group's aggregate.
+// value returns the value of a group's aggregate by which the group is sorted. If there is an error instead, the value is
+// null: line returns the error if the group is in the result.
 func (g *groups) value(states []byte, aggregate int) (_ cell, err error) {
 	for _, one := range g.scratch.states[:aggregate+1] {
 		one.reset()
@@ -149,7 +147,11 @@ func (g *groups) value(states []byte, aggregate int) (_ cell, err error) {
 			return null, err
 		}
 	}
-	return g.scratch.states[aggregate].result(0, g.aggregates[aggregate])
+	c, err := g.scratch.states[aggregate].result(0, g.aggregates[aggregate])
+	if err != nil {
+		return null, nil
+	}
+	return c, nil
 }
 
 // prefix returns the prefix of a group's value in a column.
@@ -193,8 +195,8 @@ func (g *groups) sort(ctx context.Context, orders []rowOrder) (err error) {
 			if ctx.Err() != nil {
 				return 0
 			}
-			order := cmp.Compare(a.prefix, b.prefix)
-			if order == 0 && a.prefix&prefixExact == 0 {
+			order := comparePrefixes(a.prefix, b.prefix)
+			if order == 0 && a.prefix&b.prefix&prefixExact == 0 {
 				var wrong error
 				order, wrong = g.compare(a.at, b.at, o.Column)
 				err = cmp.Or(err, wrong)
@@ -291,12 +293,11 @@ func (g *groups) finish(ctx context.Context) ([][]cell, error) {
 // A prefix has 2 bits for the kind of the value, then 57 bits of the value, 4 bits for the length
 // of a text, and prefixExact.
 const (
-	prefixExact = 1 // set if only equal values have this prefix
+	prefixExact = 1 // if it is set in two prefixes that are equal, the values are equal
 	prefixText  = 7 // number of bytes of a text that a prefix contains
 )
 
-// prefix returns an integer that is smaller for a cell that sorts before another cell. Cells with the
-// same prefix may differ if the bit prefixExact is not set.
+// prefix returns an integer that, without the bit prefixExact, is not larger for a cell that sorts before another cell.
 func (c cell) prefix() uint64 {
 	switch c.kind {
 	case isNull:
@@ -309,6 +310,10 @@ func (c cell) prefix() uint64 {
 	n := &c.number
 	return numberPrefix(n.Float(), n.Big == nil && n.Scale == 0 && n.Mantissa>>40 == n.Mantissa>>63)
 }
+
+// comparePrefixes compares the parts of two prefixes that depend on the values. If one of the values is exact, it may still
+// be equal to the other one.
+func comparePrefixes(a, b uint64) int { return cmp.Compare(a&^prefixExact, b&^prefixExact) }
 
 // fieldPrefix returns the prefix of a field of records. Fields that are numbers are sorted as numbers.
 func fieldPrefix(field []byte) uint64 {

@@ -55,17 +55,17 @@ func hasShape(text []byte, shape string) bool {
 	return true
 }
 
-// compareTexts compares two texts by bytes, and two instants by their time. It returns 0 only for equal
-// texts.
+// compareTexts compares two texts by bytes, and two instants by their time. It is a total order, also of instants and
+// other texts, because each text has one key. It returns 0 only for equal texts.
 func compareTexts(a, b []byte) int {
-	if x, ok := instant(a); ok {
-		if y, ok := instant(b); ok && x.clock == y.clock {
-			if order := bytes.Compare(x.key, y.key); order != 0 {
-				return order
-			}
-		}
+	return cmp.Or(bytes.Compare(textKey(a), textKey(b)), bytes.Compare(a, b))
+}
+
+func textKey(text []byte) []byte {
+	if m, ok := instant(text); ok {
+		return m.key
 	}
-	return bytes.Compare(a, b)
+	return text
 }
 
 var (

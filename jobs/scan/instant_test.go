@@ -159,3 +159,23 @@ func TestTwoColumns(t *testing.T) {
 		}
 	}
 }
+
+// TestOrderOfTextsIsTotal checks that no three texts, of which some are instants, are in a circle.
+func TestOrderOfTextsIsTotal(t *testing.T) {
+	texts := []string{
+		"", "2026-11-22", "2026-11-22T00:00:00Z", "2026-11-22T09:00:00", "2026-11-22T09:00:00Z", "2026-11-22T09:00:00.0Z", "2026-11-22T09:00:00.5Z",
+		"2026-11-22T09:00:00.50Z", "2026-11-22T09:00:00.7+02:00", "09:00:00", "09:00:00.", "09:00:00.5", "09:00:00.50", "09:00:00.5Z", "09:00:00 ", "a",
+	}
+	for _, a := range texts {
+		for _, b := range texts {
+			if x, y := compareTexts([]byte(a), []byte(b)), compareTexts([]byte(b), []byte(a)); x != -y || (x == 0) != (a == b) {
+				t.Errorf("%q and %q: got %d and %d", a, b, x, y)
+			}
+			for _, c := range texts {
+				if compareTexts([]byte(a), []byte(b)) < 0 && compareTexts([]byte(b), []byte(c)) < 0 && compareTexts([]byte(a), []byte(c)) >= 0 {
+					t.Errorf("%q < %q < %q, but the first is not less than the last", a, b, c)
+				}
+			}
+		}
+	}
+}

@@ -162,6 +162,9 @@ func (s *scratch) merge(left, right run) (run, error) {
 		}
 		merged = s.appendGroup(merged, p.left.key, s.states, 0)
 	}
+	if unused := cap(merged) - len(merged); unused > len(merged)/4+2*minSlack { // the estimate was much too large
+		merged = append(make(run, 0, len(merged)+minSlack), merged...)
+	}
 	return merged, nil
 }
 

@@ -464,7 +464,7 @@ func TestPrefix(t *testing.T) {
 		}
 	}
 	check := func(a, b cell, x, y uint64, order int) {
-		if x < y && order >= 0 || x > y && order <= 0 || x == y && x&prefixExact != 0 && order != 0 {
+		if got := comparePrefixes(x, y); got != 0 && got != order || got == 0 && x&y&prefixExact != 0 && order != 0 {
 			t.Errorf("%v has the prefix %x, and %v has %x: want %d", a, x, b, y, order)
 		}
 	}

@@ -32,7 +32,7 @@ func (p *perGroup[S]) reset() {
 
 func (p *perGroup[S]) grow() {
 	if n := len(p.list); n < cap(p.list) {
-		p.list = p.list[:n+1] // reset has cleared this memory
+		p.list = p.list[:n+1] // the memory after the length is zero, because reset clears states before it drops them
 		return
 	}
 	var empty S

@@ -109,6 +109,9 @@ type memory struct {
 	plains    []plain
 }
 
+// maxMemory is the maximum size in bytes of the keys of a hash table whose memory is used again.
+const maxMemory = 64 << 20
+
 // memories contains the memory that the next hash tables use, because most partitions of a job have about as many groups.
 var memories = sync.Pool{New: func() any { return new(memory) }}
 
@@ -117,7 +120,7 @@ func (t *table) settle() error {
 	if err := t.flush(); err != nil {
 		return err
 	}
-	if t.bound {
+	if t.bound && cap(t.keys) <= maxMemory {
 		t.index = t.index[:0]
 		memories.Put(&memory{t.keyTable, t.functions, t.states, t.plains})
 	}
