@@ -68,7 +68,7 @@ func TestStatusShowsSkippedPartitions(t *testing.T) {
 // status and list propose a retry only for a job of which it is accepted.
 func TestRestOfASkippingJob(t *testing.T) {
 	s := client.Status{State: client.Completed, Partitions: 400, Done: 400, Skipped: []uint64{3, 5}}
-	for completable, want := range map[bool]string{true: "'retry' computes only these", false: "'resubmit' computes all partitions again"} {
+	for completable, want := range map[bool]string{true: "'retry' computes only these", false: "'resubmit' computes all partitions again, with another -p output if any"} {
 		s.Completable = completable
 		var table strings.Builder
 		statusTable(&table, s, 0)

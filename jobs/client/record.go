@@ -27,12 +27,16 @@ func (c *Client) record(ctx context.Context, s *store.Store, id string) (record,
 		return record{spec: store.Spec{ID: id}, manifest: manifest}, c.explain(fmt.Errorf("read job %s: %w", id, specErr))
 	}
 	r := record{spec: spec.Spec, manifest: manifest}
-	if err == nil && r.completable() {
-		if result, err := s.Result(ctx, id); err == nil { // a retry also replaces a result that cannot be read
-			r.rows = ofRows(result)
-		}
+	if err != nil || !r.completable() || !hasOutput(r.spec.Params) { // results without an output may be large
+		return r, err
 	}
-	return r, err
+	switch result, err := s.Result(ctx, id); {
+	case err == nil:
+		r.rows = ofRows(result)
+	case !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrCorrupt): // a retry writes such a result again
+		return r, c.explain(fmt.Errorf("read the result of job %s: %w", id, err))
+	}
+	return r, nil
 }
 
 func (c *Client) manifest(ctx context.Context, s *store.Store, id string) (store.Manifest, error) {

@@ -85,6 +85,14 @@ func (c *Client) RetryAs(ctx context.Context, job jobs.Job, id string) (again st
 	return again, nil, err
 }
 
+// hasOutput reports whether parameters name a folder for an output, as those of package dataset do.
+func hasOutput(params jobs.Params) bool {
+	var p struct {
+		Output string `json:"output"`
+	}
+	return json.Unmarshal(params, &p) == nil && p.Output != ""
+}
+
 // ofRows reports whether a result describes an output of rows, of which one object may have rows of many partitions.
 func ofRows(result json.RawMessage) bool {
 	var r struct {

@@ -56,17 +56,17 @@ func TestCompletableIsRetried(t *testing.T) {
 	c.store = s
 	now := time.UnixMilli(1_700_000_000_000)
 	for _, test := range []struct {
-		name, result string
-		completable  bool
+		name, params, result string
+		completable          bool
 	}{
-		{"without an output", `{"output":{"sum":3}}`, true},
-		{"files", `{"files":{"manifest":"out/A"}}`, true},
-		{"rows", `{"output":{"manifest":"out/A"}}`, false},
-		{"without a result", "", true},
+		{"without an output", `{}`, `{"output":{"sum":3}}`, true},
+		{"files", `{"output":"out"}`, `{"files":{"manifest":"out/A"}}`, true},
+		{"rows", `{"output":"out"}`, `{"output":{"manifest":"out/A"}}`, false},
+		{"without a result", `{"output":"out"}`, "", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			now = now.Add(time.Second)
-			spec := store.Spec{ID: store.NewID(now), Job: "sum", Version: "1", Params: jobs.Params(`{}`), MaxAttempts: 1, MaxSkipped: 1, Submitted: now}
+			spec := store.Spec{ID: store.NewID(now), Job: "sum", Version: "1", Params: jobs.Params(test.params), MaxAttempts: 1, MaxSkipped: 1, Submitted: now}
 			m := store.Manifest{
 				Epoch: 1, Sequence: 9, State: store.Completed, Partitions: 4, Started: now, Finished: now,
 				Nodes: []store.StoredNode{{Node: engine.Node{Level: 1}, Data: []byte("p")}, {Node: engine.Leaf(3), Data: []byte("p")}},

@@ -52,7 +52,7 @@ func Rest(s client.Status) (command, does string) {
 	case s.Completable:
 		return "retry", "computes only these"
 	case s.State == client.Completed && len(s.Skipped) > 0:
-		return "resubmit", "computes all partitions again"
+		return "resubmit", "computes all partitions again, with another -p output if any"
 	}
 	return "", ""
 }
