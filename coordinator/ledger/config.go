@@ -42,8 +42,8 @@ type Config struct {
 	ReportsPerSecond int
 
 	// IdleEvery is the shortest interval between two reports of a worker while there is no job; the
-	// default is 1 s. ReportsPerSecond applies too. An idle worker is nudged when work is queued, so
-	// a long interval does not delay the beginning of a job.
+	// default is 1 s. ReportsPerSecond applies too. Idle workers are nudged when work is queued, so
+	// a long interval delays the beginning of a job only if a nudge is lost.
 	IdleEvery time.Duration
 
 	// SilentAfter is the time after a missed report at which the ledger removes a worker, even if

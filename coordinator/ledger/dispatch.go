@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"math"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
@@ -250,15 +251,21 @@ func (l *Ledger) nudgeIdle() {
 	}
 	for _, j := range l.jobs {
 		l.nudgeForCalls(j)
-		work := j.queue.size()
+		work, room := j.queue.size(), math.MaxInt
+		if l.trialLimit(j) <= maxTrialWorkers {
+			room = maxTrialWorkers // most of the other workers would report without getting work
+		}
 		for _, owners := range []bool{true, false} {
 			for _, w := range l.workers {
-				if work == 0 || owners && j.queue.owners.queued.size == 0 {
+				if work == 0 || room == 0 || owners && j.queue.owners.queued.size == 0 {
 					break
 				}
 				idle := w.idleSlots()
 				if idle <= 0 || w.ownsQueued(j) != owners || !l.wouldTake(w, j) {
 					continue
+				}
+				if !w.nudged {
+					room--
 				}
 				l.nudge(w)
 				work -= min(work, uint64(idle))

@@ -151,12 +151,13 @@
 //
 // A job begins with a trial on few workers, because the job may kill each worker that begins it. At
 // first only two workers get partitions of the job, and the leader's own worker gets none. After
-// one worker has opened the job, the number of workers doubles every 100 ms. If a worker dies
+// one worker has opened the job, the number of workers doubles every 100 ms, up to 16; then all workers
+// may get partitions, even if the trial is not over. If a worker dies
 // during the trial, one crash suspect is quarantined at once, and no other partition of the job is
 // assigned. A job whose Open ends its process therefore ends at most five processes. The trial is
 // over when a partition is finished or has run for 2 s. The other workers wait for the end of the
-// trial, so the workers of the first assignments are nudged if they report less often than every
-// 100 ms.
+// trial, so the workers of the first assignments are nudged when their last report is at least 100 ms
+// old.
 //
 // The worker of a quarantined partition reports each function of the job before it calls the
 // function. The job's error therefore names the function that ended the processes.

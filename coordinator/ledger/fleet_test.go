@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -442,14 +443,14 @@ func TestIdleWorkersReportSeldom(t *testing.T) {
 	for _, w := range f.workers {
 		f.report(w)
 		if every := f.ledger.worker(w.id).reportInterval; every != 3*time.Second {
-			t.Fatalf("idle worker %s reports each %v, want 500 reports a second of 1,500 workers", w.id, every)
+			t.Fatalf("idle worker %s reports every %v, want 500 reports a second of 1,500 workers", w.id, every)
 		}
 	}
 	f.add("job", 1_000_000_000)
 	f.now += f.ledger.cfg.RecoveryTimeout
 	f.step(Tick{})
-	if n := f.actions["nudge"]; n != len(f.workers)-1 { // the leader's own worker is the last to run a job
-		t.Errorf("nudged %d of %d idle workers when a job began", n, len(f.workers)-1)
+	if n := f.actions["nudge"]; n != maxTrialWorkers { // the others wait for the end of the trial
+		t.Errorf("nudged %d idle workers when a job began, want %d", n, maxTrialWorkers)
 	}
 }
 
@@ -614,5 +615,37 @@ func BenchmarkRetries(b *testing.B) {
 	b.ResetTimer()
 	for n := 0; n < b.N; n += len(f.workers) {
 		f.round()
+	}
+}
+
+// TestSilentWorkersAreProbedFirst checks that silent workers are probed before they are removed, however long the interval
+// between their reports is, because only a probe tells that a worker has died.
+func TestSilentWorkersAreProbedFirst(t *testing.T) {
+	f := newFleet(t, 200, 1, 100)
+	f.ledger.cfg.ReportsPerSecond = 10
+	for range 2 {
+		for _, w := range f.workers {
+			f.report(w)
+		}
+	}
+	last, probed := f.now, map[string]bool{}
+	for removed := 0; removed < len(f.workers); {
+		f.now += 100 * time.Millisecond
+		if f.now-last > time.Minute {
+			t.Fatalf("%d of %d silent workers are removed after a minute", removed, len(f.workers))
+		}
+		for _, a := range f.ledger.Step(f.now, Tick{}) {
+			switch a := a.(type) {
+			case Probe:
+				probed[a.Worker] = true
+			case Log:
+				if !strings.HasPrefix(a.Text, "Worker is silent") {
+					break
+				}
+				if removed++; !probed[a.Worker] {
+					t.Fatalf("worker %s is removed without a probe", a.Worker)
+				}
+			}
+		}
 	}
 }

@@ -22,7 +22,7 @@ type Ledger struct {
 	unknownJobs unknownJobs
 
 	workers     []*worker     // workers sorted by ID
-	livenessAt  time.Duration // time before which no worker has to be probed or removed
+	livenessAt  time.Duration // no worker must be probed or removed before this time
 	departed    map[string]departure
 	departedAt  time.Duration        // time at which departed workers are dropped next
 	slotsByKind map[wire.JobKind]int // number of slots that can run a kind of job; slots of draining workers do not count

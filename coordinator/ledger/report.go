@@ -185,6 +185,9 @@ func (j *job) setsLacking(p *wire.Partial) bool { return p.Lacking != 0 || j.spe
 // and the numbers of the items that are received or durable.
 func (l *Ledger) completeReceipt(w *worker) {
 	w.reportInterval = l.reportInterval()
+	if w.draining { // it leaves without another message, so it must be probed soon
+		w.reportInterval = min(w.reportInterval, max(l.cfg.IdleEvery, l.cfg.ReportEvery))
+	}
 	w.receipt.Every = w.reportInterval
 	l.watchSilence(w)
 	for _, a := range w.assignments {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -48,15 +49,19 @@ func (l *Ledger) ranFor(j *job, d time.Duration) {
 func (l *Ledger) followTrials() {
 	nudges := 0
 	for _, j := range l.jobs {
-		if j.trial.over {
+		if j.trial.over || j.ending() {
 			continue
 		}
+		var last *worker
 		first := 0
 		for a := range j.assignments.all() {
-			if first++; first > maxTrialWorkers {
-				break
-			}
 			w := a.worker
+			if w != last {
+				if first++; first > maxTrialWorkers {
+					break
+				}
+				last = w
+			}
 			if a.call != nil || a.state < stateSent || w.nudged || w.reportInterval <= trialStep || l.now-w.reportedAt < trialStep {
 				continue
 			}
@@ -85,10 +90,7 @@ func (l *Ledger) heldBack(w *worker, j *job) bool {
 	case slices.ContainsFunc(w.assignments, func(a *assignment) bool { return a.job == j && a.call == nil }):
 		return false
 	}
-	limit := trialWorkers
-	if j.trial.opened {
-		limit <<= min(8, (l.now-j.trial.openedAt)/trialStep)
-	}
+	limit := l.trialLimit(j)
 	another := func(o *worker) bool { return o != w && !o.draining && o.slots > 0 && o.knows(j) }
 	if w.id == l.cfg.Self && (!j.trial.opened || limit < len(l.workers)) && slices.ContainsFunc(l.workers, another) {
 		return true
@@ -106,6 +108,17 @@ func (l *Ledger) heldBack(w *worker, j *job) bool {
 		}
 	}
 	return false
+}
+
+// trialLimit returns how many workers may have begun a job. Above maxTrialWorkers it does not limit them.
+func (l *Ledger) trialLimit(j *job) int {
+	switch {
+	case j.trial.over:
+		return math.MaxInt
+	case j.trial.opened:
+		return trialWorkers << min(8, (l.now-j.trial.openedAt)/trialStep)
+	}
+	return trialWorkers
 }
 
 // isolates reports whether a partition of the job is quarantined.

@@ -131,7 +131,7 @@ func (l *Ledger) checkLiveness() {
 				l.noteGone(w, fmt.Sprintf("it was silent for %v", silence.Round(time.Second)))
 				l.removeWorker(w, false)
 				continue
-			case silence > w.reportInterval+w.reportInterval/2 && l.now-w.probedAt > w.reportInterval:
+			case silence > l.late(w) && l.now-w.probedAt > w.reportInterval:
 				l.probe(w)
 			}
 			l.watchSilence(w)
@@ -145,8 +145,14 @@ func (l *Ledger) checkLiveness() {
 
 // watchSilence makes checkLiveness walk the workers as soon as a worker must be probed or removed.
 func (l *Ledger) watchSilence(w *worker) {
-	probe := max(w.reportedAt+w.reportInterval+w.reportInterval/2, w.probedAt+w.reportInterval)
+	probe := max(w.reportedAt+l.late(w), w.probedAt+w.reportInterval)
 	l.livenessAt = min(l.livenessAt, probe, w.reportedAt+w.reportInterval+l.cfg.SilentAfter)
+}
+
+// late returns the time after a report at which the worker is probed. It is shorter than the time after
+// which a silent worker is removed, because only a probe tells a death from silence.
+func (l *Ledger) late(w *worker) time.Duration {
+	return w.reportInterval + min(w.reportInterval, l.cfg.SilentAfter)/2
 }
 
 // probe asks whether a worker's process is alive.
