@@ -66,7 +66,7 @@ func (s jobStorage) dropAttachment(a engine.Attachment) {
 }
 
 func (s jobStorage) removeAttachment(kept AttachmentStore, a engine.Attachment) {
-	ctx, cancel := context.WithTimeout(s.removing, dropTimeout)
+	ctx, cancel := context.WithTimeout(s.storageLife, dropTimeout)
 	defer cancel()
 	manifest, _, err := kept.Manifest(ctx, engine.JobOf(s.job))
 	switch {

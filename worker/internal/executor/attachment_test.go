@@ -49,7 +49,7 @@ func (s *attachmentStore) Manifest(context.Context, string) (store.Manifest, sto
 
 func newAttachmentStore(t *testing.T) (*attachmentStore, jobStorage) {
 	s := &attachmentStore{noStore: noStore{t}, pieces: make(map[string][]byte)}
-	w := &core{store: s, cfg: Config{Logger: slog.New(slog.DiscardHandler)}, removing: t.Context()}
+	w := &core{store: s, cfg: Config{Logger: slog.New(slog.DiscardHandler)}, storageLife: t.Context()}
 	return s, jobStorage{w, "j", t.Context()}
 }
 

@@ -25,14 +25,14 @@ type core struct {
 	known  map[wire.JobKind]jobs.Job
 	timing timing
 
-	// life is a context that ends when the worker stops its partitions, job openings and writes.
+	// life is a context that ends when the worker stops its partitions, calls and job openings.
 	life context.Context
 	kill context.CancelFunc
 
-	// removing is a context that ends when removals from storage must end. It ends later than life,
-	// because a removal that does not take place leaves data in storage for ever.
-	removing    context.Context
-	endRemovals context.CancelFunc
+	// storageLife is a context that ends when writes to storage that have begun and removals must end. It ends later than
+	// life, because a write that is cut and a removal that does not take place may leave data in storage for ever.
+	storageLife context.Context
+	endStorage  context.CancelFunc
 
 	goroutines sync.WaitGroup // counts the goroutines of all parts, except removals
 	removals   sync.WaitGroup // counts the goroutines that remove data of ended jobs from storage

@@ -153,8 +153,9 @@
 //     full of such partials, and they cannot be moved to files either, the job fails.
 //   - Storage does not answer: writes of large partials and attachments and reads of plans are
 //     retried until storage answers; the slot waits.
-//   - Storage is slow when the worker stops: cancelled writes, and removals of data of ended jobs, may
-//     take until the end of the drain timeout, and are given up then, with a log line.
+//   - Storage is slow when the worker stops: writes that have begun, and removals of data of ended
+//     jobs, may take until the end of the drain timeout, and are given up then, with a log line. A write
+//     that ends after the worker has left its leader is undone if its job has ended.
 //   - Package session describes failures of NATS and of the leader.
 //   - A message is malformed: the message is ignored and sometimes logged.
 //   - A job's code does not return: Run returns [ErrStuck].

@@ -10,7 +10,6 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
-	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
@@ -115,39 +114,6 @@ func TestDrainLeavesStuckCodeBehind(t *testing.T) {
 	<-begun
 	if err := w.leave(); !errors.Is(err, ErrStuck) {
 		t.Errorf("got %v, want ErrStuck", err)
-	}
-}
-
-// cleaningStore is a store whose cancelled writes take long, because they clean up.
-type cleaningStore struct {
-	noStore
-	begun chan struct{}
-	take  time.Duration
-}
-
-func (s cleaningStore) PutPartial(ctx context.Context, _ string, _ engine.Node, _ []byte) (string, error) {
-	close(s.begun)
-	<-ctx.Done()
-	time.Sleep(s.take)
-	return "", ctx.Err()
-}
-
-// A cancelled write to storage that takes longer than stopTimeout is not code of a job that does not
-// return.
-func TestDrainWaitsForCancelledWrites(t *testing.T) {
-	nc := connect(t, startServer(t, -1).ClientURL())
-	st := cleaningStore{noStore{t}, make(chan struct{}), 200 * time.Millisecond}
-	w := startWorker(t, nc, st, 1, []jobs.Job{lump()}, func(own *timing, c *session.Timing) {
-		own.stopTimeout, c.LeaveTimeout = 10*time.Millisecond, 10*time.Millisecond
-	})
-	l := startLeader(t, nc, 1)
-	l.order(func(r *wire.Receipt) {
-		r.Opens = []wire.Opening{{Job: "j", Kind: wire.JobKind{Name: "lump", Version: "1"}, Params: jobs.Params("{}"), Partitions: 1, Data: make([]byte, session.MaxInline+1)}}
-		r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: all(1)}}
-	})
-	<-st.begun
-	if err := w.leave(); err != nil {
-		t.Errorf("run: %v", err)
 	}
 }
 

@@ -68,7 +68,7 @@ func reuseOf(cfg kept.Config, list *kept.Partials) engine.Reuse {
 // closeKept writes the last partials of a collection in the background.
 func (c *core) closeKept(list *kept.Partials) {
 	c.removals.Go(func() {
-		ctx, cancel := context.WithTimeout(c.removing, closeFor)
+		ctx, cancel := context.WithTimeout(c.storageLife, closeFor)
 		defer cancel()
 		list.Close(ctx)
 	})
@@ -145,9 +145,8 @@ func (c *call) writeFound(found engine.Found, rootKept bool, stats kept.Stats) (
 		}
 		f.Nodes = append(f.Nodes, n)
 	}
-	err = c.storage.uncut(func(ctx context.Context) error {
-		blob, err = c.store.(ReuseStore).PutFound(ctx, c.opening.Job, f)
-		return err
+	blob, err = c.storage.putBlob(func(ctx context.Context) (string, error) {
+		return c.store.(ReuseStore).PutFound(ctx, c.opening.Job, f)
 	})
 	c.blobs = append(c.blobs, blob)
 	if err != nil {

@@ -92,22 +92,31 @@ func (s jobStorage) write(doing string, what slog.Attr, node engine.Node, data [
 	return blob, err
 }
 
-// uncut makes a write unless the context is done. The job's end does not cut a write that has begun,
-// because a write that was cut may still take effect, after the removal of what it wrote, which would
-// then remain in storage for ever.
+// uncut makes a write unless the context is done. The end of the job or of the worker does not cut a write that has
+// begun, because a write that was cut may still take effect, after the removal of what it wrote, which would then remain
+// in storage for ever.
 func (s jobStorage) uncut(write func(context.Context) error) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-	return write(s.life)
+	return write(s.storageLife)
 }
 
 // putPartial writes a partial once.
-func (s jobStorage) putPartial(node engine.Node, data []byte) (blob string, err error) {
-	err = s.uncut(func(ctx context.Context) error {
-		blob, err = s.store.PutPartial(ctx, s.job, node, data)
+func (s jobStorage) putPartial(node engine.Node, data []byte) (string, error) {
+	return s.putBlob(func(ctx context.Context) (string, error) { return s.store.PutPartial(ctx, s.job, node, data) })
+}
+
+// putBlob makes a write of a blob and returns the blob's name, even with an error. If the worker has stopped, no leader
+// will hear of the blob, so that the clean-up after the job may have been before the write.
+func (s jobStorage) putBlob(put func(context.Context) (string, error)) (blob string, err error) {
+	err = s.uncut(func(ctx context.Context) (err error) {
+		blob, err = put(ctx)
 		return err
 	})
+	if blob != "" && s.life.Err() != nil {
+		s.removals.Go(func() { s.removeBlobs(s.job, []string{blob}, hasEnded) })
+	}
 	return blob, err
 }
 
@@ -115,42 +124,52 @@ func (s jobStorage) putPartial(node engine.Node, data []byte) (blob string, err 
 // of the ended job.
 func (s jobStorage) dropPartial(blob string) { s.dropBlobs(s.job, []string{blob}) }
 
-// dropBlobs starts to remove blobs of a job or a round that has ended, except those that the job's manifest names: the
-// final manifest keeps partials and a state for later jobs, and another worker may have written the same bytes before.
+// dropBlobs starts to remove blobs of a job or a round that has ended.
 func (c *core) dropBlobs(job string, blobs []string) {
-	if len(blobs) == 0 {
-		return
+	if len(blobs) > 0 {
+		c.removals.Go(func() { c.removeBlobs(job, blobs, func(store.Manifest) bool { return true }) })
 	}
-	c.removals.Go(func() {
-		named, err := c.namedBlobs(engine.JobOf(job))
-		if err != nil {
-			c.cfg.Logger.Warn("Could not remove partials of a job that has ended", "job", job, "error", err)
-			return
-		}
-		for _, blob := range blobs {
-			if named[blob] {
-				continue
-			}
-			if err := c.dropBlob(job, blob); err != nil {
-				c.cfg.Logger.Warn("Could not remove a partial of a job that has ended", "job", job, "blob", blob, "error", err)
-			}
-		}
-	})
 }
 
-// namedBlobs returns the names of the blobs that the manifest of a job names, or none if the job was removed.
-func (c *core) namedBlobs(job string) (map[string]bool, error) {
-	ctx, cancel := context.WithTimeout(c.removing, dropTimeout)
+// hasEnded reports whether a job has ended, by its manifest. The manifest of a job that was removed is the zero Manifest.
+func hasEnded(m store.Manifest) bool { return m.State == "" || m.State.Final() }
+
+// removeBlobs removes blobs of a job or a round if the job's manifest satisfies the condition. It keeps those that the
+// manifest names: a final manifest keeps partials and a state for later jobs, and another worker may have written the same
+// bytes before.
+func (c *core) removeBlobs(job string, blobs []string, condition func(store.Manifest) bool) {
+	m, err := c.manifest(engine.JobOf(job))
+	if err != nil {
+		c.cfg.Logger.Warn("Could not remove partials of a job that has ended", "job", job, "error", err)
+		return
+	}
+	if !condition(m) {
+		return
+	}
+	named := m.Blobs()
+	for _, blob := range blobs {
+		if named[blob] {
+			continue
+		}
+		if err := c.dropBlob(job, blob); err != nil {
+			c.cfg.Logger.Warn("Could not remove a partial of a job that has ended", "job", job, "blob", blob, "error", err)
+		}
+	}
+}
+
+// manifest reads the manifest of a job. It returns the zero Manifest if the job was removed.
+func (c *core) manifest(job string) (store.Manifest, error) {
+	ctx, cancel := context.WithTimeout(c.storageLife, dropTimeout)
 	defer cancel()
 	m, _, err := c.store.Manifest(ctx, job)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return nil, err
+	if errors.Is(err, store.ErrNotFound) {
+		return store.Manifest{}, nil
 	}
-	return m.Blobs(), nil
+	return m, err
 }
 
 func (c *core) dropBlob(job, blob string) error {
-	ctx, cancel := context.WithTimeout(c.removing, dropTimeout)
+	ctx, cancel := context.WithTimeout(c.storageLife, dropTimeout)
 	defer cancel()
 	return c.store.DropPartial(ctx, job, blob)
 }

@@ -130,8 +130,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	w.life, w.kill = context.WithCancel(engine.WithIdle(context.WithoutCancel(ctx), &w.idle))
 	defer w.kill()
-	w.removing, w.endRemovals = context.WithCancel(context.WithoutCancel(ctx))
-	defer w.endRemovals()
+	w.storageLife, w.endStorage = context.WithCancel(context.WithoutCancel(ctx))
+	defer w.endStorage()
 	auditing, err := w.audits.serve()
 	if err != nil {
 		return fmt.Errorf("start worker: %w", err)
@@ -144,12 +144,12 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // stop ends all slots and tasks, and waits until their code and their calls of storage have returned.
 // Code of a job that runs for longer than the stop timeout is stuck. Storage may be slow, so it
-// has the rest of the drain timeout to store the last partials and to remove the data of ended jobs. The
+// has the rest of the drain timeout to end the writes that have begun and to remove the data of ended jobs. The
 // parameter drainSince is the time at which the worker began to drain, or the zero time.
 func (w *Worker) stop(drainSince time.Time) error {
 	stopped := time.Now()
 	storageFor := max(time.Until(drainSince.Add(w.cfg.DrainTimeout)), w.timing.stopTimeout)
-	defer time.AfterFunc(storageFor, w.endRemovals).Stop()
+	defer time.AfterFunc(storageFor, w.endStorage).Stop()
 	w.mu.Lock()
 	w.kill()
 	w.quit = true
@@ -162,7 +162,7 @@ func (w *Worker) stop(drainSince time.Time) error {
 		w.removals.Wait()
 		close(done)
 	}()
-	storageEnds := time.After(storageFor + w.timing.stopTimeout) // removals return soon after their context has ended
+	storageEnds := time.After(storageFor + w.timing.stopTimeout) // writes and removals return soon after their context has ended
 	for {
 		stuckIn := w.timing.stopTimeout
 		if began, ok := w.code.oldest(); ok && began.Before(stopped) {

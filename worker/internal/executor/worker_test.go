@@ -2,6 +2,7 @@ package executor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -451,6 +452,8 @@ type slowStore struct {
 	put  func(context.Context) // called when a partial is to be stored, unless nil
 	mute bool                  // partials are stored, but the answers are lost
 
+	manifest store.Manifest // manifest of each job, which was removed if the manifest has no state
+
 	mu      sync.Mutex
 	away    int // number of calls that fail before the store is available
 	params  jobs.Params
@@ -500,7 +503,10 @@ func (s *slowStore) Partial(context.Context, string, string) ([]byte, error) {
 }
 
 func (s *slowStore) Manifest(context.Context, string) (store.Manifest, store.Version, error) {
-	return store.Manifest{}, "", store.ErrNotFound
+	if s.manifest.State == "" {
+		return store.Manifest{}, "", store.ErrNotFound
+	}
+	return s.manifest, "", nil
 }
 
 func (s *slowStore) DropPartial(_ context.Context, _, blob string) error {
@@ -609,10 +615,7 @@ func TestPartialTooLargeForStorageFailsTheJob(t *testing.T) {
 	st := &narrowStore{slowStore{plan: jobs.Plan{Partitions: 1, Data: make([]byte, 2<<20)}}}
 	startWorker(t, nc, st, 1, []jobs.Job{lump()}, nil)
 	l := startLeader(t, nc, 1)
-	l.order(func(r *wire.Receipt) {
-		r.Opens = []wire.Opening{{Job: "j", Kind: wire.JobKind{Name: "lump", Version: "1"}, Params: jobs.Params("{}"), Partitions: 1, InStore: true}}
-		r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: all(1)}}
-	})
+	l.order(assignLump)
 	l.wait("the failure", func() bool { return len(l.failures) == 1 })
 	size := 2<<20 + 5 // the encoded partial begins with a head of 5 bytes
 	if f, want := l.failures[0], fmt.Sprintf("node 0/0 of job j, %d bytes: write partial: too large for storage", size); !f.Permanent || !strings.Contains(f.Error, want) {
@@ -665,21 +668,11 @@ func TestPartialStoredAfterTheJobsEndIsRemoved(t *testing.T) {
 
 func testStoredAfterTheEnd(t *testing.T, mute bool) {
 	nc := connect(t, startServer(t, -1).ClientURL())
-	begun, hold := make(chan struct{}), make(chan struct{})
-	put := func(ctx context.Context) {
-		close(begun)
-		<-hold
-		if err := ctx.Err(); err != nil {
-			t.Errorf("the write was cut: %v; it may take effect after the removal", err)
-		}
-	}
-	st := &slowStore{plan: jobs.Plan{Partitions: 1, Data: make([]byte, 2<<20)}, put: put, mute: mute}
+	st, begun, hold := slowWrite(t)
+	st.mute = mute
 	w := startWorker(t, nc, st, 1, []jobs.Job{lump()}, nil)
 	l := startLeader(t, nc, 1)
-	l.order(func(r *wire.Receipt) {
-		r.Opens = []wire.Opening{{Job: "j", Kind: wire.JobKind{Name: "lump", Version: "1"}, Params: jobs.Params("{}"), Partitions: 1, InStore: true}}
-		r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: all(1)}}
-	})
+	l.order(assignLump)
 	<-begun
 	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "j", Ended: true}} })
 	l.nudge()
@@ -689,11 +682,75 @@ func testStoredAfterTheEnd(t *testing.T, mute bool) {
 		return w.tasks.byJob["j"] == nil
 	})
 	close(hold)
-	l.wait("the removal", func() bool {
-		st.mu.Lock()
-		defer st.mu.Unlock()
-		return slices.Equal(st.dropped, []string{fmt.Sprintf("%064x", 1)})
-	})
+	l.wait("the removal", st.droppedFirst)
+}
+
+// slowWrite returns a store whose first write of a partial begins and then waits until hold is closed.
+func slowWrite(t *testing.T) (st *slowStore, begun, hold chan struct{}) {
+	begun, hold = make(chan struct{}), make(chan struct{})
+	put := func(ctx context.Context) {
+		close(begun)
+		<-hold
+		if err := ctx.Err(); err != nil {
+			t.Errorf("the write was cut: %v; it may take effect after the removal", err)
+		}
+	}
+	return &slowStore{plan: jobs.Plan{Partitions: 1, Data: make([]byte, 2<<20)}, put: put}, begun, hold
+}
+
+// assignLump orders a worker to compute the only partition of a job of the kind that lump returns. The job has the ID j.
+func assignLump(r *wire.Receipt) {
+	r.Opens = []wire.Opening{{Job: "j", Kind: wire.JobKind{Name: "lump", Version: "1"}, Params: jobs.Params("{}"), Partitions: 1, InStore: true}}
+	r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: all(1)}}
+}
+
+// droppedFirst reports whether exactly the first partial was removed.
+func (s *slowStore) droppedFirst() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Equal(s.dropped, []string{fmt.Sprintf("%064x", 1)})
+}
+
+// A worker that leaves finishes a write that has begun, because a write that was cut may take effect after the clean-up
+// of the job. The write is not code of a job that does not return, even if it takes longer than stopTimeout. If the job
+// has ended, the worker removes what it wrote. Otherwise the clean-up will find it.
+func TestWriteThatEndsAfterTheWorkerHasLeft(t *testing.T) {
+	for _, test := range []struct {
+		state   store.State
+		removed bool
+	}{{"", true}, {store.Completed, true}, {store.Running, false}} {
+		t.Run("job "+cmp.Or(string(test.state), "removed"), func(t *testing.T) {
+			nc := connect(t, startServer(t, -1).ClientURL())
+			st, begun, hold := slowWrite(t)
+			st.manifest.State = test.state
+			w := startWorker(t, nc, st, 1, []jobs.Job{lump()}, func(own *timing, c *session.Timing) {
+				own.stopTimeout, c.LeaveTimeout = 10*time.Millisecond, 10*time.Millisecond
+			})
+			l := startLeader(t, nc, 1)
+			l.order(assignLump)
+			<-begun
+			w.stop()
+			for deadline := time.Now().Add(patience); !w.hasLeft(); time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("the worker does not leave")
+				}
+			}
+			close(hold)
+			if err := w.ended(); err != nil {
+				t.Errorf("run: %v", err)
+			}
+			if st.droppedFirst() != test.removed || len(st.blobs) != 1 {
+				t.Errorf("%d blobs were written and %q removed, want one written and removed: %v", len(st.blobs), st.dropped, test.removed)
+			}
+		})
+	}
+}
+
+// hasLeft reports whether the worker has left its leader.
+func (r *running) hasLeft() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.quit
 }
 
 // The leader may have removed the job's partials before late partials were stored.
@@ -702,18 +759,11 @@ func TestPartialsNotDurableAtTheJobsEndAreRemoved(t *testing.T) {
 	st := &slowStore{plan: jobs.Plan{Partitions: 1, Data: make([]byte, 2<<20)}}
 	startWorker(t, nc, st, 1, []jobs.Job{lump()}, nil)
 	l := startLeader(t, nc, 1)
-	l.order(func(r *wire.Receipt) {
-		r.Opens = []wire.Opening{{Job: "j", Kind: wire.JobKind{Name: "lump", Version: "1"}, Params: jobs.Params("{}"), Partitions: 1, InStore: true}}
-		r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: all(1)}}
-	})
+	l.order(assignLump)
 	l.wait("the partial", func() bool { return l.has("j", 1, all(1)) })
 	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "j", Ended: true}} })
 	l.nudge()
-	l.wait("the removal", func() bool {
-		st.mu.Lock()
-		defer st.mu.Unlock()
-		return slices.Equal(st.dropped, []string{fmt.Sprintf("%064x", 1)})
-	})
+	l.wait("the removal", st.droppedFirst)
 }
 
 func TestStoredPlanWithOtherPartitionsIsRefused(t *testing.T) {
