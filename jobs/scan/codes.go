@@ -3,7 +3,6 @@ package scan
 import (
 	"slices"
 
-	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
 )
 
@@ -45,9 +44,13 @@ func (k *codeKernel) fold(t *table, rows *parquet.Rows) int {
 		t.codes = codeGroups{keys, make([]uint32, keys.Len())}
 	}
 	groups := t.codes.groups
-	var n exact.Number
-	for i, code := range codes {
-		if code < 0 || !rows.NumberAfter(k.value, i, &n) || n.Big != nil {
+	of, numbers := rows.Decimals(k.value)
+	for i, code := range codes[:len(of)] {
+		if code < 0 || of[i] < 0 {
+			return i
+		}
+		n := &numbers[of[i]]
+		if n.Scale < 0 {
 			return i
 		}
 		if groups[code] == 0 {
@@ -56,7 +59,10 @@ func (k *codeKernel) fold(t *table, rows *parquet.Rows) int {
 			}
 			groups[code] = uint32(t.group(keys.Text(code)) + 1)
 		}
-		if !t.plains[groups[code]-1].add(n.Mantissa, n.Scale) {
+		p := &t.plains[groups[code]-1]
+		if p.fits(n.Mantissa, n.Scale) {
+			p.put(n.Mantissa, n.Scale)
+		} else if !p.addSlowly(n.Mantissa, n.Scale) {
 			return i
 		}
 	}

@@ -159,7 +159,9 @@ func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 				*slot = cached{a, b, uint32(length + 1), uint32(group)}
 			}
 		}
-		if !t.plains[group].add(mantissa, scale) {
+		if p := &t.plains[group]; p.fits(mantissa, scale) {
+			p.put(mantissa, scale)
+		} else if !p.addSlowly(mantissa, scale) {
 			return used, rows
 		}
 		used = at

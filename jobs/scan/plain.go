@@ -19,15 +19,40 @@ const (
 	maxPlainCount = 1 << 23
 )
 
-// add adds the number m · 10^-scale. It returns false if a plain cannot contain the number.
+// add adds the number m · 10^-scale. It returns false if a plain cannot contain the number. Loops over many rows call the
+// parts of add, which are inlined.
 func (p *plain) add(m int64, scale int) bool {
-	if scale != p.scale || uint64(m+maxPlain) > 2*maxPlain || p.count-1 >= maxPlainCount-1 {
-		return p.addSlowly(m, scale)
+	if p.fits(m, scale) {
+		p.put(m, scale)
+		return true
 	}
+	return p.addSlowly(m, scale)
+}
+
+// unit is the number 10^digits, and the largest absolute value of a mantissa that can be multiplied by it.
+type unit struct{ factor, most int64 }
+
+// units are those of the digits by which the scale of a number may be smaller than that of the plain.
+var units = func() (list [8]unit) {
+	for i, factor := 0, int64(1); i < len(list); i, factor = i+1, factor*10 {
+		list[i] = unit{factor, maxPlain / factor}
+	}
+	return list
+}()
+
+// fits reports whether put can add the number m · 10^-scale.
+func (p *plain) fits(m int64, scale int) bool {
+	digits := uint(p.scale - scale)
+	most := units[digits%uint(len(units))].most
+	return digits < uint(len(units)) && uint64(m+most) <= uint64(2*most) && p.count-1 < maxPlainCount-1
+}
+
+// put adds the number m · 10^-scale.
+func (p *plain) put(m int64, scale int) {
+	m *= units[uint(p.scale-scale)%uint(len(units))].factor
 	p.count++
 	p.sum += m
 	p.min, p.max = min(p.min, m), max(p.max, m)
-	return true
 }
 
 // addSlowly adds the first number of a plain, or a number of another scale if the scales can be

@@ -14,24 +14,15 @@ type Dictionary struct {
 	of      library.Dictionary
 	leaf    *leaf
 	values  []library.Value
-	numbers []exact.Number // parsed numbers of the values that are known to be numbers
-	states  []numberState
+	numbers []Decimal      // numbers of the values; nil until the first one is needed
+	large   []exact.Number // numbers that are not Decimals
 }
-
-// numberState says whether a value of a dictionary is a number.
-type numberState uint8
-
-const (
-	unknown numberState = iota
-	isNumber
-	noNumber
-)
 
 var errCodes = errors.New("a page has a code that is not in the dictionary")
 
 func newDictionary(of library.Dictionary, l *leaf) (*Dictionary, error) {
 	n := of.Len()
-	d := &Dictionary{of: of, leaf: l, values: make([]library.Value, n), numbers: make([]exact.Number, n), states: make([]numberState, n)}
+	d := &Dictionary{of: of, leaf: l, values: make([]library.Value, n)}
 	for i := range d.values {
 		d.values[i] = of.Index(int32(i))
 	}
@@ -84,14 +75,30 @@ func (d *Dictionary) Text(code int32) []byte {
 	return d.leaf.append(nil, &d.values[code])
 }
 
-// number sets n to a value, and returns false if the value is not a number.
-func (d *Dictionary) number(code int32, n *exact.Number) bool {
-	if d.states[code] == unknown {
-		d.states[code] = noNumber
-		if d.leaf.number(&d.values[code], &d.numbers[code]) {
-			d.states[code] = isNumber
+// decimals returns the numbers of all values.
+func (d *Dictionary) decimals() []Decimal {
+	if d.numbers == nil {
+		d.numbers = make([]Decimal, len(d.values))
+		for i := range d.values {
+			var n exact.Number
+			if d.numbers[i] = d.leaf.decimal(&d.values[i], &n); d.numbers[i].Scale == large {
+				d.numbers[i].Mantissa = int64(len(d.large))
+				d.large = append(d.large, n)
+			}
 		}
 	}
-	*n = d.numbers[code]
-	return d.states[code] == isNumber
+	return d.numbers
+}
+
+// number sets n to a value, and returns false if the value is not a number.
+func (d *Dictionary) number(code int32, n *exact.Number) bool {
+	switch at := d.decimals()[code]; at.Scale {
+	case noNumber:
+		return false
+	case large:
+		*n = d.large[at.Mantissa]
+	default:
+		*n = exact.Number{Mantissa: at.Mantissa, Scale: at.Scale}
+	}
+	return true
 }

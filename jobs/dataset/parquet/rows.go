@@ -42,6 +42,7 @@ type column struct {
 	values     []library.Value
 	dictionary *Dictionary // nil if the batch consists of values
 	indices    []int32     // -1 for null
+	decimals   []Decimal   // of the batch; empty until they are needed
 }
 
 // Rows returns the rows of a row group with the values of some columns. Next must be called before
@@ -123,7 +124,7 @@ func (r *Rows) fill() (err error) {
 
 // fill decodes the values of the next count rows, which may be in several pages.
 func (c *column) fill(count, most int) error {
-	c.dictionary, c.indices = nil, c.indices[:0]
+	c.dictionary, c.indices, c.decimals = nil, c.indices[:0], c.decimals[:0]
 	if c.nested != nil {
 		if c.values == nil {
 			c.values = make([]library.Value, most)
@@ -263,17 +264,13 @@ func (r *Rows) Field(i int, buffer []byte) (field, _ []byte) {
 }
 
 // Number sets n to the value of a column, and returns false if the value is not a number.
-func (r *Rows) Number(i int, n *exact.Number) bool { return r.NumberAfter(i, 0, n) }
-
-// NumberAfter sets n to the value of a column like Number, but for a later row of the batch. The
-// parameter rows is the distance from the current row.
-func (r *Rows) NumberAfter(i, rows int, n *exact.Number) bool {
+func (r *Rows) Number(i int, n *exact.Number) bool {
 	c := &r.columns[i]
 	if c.dictionary != nil {
-		code := c.indices[r.at+rows]
+		code := c.indices[r.at]
 		return code >= 0 && c.dictionary.number(code, n)
 	}
-	v := c.value(r.at + rows)
+	v := c.value(r.at)
 	return v != nil && c.leaf.number(v, n)
 }
 
