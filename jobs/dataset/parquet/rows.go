@@ -102,9 +102,20 @@ func (r *Rows) Next() (bool, error) {
 		return true, nil
 	}
 	if r.left == 0 {
+		r.close()
 		return false, nil
 	}
 	return true, r.fill()
+}
+
+// close gives the memory of the last pages back to the library.
+func (r *Rows) close() {
+	for i := range r.columns {
+		if c := &r.columns[i]; c.pages != nil {
+			c.pages.Close()
+			c.pages = nil
+		}
+	}
 }
 
 // fill decodes the next batch.
@@ -198,6 +209,7 @@ func (c *column) advance() error {
 		c.reader = page.Values()
 		return nil
 	}
+	library.Release(page) // the library keeps the memory of the codes until it reads the next page
 	if c.known == nil || c.known.of != page.Dictionary() {
 		if c.known, err = newDictionary(page.Dictionary(), &c.leaf); err != nil {
 			return err
