@@ -110,6 +110,7 @@ func (l *Ledger) addAssignment(a *assignment) {
 	case a.quarantined:
 		a.job.trial.isolated++
 	}
+	l.slotsChanged(a.worker)
 	a.job.assignments.add(a)
 	a.job.contributor(a.worker.id) // the manifest names the worker, so that a new leader waits for the worker's report
 	a.job.checkpoint.dirty = true
@@ -137,6 +138,7 @@ func (l *Ledger) release(a *assignment) {
 	}
 	i := slices.Index(a.worker.assignments, a)
 	a.worker.assignments = slices.Delete(a.worker.assignments, i, i+1)
+	l.slotsChanged(a.worker)
 	a.job.assignments.release(a)
 	a.job.checkpoint.dirty = true
 }

@@ -145,12 +145,13 @@ func (l *Ledger) leavesToIdle(w *worker, j *job) bool {
 	if pieces > uint64(l.slotsFor(j)) || w.ownsQueued(j) && w.share(j).home.size <= size {
 		return false
 	}
-	for _, o := range l.workers {
-		if idle := o.idleSlots(); o != w && idle > 0 && !o.reserved && l.hasWork(o, j) {
-			if uint64(idle) >= pieces {
+	for o := range l.idleWorkers() {
+		if o != w && !o.reserved && l.hasWork(o, j) {
+			idle := uint64(o.idleSlots())
+			if idle >= pieces {
 				return true
 			}
-			pieces -= uint64(idle)
+			pieces -= idle
 		}
 	}
 	return false
@@ -256,19 +257,18 @@ func (l *Ledger) nudgeIdle() {
 			room = maxTrialWorkers // most of the other workers would report without getting work
 		}
 		for _, owners := range []bool{true, false} {
-			for _, w := range l.workers {
+			for w := range l.idleWorkers() {
 				if work == 0 || room == 0 || owners && j.queue.owners.queued.size == 0 {
 					break
 				}
-				idle := w.idleSlots()
-				if idle <= 0 || w.ownsQueued(j) != owners || !l.wouldTake(w, j) {
+				if w.ownsQueued(j) != owners || !l.wouldTake(w, j) {
 					continue
 				}
 				if !w.nudged {
 					room--
 				}
 				l.nudge(w)
-				work -= min(work, uint64(idle))
+				work -= min(work, uint64(w.idleSlots()))
 			}
 		}
 	}

@@ -348,7 +348,11 @@ func (s *liars) checkSnapshot(snapshot Snapshot) {
 // checkWorkers checks the counters and indexes of the ledger's workers.
 func (s *liars) checkWorkers() {
 	slots, reserved := map[wire.JobKind]int{}, 0
+	var idle []*worker
 	for _, w := range s.ledger.workers {
+		if w.idleSlots() > 0 {
+			idle = append(idle, w)
+		}
 		for _, kind := range w.hello.Knows {
 			if !w.draining && w.slots > 0 {
 				slots[kind] += w.slots
@@ -375,6 +379,9 @@ func (s *liars) checkWorkers() {
 		if w.pendingSteals < 0 {
 			s.Fatalf("%s has %d pending steals", w.id, w.pendingSteals)
 		}
+	}
+	if listed := slices.Collect(s.ledger.idleWorkers()); !slices.Equal(idle, listed) {
+		s.Fatalf("%d workers have idle slots, the ledger lists %d", len(idle), len(listed))
 	}
 	if !maps.Equal(slots, s.ledger.slotsByKind) || reserved != s.ledger.reserved {
 		s.Fatalf("there are %v slots and %d reserved workers, the ledger counts %v and %d", slots, reserved, s.ledger.slotsByKind, s.ledger.reserved)

@@ -14,7 +14,7 @@ func TestImports(t *testing.T) {
 		"fmt":                             {"Append", "Sprint", "Sprintf", "Errorf"},
 		"maps":                            {"DeleteFunc", "Keys", "Values"},
 		"strings":                         {"Cut", "ToValidUTF8"},
-		"time":                            {"Duration", "Hour", "Minute", "Second", "Millisecond"},
+		"time":                            {"Duration", "Hour", "Minute", "Second", "Millisecond", "Microsecond"},
 		importtest.Module + "jobs/field":  nil,
 		importtest.Module + "jobs":        {"Estimated", "Stopped"},
 		importtest.Module + "jobs/engine": {"Span", "Node", "Tree", "NewTree", "Leaf", "MaxPartitions", "NextRung", "LastRung", "RungNumber", "JobOf", "CountedRound", "Durations"},

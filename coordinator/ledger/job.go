@@ -23,6 +23,7 @@ type job struct {
 
 	forest      *forest                  // finished nodes of the job
 	assignments assignmentList           // spans of the job that workers hold
+	stealable   stealable                // assignments that idle workers may take over
 	queue       queue                    // partitions that are neither finished nor assigned
 	alone       map[uint64]time.Duration // time for which unfinished quarantined partitions have run on workers that died, by partition
 	skipped     sortedList[skippedPartition]

@@ -21,8 +21,9 @@ type Ledger struct {
 	jobsByID    map[string]*job
 	unknownJobs unknownJobs
 
-	workers     []*worker     // workers sorted by ID
-	livenessAt  time.Duration // no worker must be probed or removed before this time
+	workers     []*worker           // workers sorted by ID
+	idle        sortedList[*worker] // workers with idle slots
+	livenessAt  time.Duration       // no worker must be probed or removed before this time
 	departed    map[string]departure
 	departedAt  time.Duration        // time at which departed workers are dropped next
 	slotsByKind map[wire.JobKind]int // number of slots that can run a kind of job; slots of draining workers do not count

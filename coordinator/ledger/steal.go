@@ -52,10 +52,6 @@ func (l *Ledger) speculate(w *worker, a *assignment) assignment {
 // highest priority that has such assignments, and returns the assignments with the longest
 // remaining time.
 func (l *Ledger) longest(w *worker, n int) []*assignment {
-	type candidate struct {
-		assignment *assignment
-		left       time.Duration
-	}
 	var found []candidate
 	for _, j := range l.jobs {
 		if len(found) > 0 && j.spec.Priority < found[0].assignment.job.spec.Priority {
@@ -64,34 +60,21 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 		if !l.canRun(w, j) || l.heldBack(w, j) {
 			continue
 		}
-		for a := range j.assignments.backward() { // a worker starts later assignments last, so these have probably not started
-			switch {
-			case a.call != nil || a.cut != nil || a.state < stateConfirmed || a.duplicate != nil || a.quarantined || a.obsolete:
-				continue
-			case a.state == stateRunning && a.span.Len() < 2:
-				continue
-			case a.state == stateConfirmed && a.worker == w:
-				continue // an idle slot of w will start this assignment
+		before := len(found)
+		for _, c := range l.stealable(j).long {
+			if len(found) == before+n {
+				break
 			}
-			_, left := l.remaining(a)
-			waits := a.state == stateConfirmed && l.now-a.progressAt > speculateAfter // the assignment's worker has not started it
-			if left <= l.leastWork(j) && !waits || len(found) == n && left <= found[n-1].left {
-				continue
+			waitsHere := c.assignment.state == stateConfirmed && c.assignment.worker == w // an idle slot of w will start it
+			if !waitsHere && c.assignment.canBeCut() {
+				found = append(found, c)
 			}
-			c := candidate{a, left}
-			i, _ := slices.BinarySearchFunc(found, c, func(a, b candidate) int {
-				if a.left >= b.left {
-					return -1
-				}
-				return 1
-			})
-			found = slices.Insert(found, i, c)
-			found = found[:min(n, len(found))]
 		}
 	}
-	list := make([]*assignment, len(found))
-	for i, c := range found {
-		list[i] = c.assignment
+	slices.SortStableFunc(found, compareLeft)
+	var list []*assignment
+	for _, c := range found[:min(n, len(found))] {
+		list = append(list, c.assignment)
 	}
 	return list
 }
@@ -99,10 +82,10 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 // straggler returns a running assignment of which w should run a speculative copy, or nil.
 func (l *Ledger) straggler(w *worker) *assignment {
 	for _, j := range l.jobs {
-		if j.perSecond() == 0 || !l.canRun(w, j) {
+		if !l.canRun(w, j) {
 			continue
 		}
-		for a := range j.assignments.all() {
+		for _, a := range l.stealable(j).late {
 			if a.span.Len() == 1 && l.isLate(w, a) {
 				return a
 			}

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -58,6 +59,7 @@ type worker struct {
 	nudged          bool // a nudge was sent since the last report
 
 	assignments   []*assignment // assignments in the order in which the worker runs them
+	listedIdle    bool          // Ledger.idle contains the worker
 	shares        []*jobShare   // jobShares of the worker, sorted by job ID
 	countedIn     uint64        // value of Ledger.counts when the worker was last counted
 	pendingSteals int           // number of unconfirmed cuts that free work for this worker
@@ -74,6 +76,32 @@ type departure struct {
 
 // idleSlots returns the number of slots without a span.
 func (w *worker) idleSlots() int { return w.slots - (len(w.assignments) - w.calls) }
+
+// Compare compares workers by their IDs.
+func (w *worker) Compare(o *worker) int { return cmp.Compare(w.id, o.id) }
+
+// slotsChanged updates the list of workers with idle slots after a change of a worker's slots or assignments.
+func (l *Ledger) slotsChanged(w *worker) {
+	switch idle := w.idleSlots() > 0; {
+	case idle && !w.listedIdle:
+		l.idle.insert(w)
+	case w.listedIdle && !idle:
+		l.idle.remove(w)
+	}
+	w.listedIdle = w.idleSlots() > 0
+}
+
+// idleWorkers iterates over the workers with idle slots in the order of their IDs. A large cluster has few of them while a
+// job runs. The loop must not change slots or assignments.
+func (l *Ledger) idleWorkers() iter.Seq[*worker] {
+	return func(yield func(*worker) bool) {
+		for w := range l.idle.from(&worker{}) {
+			if !yield(*w) {
+				return
+			}
+		}
+	}
+}
 
 func (w *worker) build() string { return cmp.Or(w.hello.Build, wire.UnknownBuild) }
 
@@ -95,6 +123,7 @@ func (l *Ledger) register(r wire.Report) *worker {
 	i, _ := l.findWorker(w.id)
 	l.workers = slices.Insert(l.workers, i, w)
 	l.countSlots(w, w.slots)
+	l.slotsChanged(w)
 	return w
 }
 
@@ -197,6 +226,7 @@ func (l *Ledger) removeWorker(w *worker, died bool) {
 	l.unsettle(w)
 	l.setReserved(w, false)
 	l.setDraining(w, true)
+	l.setSlots(w, 0)
 	i, _ := l.findWorker(w.id)
 	l.workers = slices.Delete(l.workers, i, i+1)
 	l.departed[w.id] = departure{l.now, w.conversation}
@@ -244,6 +274,7 @@ func (l *Ledger) setSlots(w *worker, slots int) {
 		l.countSlots(w, slots-w.slots)
 	}
 	w.slots = slots
+	l.slotsChanged(w)
 }
 
 // countSlots adds n to the number of slots for each kind of job that a worker knows.
