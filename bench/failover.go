@@ -24,7 +24,7 @@ type How string
 
 const (
 	Kill     How = "kill"      // SIGKILL: the leader's process dies at once
-	Term     How = "term"      // SIGTERM: the leader's process drains and hands over leadership
+	Term     How = "term"      // SIGTERM: the leader's process hands over leadership and drains
 	Stop     How = "stop"      // SIGSTOP: the leader's process is suspended, and continued when the failover has been measured
 	StepDown How = "step-down" // the leader is asked to hand over leadership, and continues as a worker
 )

@@ -37,6 +37,8 @@
 //  5. End a job: write the result, then the manifest that names the result's digest, then
 //     remove the index entry and the submission. If this leader dies in between, the next
 //     leader completes the remaining steps.
+//  6. Hand over, when the term is told to stop, or as soon as the worker in the leader's process drains
+//     and another worker can lead: write a last checkpoint of each job, and name a successor.
 //
 // # Why two leaders do no harm
 //

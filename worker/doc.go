@@ -14,15 +14,23 @@
 // A process stops gracefully when ctx ends or when Azure evicts the process's machine:
 //
 //  1. The executor drains: running partitions end, the rest of their spans is given back, and the
-//     executor keeps results until the leader, which may be this process, has made them durable.
-//     This takes at most [Config].DrainTimeout.
-//  2. The election ends. If this process leads, it takes a last checkpoint and hands the lease over
-//     to another worker. If other workers have just begun to drain, the leader waits a short time,
-//     so that it does not choose one of them as its successor. If all other workers are draining,
-//     it also waits for those that still run partitions.
+//     executor keeps results until the leader has made them durable. This takes at most
+//     [Config].DrainTimeout.
+//  2. At the same time, if this process leads and another worker can lead, it takes a last checkpoint
+//     and hands the lease over. From then on its executor drains under the next leader. If other workers
+//     have just begun to drain too, the leader waits a short time, so that it does not choose one of
+//     them as its successor. If no other worker can lead, the process leads until its executor has
+//     drained.
+//  3. When the executor has drained, the election ends. If this process leads, it hands over as in step 2,
+//     but it also waits for draining workers that still run partitions if no other worker can lead.
+//  4. If Azure evicts the machine, the process approves the eviction. Then connections are closed and
+//     Run returns.
 //
-// 3. If Azure evicts the machine, the process approves the eviction. After the election,
-// connections are closed and Run returns.
+// The process may die at each of these steps, which is the death of a worker, or of a leader until the lease
+// is handed over. If the successor dies before it leads, the others notice that nobody answers, and one of
+// them takes over (see package election). If the last checkpoint fails or takes longer than some seconds, the
+// process leaves the lease without it: workers, its own executor included, keep what is not durable, and
+// report that to the next leader.
 //
 // # What can fail
 //

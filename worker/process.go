@@ -41,9 +41,10 @@ type process struct {
 }
 
 // run executes partitions, and leads if elected, until ctx is done. It then stops the parts of the
-// process in order. First the executor drains: the leader, which may be this process, makes the
-// executor's results durable. After the drain, the election ends, with a handover if this process
-// leads.
+// process in order. First the executor drains: the leader makes the executor's results durable. A leader
+// hands over as soon as its own executor reports that it drains (see package term), unless no other worker
+// can lead. The process takes part in elections until its executor has drained, because that needs a
+// leader even if all processes of the cluster stop.
 func (p *process) run(ctx context.Context) error {
 	p.journal = journal.New(p.store, p.log)
 	defer p.writeJournal(ctx)()

@@ -141,6 +141,32 @@ func TestHandover(t *testing.T) {
 	}
 }
 
+// TestHandoverBeforeDrain stops the leader's process while its worker runs a partition. The next leader leads before
+// the partition ends, and receives its result.
+func TestHandoverBeforeDrain(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	leader := c.start(nil)
+	leader.awaitReady()
+	params := []string{"partitions=1", "hold=true"}
+	id := c.submit(params...)
+	until(t, "the leader runs the partition", func() bool { return c.runs.Load() == 1 })
+	other := c.start(nil)
+	other.awaitReady()
+	leader.stop()
+	other.logged(`msg="(Job resumed)"`)
+	if _, h := getHealth(t, leader.address(), "/healthz"); h.Leads || h.Worker.Busy != 1 {
+		t.Errorf("the stopping process reports %+v, want it to run a partition and not to lead", h)
+	}
+	if m := c.finish(id, params...); m.Executed != 1 || c.runs.Load() != 1 {
+		t.Errorf("executed %d partitions of 1, ran %d", m.Executed, c.runs.Load())
+	}
+	leader.await()
+	if got, want := c.causes(), []string{"first", "handover"}; !slices.Equal(got, want) {
+		t.Errorf("terms began by %v, want %v", got, want)
+	}
+}
+
 // TestBadConfig expects ErrConfig errors that name the field.
 func TestBadConfig(t *testing.T) {
 	t.Parallel()

@@ -40,11 +40,11 @@ func (a *app) workerCommand() *cobra.Command {
 		Long: `Run one worker of a cluster, which may be elected leader. It waits for NATS and
 storage for as long as they are not available, and keeps running through outages.
 
-SIGTERM or Ctrl-C stops it gracefully: it finishes running partitions, waits until
-their results are durable, and hands over if it leads. Partitions that take longer
-than --drain-timeout are cancelled and run again elsewhere. A supervisor should wait
-10 seconds longer than that before it kills the worker. A second signal ends the
-worker at once, which costs the cluster a moment of work.
+SIGTERM or Ctrl-C stops it gracefully: if it leads, it hands over to another worker. It
+finishes running partitions and waits until their results are durable. Partitions that
+take longer than --drain-timeout are cancelled and run again elsewhere. A supervisor
+should wait 10 seconds longer than that before it kills the worker. A second signal ends
+the worker at once, which costs the cluster a moment of work.
 
 With --http, GET /healthz answers 200 while the loops of the process turn and its
 storage has not been replaced: restart the worker otherwise. GET /readyz answers 200

@@ -81,7 +81,7 @@ func (l *Ledger) onCheckpointed(j *job) {
 }
 
 // AllDurable reports whether the state of all jobs is durable. After [Stopping], AllDurable reports
-// whether the state at the time of that event is durable.
+// whether the state at the time of the last such event is durable.
 func (l *Ledger) AllDurable() bool {
 	return !slices.ContainsFunc(l.jobs, func(j *job) bool {
 		c := &j.checkpoint

@@ -134,7 +134,7 @@ type MergeSlow struct {
 type Checkpointed struct{ Job string }
 
 // Stopping means that this leader will stop. After Stopping nothing is assigned, and the current
-// state is checkpointed (see [Ledger.AllDurable]).
+// state is checkpointed (see [Ledger.AllDurable]). A second Stopping checkpoints the state again.
 type Stopping struct{}
 
 // Tick must be sent several times a second, so that the ledger notices that time has passed.

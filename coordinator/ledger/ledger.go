@@ -155,9 +155,6 @@ func (l *Ledger) checkTimeout(j *job) {
 // onStopping requests a last checkpoint of each job. The leader stops in an orderly way, so its
 // last checkpoints do not mark the assignments of its own worker as crash suspects (see snapshot).
 func (l *Ledger) onStopping() {
-	if l.stopping {
-		return
-	}
 	l.stopping = true
 	for _, j := range l.jobs {
 		j.checkpoint.request()

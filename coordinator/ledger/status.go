@@ -157,13 +157,6 @@ func (l *Ledger) Knows(kind wire.JobKind) bool {
 	return slices.ContainsFunc(l.workers, func(w *worker) bool { return !w.draining && slices.Contains(w.hello.Knows, kind) })
 }
 
-// WorkerKnows reports whether a worker is known to the ledger and has the definition of a kind of
-// job.
-func (l *Ledger) WorkerKnows(worker string, kind wire.JobKind) bool {
-	w := l.worker(worker)
-	return w != nil && slices.Contains(w.hello.Knows, kind)
-}
-
 // Jobs returns descriptions of the active jobs for display, in the order of their priority.
 func (l *Ledger) Jobs() []wire.JobProgress {
 	list := make([]wire.JobProgress, 0, len(l.jobs))

@@ -244,30 +244,6 @@ func (l *Ledger) setDraining(w *worker, draining bool) {
 	w.draining = draining
 }
 
-// drainsTogether is the time within which all workers begin to drain when a whole cluster is
-// stopped.
-const drainsTogether = 500 * time.Millisecond
-
-// OthersDrain reports whether a leader that stops should wait for other draining workers. The
-// leader waits while a worker has just begun to drain, because other workers may follow, and a
-// draining worker should not become the successor. The leader also waits while all other workers
-// drain and one of them has assignments, because a leader must accept their results.
-func (l *Ledger) OthersDrain() bool {
-	able, running := false, false
-	for _, w := range l.workers {
-		switch {
-		case w.id == l.cfg.Self:
-		case !w.draining:
-			able = true
-		case l.now-w.drainsSince < drainsTogether:
-			return true
-		case len(w.assignments) > 0:
-			running = true
-		}
-	}
-	return running && !able
-}
-
 func (l *Ledger) setSlots(w *worker, slots int) {
 	slots = max(0, slots)
 	if !w.draining {

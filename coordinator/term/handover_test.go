@@ -103,6 +103,59 @@ func TestLeaderWaitsForDrainingWorkers(t *testing.T) {
 	c.until("the leader to leave", func() bool { _, left := leader.term.Left(); return left })
 }
 
+// A leader whose own worker drains hands over as soon as another worker can lead, although its worker
+// still runs partitions. The next leader receives the results of that worker.
+func TestLeaderYieldsWhenItsWorkerDrains(t *testing.T) {
+	c := newCluster(t)
+	own := c.addWorker("leader-1")
+	first := c.lead(func(cfg *term.Config) { plain(cfg); cfg.StopWithin = 4 * step })
+	job := c.submit("partitions=1000")
+	c.until("the leader's worker to run partitions", func() bool { return own.ran[job] > 0 })
+	own.drains = true
+	drained := c.now
+	for c.now.Sub(drained) < 40*step {
+		if _, left := first.term.Left(); left {
+			t.Fatal("the leader left although no other worker can lead")
+		}
+		c.pass(step)
+	}
+	c.addWorker("w2").follow(first)
+	successor := ""
+	c.until("the leader to leave", func() (left bool) { successor, left = first.term.Left(); return left })
+	if successor != "w2" || len(own.held) == 0 {
+		t.Errorf("the successor is %q and the leader's worker holds %v, want w2 and a span", successor, own.held)
+	}
+	first.depose()
+	c.lead(plain)
+	c.wantCompleted(job, localResult(t, "partitions=1000"))
+}
+
+// A leader that hands over because its worker drains keeps leading if its successor drains too before the
+// lease is handed over. When it is told to stop, it leaves as any other leader.
+func TestLeaderLosesItsSuccessor(t *testing.T) {
+	c := newCluster(t)
+	own, other := c.addWorker("leader-1"), c.addWorker("w2")
+	leader := c.lead(plain)
+	drains := func(worker int) func() bool {
+		return func() bool {
+			list := leader.term.Workers().Workers
+			return len(list) == 2 && list[worker].State == "draining"
+		}
+	}
+	c.until("the workers to join", func() bool { return len(leader.term.Workers().Workers) == 2 })
+	own.drains = true
+	c.until("the leader's worker to drain", drains(0))
+	other.drains = true
+	c.until("the other worker to drain", drains(1))
+	for drained := c.now; c.now.Sub(drained) < time.Second; c.pass(step) {
+		if _, left := leader.term.Left(); left {
+			t.Fatalf("the leader left after %v although no other worker can lead", c.now.Sub(drained))
+		}
+	}
+	leader.turn(leader.term.Stop)
+	c.until("the leader to leave", func() bool { _, left := leader.term.Left(); return left })
+}
+
 // A job of an unknown kind is parked until a worker that knows the kind says hello.
 func TestParkedJobBeginsWhenAWorkerKnowsIt(t *testing.T) {
 	c := newCluster(t)

@@ -41,6 +41,7 @@ func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 	}
 	t.reply = reply
 	t.step(e)
+	t.yield()
 	if hasResult && report.Hello == nil && t.ledger.Recovered() {
 		t.mark(&t.timeline.firstResult)
 	}

@@ -33,6 +33,7 @@ type Term struct {
 	partials  partialTable
 	limits    limits
 	times     times
+	told      bool  // the term was told to stop, or has failed
 	failure   error // reason why the term has failed; nil if it has not
 	timeline  timeline
 	views     views
@@ -50,7 +51,7 @@ type times struct {
 	begun      time.Time
 	beacon     time.Time
 	extensions time.Time // time of the last extension of submissions
-	stopping   time.Time // when the term was told to stop
+	stopping   time.Time // when the term began to stop
 }
 
 // New returns a term that has not begun. The context must end with the leadership, or when the term
@@ -117,40 +118,6 @@ func (t *Term) Tick() {
 		t.views = views{}
 	}
 }
-
-// Stop begins an orderly end of the term, with a last checkpoint of each job.
-func (t *Term) Stop() {
-	if t.times.stopping.IsZero() {
-		t.times.stopping = t.env.Now()
-		t.log.Info("Leader is stopping")
-		t.step(ledger.Stopping{})
-		t.recordTerm()
-	}
-}
-
-// Left reports whether a term that was told to stop may end. A stopped term may end when StopWithin
-// has passed, or when all state and the term's record are durable and no other draining worker
-// needs the leader. A term that has not yet loaded the active jobs may end at once. The result
-// successor is the worker that should lead next, or empty for any worker, as after a failure. The loop calls Left after
-// each call of another method.
-func (t *Term) Left() (successor string, left bool) {
-	if t.times.stopping.IsZero() {
-		return "", false
-	}
-	if t.ledger != nil && t.since(t.times.stopping) <= t.cfg.StopWithin && t.isNeeded() {
-		return "", false
-	}
-	return t.successor(), true
-}
-
-// isNeeded reports whether a stopping leader still has something to do.
-func (t *Term) isNeeded() bool {
-	return !t.ledger.AllDurable() || t.timeline.recording || t.ledger.OthersDrain()
-}
-
-// Leave sends a last beacon, so that followers wait for the handover. The loop calls Leave when
-// Left has reported true.
-func (t *Term) Leave() { t.sendBeacon(true) }
 
 // step passes an event to the ledger and performs the actions that the ledger returns. While the
 // active jobs are being loaded there is no ledger, and step drops the event.

@@ -93,6 +93,9 @@ func (t *leadership) check() {
 		return
 	}
 	if successor, left := t.term.Left(); left {
+		if w := t.process.worker; successor != "" && w.session.Draining() && w.session.Busy() > 0 {
+			t.process.sim.cover("seen: leader hands over while its worker runs spans")
+		}
 		t.term.Leave()
 		t.end(machine.Returned{Successor: successor, Err: t.term.Err()})
 	}
