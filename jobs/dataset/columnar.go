@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -23,21 +24,23 @@ type loaded struct {
 	from int64  // offset of tail
 	tail []byte // bytes that were read in advance
 
-	mu  sync.Mutex
-	err error // first error of a read from storage
+	chunks [][]byte // memory of load
+	mu     sync.Mutex
+	err    error // first error of a read from storage
 }
 
 // chunksInFlight is the maximum number of column chunks that are read at the same time.
 const chunksInFlight = 4
 
-// load reads ranges.
+// load reads ranges. The next call uses the memory again.
 func (l *loaded) load(ranges []parquet.Range) ([][]byte, error) {
-	list := make([][]byte, len(ranges))
+	l.chunks = append(l.chunks, make([][]byte, max(0, len(ranges)-len(l.chunks)))...)
+	list := l.chunks[:len(ranges)]
 	group := errgroup.Group{}
 	group.SetLimit(chunksInFlight)
 	for i, r := range ranges {
 		group.Go(func() error {
-			list[i] = make([]byte, r.To-r.From)
+			list[i] = slices.Grow(list[i][:0], int(r.To-r.From))[:r.To-r.From]
 			_, err := l.read(list[i], r.From)
 			return err
 		})

@@ -108,13 +108,24 @@ func (r *Rows) Next() (bool, error) {
 	return true, r.fill()
 }
 
-// close gives the memory of the last pages back to the library.
+// close leaves memory to other row groups.
 func (r *Rows) close() {
 	for i := range r.columns {
-		if c := &r.columns[i]; c.pages != nil {
-			c.pages.Close()
-			c.pages = nil
+		c := &r.columns[i]
+		c.close()
+		if c.nested != nil {
+			for _, s := range c.nested.streams {
+				s.close()
+			}
 		}
+	}
+}
+
+func (c *column) close() {
+	if c.pages != nil {
+		c.pages.Close()
+		c.source.close()
+		c.pages = nil
 	}
 }
 
