@@ -77,7 +77,7 @@ func (s *shell) startLeading(l machine.Lead) {
 	leaseCtx := newLeaseContext(s.calls, s.started.Add(l.Deadline))
 	beat, stopping := make(chan struct{}, 1), make(chan struct{})
 	term := NewTerm(Term{
-		Record: l.Record, Cause: l.Cause, Predecessor: l.Predecessor,
+		Record: l.Record, Cause: l.Cause, Predecessor: l.Predecessor, Workers: l.Workers,
 		Since: time.Now(), Detect: l.Detect, Elect: l.Elect,
 	}, TermControl{
 		Beat: func() {

@@ -24,6 +24,7 @@ type Term struct {
 
 	Cause       Cause
 	Predecessor string        // ID of the previous leader; empty if it is unknown
+	Workers     int           // number of workers that the previous leader had, according to its last beacon; 0 if it is unknown
 	Since       time.Time     // time at which the lease was acquired
 	Detect      time.Duration // time from the previous leader's last sign of life to the decision to replace it; 0 if there was no such decision
 	Elect       time.Duration // time from the decision to lead to the acquisition of the lease

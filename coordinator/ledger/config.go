@@ -18,6 +18,14 @@ type Config struct {
 	// workers, because a crash suspect might kill the leader.
 	Self string
 
+	// Workers is the number of workers that the previous leader had, or 0 if it is unknown. As soon as so
+	// many workers have reported, recovery may end before RecoveryGrace.
+	Workers int
+
+	// Lost is the ID of the worker in the previous leader's process, if that leader has died or become
+	// silent, and otherwise empty. Lost is not one of Workers if it does not report.
+	Lost string
+
 	// Storage is the identity of the leader's storage; the ledger refuses workers with another
 	// storage unless Storage is empty.
 	Storage string
@@ -56,8 +64,8 @@ type Config struct {
 	// that no worker has reported.
 	RecoveryTimeout time.Duration
 
-	// RecoveryGrace is the shortest time that a new leader waits for reports, because a manifest
-	// may not name all workers; the default is 50 ms.
+	// RecoveryGrace is the shortest time that a new leader waits for reports unless all Workers have
+	// reported, because a manifest may not name all workers; the default is 50 ms.
 	RecoveryGrace time.Duration
 
 	// CheckpointEvery is the shortest time between two checkpoints of a job; the default is 1 s.

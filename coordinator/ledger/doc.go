@@ -287,7 +287,10 @@
 // # Promised order
 //
 //   - Recovered before assigned: nothing is assigned until every worker in a manifest has reported
-//     its spans or is dead, or Config.RecoveryTimeout has passed.
+//     its spans or is dead, or Config.RecoveryTimeout has passed. The worker of a leader that was silent is not
+//     awaited. Workers that no manifest names yet have Config.RecoveryGrace to report, unless as many
+//     workers have reported as the previous leader had announced. Work that a worker reports later is its own
+//     as far as it is still queued, and its results count.
 //   - Durable before acknowledged: an item is acknowledged as durable only after the [Checkpointed]
 //     event of a [Checkpoint] that was requested after the item had been received.
 //   - Written ahead: if a job may have killed a leader, an assignment to the leader's own worker is

@@ -15,11 +15,13 @@ type recovery struct {
 }
 
 // checkRecovery ends recovery once each awaited worker has reported its work or is dead, or once
-// Config.RecoveryTimeout has passed.
+// Config.RecoveryTimeout has passed. A manifest does not name workers that were assigned their first work after it
+// was written. Recovery therefore lasts at least for Config.RecoveryGrace, unless as many workers have reported
+// as the previous leader had.
 func (l *Ledger) checkRecovery() {
 	r := &l.recovery
 	waited := l.now - r.since
-	if !r.active || waited < l.cfg.RecoveryGrace || waited < l.cfg.RecoveryTimeout && len(r.awaited) > 0 {
+	if !r.active || waited < l.cfg.RecoveryGrace && !l.allReported() || waited < l.cfg.RecoveryTimeout && len(r.awaited) > 0 {
 		return
 	}
 	if len(r.awaited) > 0 {
@@ -32,6 +34,16 @@ func (l *Ledger) checkRecovery() {
 	}
 	r.active, r.awaited = false, nil
 	l.queueGrew = true
+}
+
+// allReported reports whether as many workers have reported as the previous leader had, if that number is known.
+// The worker in the process of a lost leader counts only if it has reported.
+func (l *Ledger) allReported() bool {
+	missing := l.cfg.Workers - len(l.workers)
+	if l.cfg.Lost != "" && l.worker(l.cfg.Lost) == nil {
+		missing--
+	}
+	return l.cfg.Workers > 0 && missing <= 0
 }
 
 // await adds a worker to r.awaited. It returns false if the worker was already in the list.

@@ -28,7 +28,7 @@ func (l *Ledger) addJob(e JobAdded) {
 	l.queueGrew = true
 	l.resumeDeaths(e)
 	j.resumeCost(e.Cost, e.LeaderDied)
-	l.resumeContributors(j, e.Workers)
+	l.resumeContributors(j, e)
 	l.resumeForest(j, e.Nodes)
 	l.join(j)
 	j.resumeFailures(e.Work)
@@ -76,14 +76,19 @@ func (l *Ledger) newJob(e JobAdded) *job {
 }
 
 // resumeContributors restores the item numbers of the workers in a manifest. During recovery the
-// ledger waits for the first reports of these workers.
-func (l *Ledger) resumeContributors(j *job, list []store.Contributor) {
-	if len(list) > 0 {
+// ledger waits for the first reports of these workers, except that of a worker whose process was silent as the leader:
+// a probe cannot tell whether such a process runs. If it does, it keeps what is still queued when it reports.
+func (l *Ledger) resumeContributors(j *job, e JobAdded) {
+	if len(e.Workers) > 0 {
 		l.recovery.since = l.now
 	}
-	for _, c := range list {
+	for _, c := range e.Workers {
 		j.contributors[c.Worker] = &contributor{c.Through, c.Through, c.Through}
-		if l.worker(c.Worker) == nil && l.recovery.await(c.Worker) {
+		switch {
+		case !l.recovery.active || l.worker(c.Worker) != nil:
+		case e.LeaderSilent && c.Worker == l.cfg.Lost:
+			l.departed[c.Worker] = departure{at: l.now}
+		case l.recovery.await(c.Worker):
 			l.do(Probe{Worker: c.Worker})
 		}
 	}

@@ -36,6 +36,8 @@ type cluster struct {
 	submitted int                                      // number of submitted jobs
 	clocks    func(epoch uint64) (ahead time.Duration) // differences between the clocks of the leaders' machines and the simulated time; nil if all agree
 
+	had int // number of workers in the last beacon of the previous leader
+
 	watched uint64                              // epoch of the leader whose storage calls are counted
 	moments int                                 // number of steps of the leader's storage calls so far
 	hold    func(moment int) (over func() bool) // returns the function that ends the hold of a step, or nil if the step is not held
@@ -169,6 +171,7 @@ type leader struct {
 	inbox   []func()
 	tasks   []*task
 	over    bool
+	beacons []wire.Beacon
 	ahead   time.Duration // difference between the clock of the leader's machine and the simulated time
 }
 
@@ -189,7 +192,8 @@ func (c *cluster) lead(change func(*term.Config)) *leader {
 	var err error
 	granted := election.Term{Record: election.Record{Epoch: l.epoch}, Cause: election.First, Since: c.now}
 	if l.epoch > 1 {
-		granted.Cause = election.Died
+		granted.Cause, granted.Workers = election.Died, c.had
+		granted.Predecessor = fmt.Sprint("leader-", l.epoch-1)
 	}
 	l.term, err = term.New(l.ctx, cfg, election.NewTerm(granted, election.TermControl{Deposed: func(uint64) { l.depose() }}), l, l)
 	if err != nil {
@@ -256,7 +260,7 @@ func (l *leader) Pause(ctx context.Context, d time.Duration) {
 	l.cluster.wait(func() bool { return ctx.Err() != nil || !l.cluster.now.Before(until) })
 }
 
-func (l *leader) Beacon(wire.Beacon) {}
+func (l *leader) Beacon(b wire.Beacon) { l.beacons = append(l.beacons, b) }
 
 func (l *leader) Nudge(string) {}
 

@@ -27,8 +27,8 @@ type Config struct {
 	Jobs   []jobs.Job // definitions of the jobs that the leader can merge
 	Logger *slog.Logger
 
-	// Ledger is the configuration of the ledger. The term sets the fields Epoch, Self, Storage and
-	// Build.
+	// Ledger is the configuration of the ledger. The term sets the fields Epoch, Self, Workers, Lost,
+	// Storage and Build.
 	Ledger ledger.Config
 
 	// BeaconEvery is the interval between two beacons; the default is 1 s. A missed beacon does no

@@ -2,6 +2,7 @@ package term
 
 import (
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -57,6 +58,10 @@ func (t *Term) loadAll(ids []string) {
 func (t *Term) beginDispatch(all []loadedJob) {
 	cfg := t.cfg.Ledger
 	cfg.Epoch, cfg.Self, cfg.Storage, cfg.Build = t.leadership.Epoch, t.cfg.Worker, t.cfg.Storage, wire.ThisBuild()
+	cfg.Workers = t.leadership.Workers
+	if c := t.leadership.Cause; c.Crashed() || c == election.Silent {
+		cfg.Lost = t.leadership.Predecessor
+	}
 	l, err := ledger.New(cfg, t.since(t.times.begun))
 	if err != nil {
 		t.fail(err)

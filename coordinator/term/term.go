@@ -34,6 +34,7 @@ type Term struct {
 	limits    limits
 	times     times
 	told      bool  // the term was told to stop, or has failed
+	announced int   // number of workers in the last beacon
 	failure   error // reason why the term has failed; nil if it has not
 	timeline  timeline
 	views     views
@@ -105,7 +106,7 @@ func (t *Term) TickEvery() time.Duration {
 
 // Tick performs the work that has become due.
 func (t *Term) Tick() {
-	if t.since(t.times.beacon) >= t.cfg.BeaconEvery {
+	if t.beaconDue() {
 		t.sendBeacon(false)
 		t.observeFigures()
 	}
@@ -191,14 +192,30 @@ func (t *Term) spawn(task func() (then func())) {
 
 func (t *Term) since(at time.Time) time.Duration { return t.env.Now().Sub(at) }
 
+// workers returns the number of workers for beacons, or 0 while some workers may not have reported yet.
+func (t *Term) workers() int {
+	if t.ledger == nil || !t.ledger.Recovered() {
+		return 0
+	}
+	return t.ledger.WorkerCount()
+}
+
+// beaconDue reports whether a beacon is due. A beacon is due earlier if the number of workers has changed, because
+// the next leader waits for the reports of as many. Early beacons are rarer in large clusters, in which each
+// beacon has many receivers.
+func (t *Term) beaconDue() bool {
+	every := t.cfg.BeaconEvery
+	if n := t.workers(); n != t.announced {
+		every = min(every, time.Duration(n)*time.Millisecond)
+	}
+	return t.since(t.times.beacon) >= every
+}
+
 func (t *Term) sendBeacon(leaving bool) {
 	t.times.beacon = t.env.Now()
-	workers := 0
-	if t.ledger != nil {
-		workers = t.ledger.WorkerCount()
-	}
+	t.announced = t.workers()
 	t.transport.Beacon(wire.Beacon{
-		Epoch: t.leadership.Epoch, Worker: t.cfg.Worker, LeaseID: t.leadership.LeaseID, Workers: workers, Next: t.cfg.BeaconEvery,
+		Epoch: t.leadership.Epoch, Worker: t.cfg.Worker, LeaseID: t.leadership.LeaseID, Workers: t.announced, Next: t.cfg.BeaconEvery,
 		Storage: t.cfg.Storage, Leaving: leaving, Failed: leaving && t.failure != nil,
 	})
 }

@@ -69,6 +69,7 @@ type Lead struct {
 	Record      Record
 	Cause       Cause
 	Predecessor string
+	Workers     int // number of workers that the predecessor had; 0 if unknown
 	Detect      time.Duration
 	Elect       time.Duration
 	Deadline    time.Duration

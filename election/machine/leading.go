@@ -42,7 +42,7 @@ func (m *Machine) lead(record Record) {
 	m.log.Info("Leading", "epoch", record.Epoch, "cause", c.cause, "predecessor", c.worker,
 		"detect", detect, "elect", elect)
 	m.do(Lead{
-		Record: record, Cause: c.cause, Predecessor: c.worker, Detect: detect, Elect: elect,
+		Record: record, Cause: c.cause, Predecessor: c.worker, Workers: m.leader.workers, Detect: detect, Elect: elect,
 		Deadline: m.term.deadline,
 	})
 	m.wait(leading, m.question.sent+m.cfg.RenewEvery)

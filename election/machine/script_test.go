@@ -228,7 +228,7 @@ func (s *script) brief(a Action) string {
 	case SendSuspicion:
 		text = fmt.Sprintf("send suspicion of epoch %d", a.Epoch)
 	case Lead:
-		text = fmt.Sprintf("lead epoch %d: %s, predecessor %q, deadline %v", a.Record.Epoch, a.Cause, a.Predecessor, a.Deadline.Round(time.Millisecond))
+		text = fmt.Sprintf("lead epoch %d: %s, predecessor %q with %d workers, deadline %v", a.Record.Epoch, a.Cause, a.Predecessor, a.Workers, a.Deadline.Round(time.Millisecond))
 	case SetDeadline:
 		text = fmt.Sprintf("set deadline %v, cause: %v", a.Deadline.Round(time.Millisecond), a.Cause)
 	case EndTerm:

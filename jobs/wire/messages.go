@@ -413,7 +413,7 @@ type Beacon struct {
 	Epoch   uint64        `cbor:"1,keyasint"`
 	Worker  string        `cbor:"2,keyasint"`
 	LeaseID string        `cbor:"3,keyasint"`
-	Workers int           `cbor:"4,keyasint"`           // number of workers in the cluster, from which each worker computes the interval of its pings
+	Workers int           `cbor:"4,keyasint"`           // number of workers in the cluster, or 0 if unknown: each worker computes the interval of its pings from it, and the next leader waits for as many reports
 	Next    time.Duration `cbor:"5,keyasint"`           // time until the next beacon is due
 	Storage string        `cbor:"6,keyasint,omitempty"` // identity of the storage that the leader uses
 	Leaving bool          `cbor:"7,keyasint,omitempty"` // true in the leader's last beacon: the leader stops answering pings, and hands over or releases the lease

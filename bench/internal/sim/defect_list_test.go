@@ -90,7 +90,7 @@ var defects = []defect{
 	{
 		name:   "a new leader does not wait for the reports of workers",
 		file:   "coordinator/ledger/recovery.go",
-		old:    "if !r.active || waited < l.cfg.RecoveryGrace || waited < l.cfg.RecoveryTimeout && len(r.awaited) > 0 {",
+		old:    "if !r.active || waited < l.cfg.RecoveryGrace && !l.allReported() || waited < l.cfg.RecoveryTimeout && len(r.awaited) > 0 {",
 		new:    "if !r.active {",
 		within: "500",
 	},

@@ -42,7 +42,7 @@ func newTerm(e *elector, lead machine.Lead) *leadership {
 		Worker: p.name, Host: "sim", PID: 1, Jobs: p.definitions(), Store: p.store, Storage: p.storage.identity, Logger: p.log,
 		Ledger: p.sim.scenario.ledger, MaxActive: p.sim.scenario.maxActive, ExtendEvery: p.sim.scenario.hideFor / 3,
 	}, election.NewTerm(election.Term{
-		Record: lead.Record, Cause: lead.Cause, Predecessor: lead.Predecessor,
+		Record: lead.Record, Cause: lead.Cause, Predecessor: lead.Predecessor, Workers: lead.Workers,
 		Since: p.wallClock(), Detect: lead.Detect, Elect: lead.Elect,
 	}, election.TermControl{Deposed: t.deposed}), t, t)
 	if err != nil {
