@@ -5,6 +5,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
+	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -154,7 +155,8 @@ func (c *checks) starved(by *job) {
 	}
 }
 
-// suspected reports whether a process died while a partition or call of the job was assigned to it.
+// suspected reports whether a process died while a partition or call of the job was assigned to it. A leader that was
+// deposed without releasing the lease also counts as dead for the next leader, together with its own worker's calls.
 func (c *checks) suspected(j *job) bool {
 	for p := range c.deaths {
 		if p.job == j.spec.ID {
@@ -166,5 +168,6 @@ func (c *checks) suspected(j *job) bool {
 			return true
 		}
 	}
-	return false
+	m := c.manifest(j.spec.ID)
+	return slices.ContainsFunc(m.Calls, func(call store.CallRecord) bool { return call.Led > 0 && len(m.Epochs) > 1 })
 }
