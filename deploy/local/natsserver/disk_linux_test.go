@@ -10,9 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
@@ -34,20 +31,6 @@ func smallDisk(t *testing.T, options string) string {
 		}
 	})
 	return disk
-}
-
-// openBucket returns a bucket of a server, and creates the bucket if it is missing.
-func openBucket(t *testing.T, server *natsserver.Server) jetstream.KeyValue {
-	t.Helper()
-	js, err := jetstream.New(natstest.Connect(t, server.URL(), nats.ErrorHandler(nil)), jetstream.WithDefaultTimeout(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	bucket, err := js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bucket
 }
 
 // TestRestartOnNearlyFullDisk restarts a server whose data takes most of the disk. The server still

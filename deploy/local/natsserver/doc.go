@@ -6,7 +6,8 @@
 // reserves a part of the storage limit for the lease and for ending jobs. Writes fail if the disk
 // becomes full before the storage limit is reached. When the disk has space again, package
 // natsserver restarts the server on the same port, because a server with a failed write accepts no
-// further writes.
+// further writes. A damaged file of messages also makes writes fail: then the restarted server drops
+// what stands behind the damage in the file, as any NATS server does that was killed.
 //
 // Start fails if the port or the data directory is in use. [Start] locks a file in the data
 // directory; the system releases the lock when the process ends for any reason.

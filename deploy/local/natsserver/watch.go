@@ -14,15 +14,15 @@ const (
 	enoughRoom = 4 << 20
 )
 
-// watch restarts the server after a failed write, as soon as there is space on the disk. The
-// restart is necessary because a stream with a failed write refuses all further writes. Clients
-// reconnect to the restarted server, because it keeps its port.
+// watch restarts the server after a failed write, as soon as there is space on the disk, and without
+// its indexes if a file is damaged. The restart is necessary because a stream with a failed write
+// refuses all further writes. Clients reconnect to the restarted server, because it keeps its port.
 func (s *Server) watch() {
 	defer close(s.done)
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	log := s.cfg.Logger
-	for broken := false; ; {
+	for broken, damaged := false, false; ; {
 		select {
 		case <-s.stop:
 			return
@@ -34,13 +34,20 @@ func (s *Server) watch() {
 				continue
 			}
 			broken = true
-			log.Error("NATS: cannot write, waiting for room on the disk", "dir", s.cfg.Dir, "error", problem)
+			if damaged = strings.Contains(problem, "malformed or corrupt"); damaged {
+				log.Error("NATS: a file is damaged, dropping what stands behind the damage in this file", "dir", s.cfg.Dir, "error", problem)
+			} else {
+				log.Error("NATS: cannot write, waiting for room on the disk", "dir", s.cfg.Dir, "error", problem)
+			}
 		}
 		if !s.hasRoom() {
 			continue
 		}
 		if s.nats != nil {
 			stop(s.nats)
+		}
+		if damaged {
+			s.dropIndexes()
 		}
 		var err error
 		if s.nats, err = run(s.cfg); err != nil {
@@ -49,6 +56,19 @@ func (s *Server) watch() {
 		}
 		broken = false
 		log.Info("NATS: started again after a failed write")
+	}
+}
+
+// dropIndexes removes the indexes of all streams, so that the next start reads the files of messages. A
+// server that has stopped in good order trusts its index. It then finds a damaged message only when
+// the message is replaced, and fails at each such write. A server without an index checks each
+// message, and cuts a file where it is damaged.
+func (s *Server) dropIndexes() {
+	indexes, _ := filepath.Glob(filepath.Join(s.cfg.Dir, "jetstream", "*", "streams", "*", "msgs", "index.db")) // only a bad pattern is an error
+	for _, name := range indexes {
+		if err := os.Remove(name); err != nil {
+			s.cfg.Logger.Error("NATS: cannot remove an index", "error", err)
+		}
 	}
 }
 
