@@ -44,6 +44,8 @@ type cluster struct {
 	loses   bool                                // a held call, or its answer, is lost
 	fault   func(memory.Call) error             // returns the error of a storage call of a leader; nil if no call fails
 
+	lossy bool // storage loses writes that it has acknowledged
+
 	announced []string // jobs whose ends leaders have announced
 
 	signs  map[string]term.Sign // results of probes, by worker

@@ -189,7 +189,12 @@
 //   - The condition of a write does not hold: the task reads the stored manifest. If the stored
 //     manifest has this leader's epoch and the expected sequence number, this leader wrote the
 //     manifest and the reply was lost. If the stored manifest has a higher epoch, the term is over.
-//     If the stored manifest is unexpected in any other way, the leader steps down.
+//     If the stored manifest is older than the leader's last one, or missing, storage has lost writes
+//     that it had acknowledged. Then, and if the stored manifest is unexpected in any other way, the
+//     term fails.
+//   - Storage that counts its writes has lost some (see countWrites): the term fails, because the
+//     leader may remember the end of a job that is running in storage. The next leader resumes jobs
+//     from what storage has. It computes lost checkpoints again.
 //   - A write that the leader has given up takes effect late: after another write, the condition of
 //     the late write fails. Without another write in between, the late write counts like any other
 //     write of this leader.

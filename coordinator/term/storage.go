@@ -127,20 +127,39 @@ func (t *Term) replaceManifest(job string, next store.Manifest, last store.Versi
 		var current store.Manifest
 		current, version, err = t.cfg.Store.Manifest(ctx, job)
 		switch {
-		case errors.Is(err, store.ErrNotFound) && next.State.Final():
-			return nil // this leader wrote the manifest, and then the job was removed
+		case errors.Is(err, store.ErrNotFound):
+			return t.missingManifest(ctx, job, next)
 		case err != nil:
 			return err
 		case current.Epoch > next.Epoch:
 			return &fencedError{current.Epoch}
 		case version == last:
 			return fmt.Errorf("%w: version %q was refused but is still stored", store.ErrUnavailable, last)
+		case current.Epoch < next.Epoch || current.Epoch == next.Epoch && current.Sequence < next.Sequence:
+			return fmt.Errorf("%w: the manifest has epoch %d and sequence %d, this leader writes epoch %d and sequence %d",
+				errRewound, current.Epoch, current.Sequence, next.Epoch, next.Sequence)
 		case current.Epoch != next.Epoch || current.Sequence != next.Sequence:
 			return fmt.Errorf("manifest was written by a non-leader: epoch %d, sequence %d", current.Epoch, current.Sequence)
 		}
 		return nil
 	})
 	return version, err
+}
+
+// missingManifest returns the outcome of a write that was refused because there is no manifest. It is
+// nil if this leader has written the final manifest next and then the job was removed. A removal
+// deletes the spec before the manifest.
+func (t *Term) missingManifest(ctx context.Context, job string, next store.Manifest) error {
+	if next.State.Final() {
+		_, err := t.cfg.Store.Spec(ctx, job)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: the manifest is missing", errRewound)
 }
 
 // readPartial returns the bytes of a partial. If the partial's bytes are lost or damaged, readPartial

@@ -29,6 +29,7 @@ type Term struct {
 	backlog   backlog
 	jobs      jobTable
 	lost      lostMessages
+	writes    countedWrites
 	receiving bool // true while a task is receiving a submission
 	partials  partialTable
 	limits    limits
@@ -114,6 +115,7 @@ func (t *Term) Tick() {
 	t.beginNext()
 	t.extendSubmissions()
 	t.searchLost()
+	t.countWrites()
 	t.recordTerm()
 	if t.since(t.views.begun) > recentFor {
 		t.views = views{}

@@ -151,6 +151,10 @@ func (w *worker) take(receipt wire.Receipt) {
 	}
 	for _, o := range receipt.Opens {
 		w.openings[o.Job] = o
+		if w.ended[o.Job] { // storage has lost the end of the job
+			delete(w.ended, o.Job)
+			w.received[o.Job] = uint64(len(w.items[o.Job]))
+		}
 	}
 	for _, a := range receipt.Assigned {
 		held := wire.HeldSpan{ID: a.ID, Job: a.Job, Span: a.Span}
@@ -179,7 +183,7 @@ func (w *worker) take(receipt wire.Receipt) {
 // checkDurable checks that the manifest contains the items that a receipt calls durable.
 func (w *worker) checkDurable(j wire.JobReceipt) {
 	w.cluster.t.Helper()
-	if j.Durable == 0 || j.Ended {
+	if j.Durable == 0 || j.Ended || w.cluster.lossy {
 		return
 	}
 	running := w.cluster.running

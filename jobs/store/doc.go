@@ -51,6 +51,7 @@
 //   - [ErrTooLarge]: storage can never keep a value of this size.
 //   - [ErrConflict]: another writer wrote the value first.
 //   - [ErrCorrupt]: a record is damaged or of an unknown format.
+//   - Storage loses writes that it has acknowledged: see [WriteCounter].
 //
 // The methods of [Store] do not retry, because only the caller knows for how long a retry is
 // useful. Only [Store.Receive] waits.

@@ -102,6 +102,23 @@ type RemainsDeleter interface {
 	DeleteRemains(ctx context.Context, key string) error
 }
 
+// WriteCounter is an optional interface of a [Blobs] driver whose storage counts its writes.
+type WriteCounter interface {
+	// Writes returns the counts, which include each Put that returned before.
+	Writes(ctx context.Context) (Writes, error)
+}
+
+// Writes are counts that show whether storage has lost writes that it had acknowledged.
+type Writes struct {
+	Count uint64 // number of the last write, which decreases only if storage loses its last writes
+	Lost  uint64 // bytes that storage had to drop when it was started, because files were damaged
+}
+
+// LostSince reports whether storage has lost writes since it had the earlier counts.
+func (w Writes) LostSince(earlier Writes) bool {
+	return w.Count < earlier.Count || w.Lost > earlier.Lost
+}
+
 // Queue carries submissions. A message is delivered at least once. A received message stays in the
 // queue and is hidden from other receivers as long as its receiver extends it. The message stays in
 // the queue so that an autoscaler that counts messages does not stop busy workers. The time for

@@ -41,6 +41,7 @@ type Store struct {
 
 	remains RemainsDeleter // optional interface of the driver; nil if the driver leaves no remains
 	sizer   Sizer          // optional interface of the driver; nil if storage has no limit
+	counter WriteCounter   // optional interface of the driver; nil if storage does not count its writes
 
 	foreign counts
 }
@@ -64,10 +65,23 @@ func New(cfg Config) *Store {
 	s := &Store{blobs: cfg.Blobs, queue: cfg.Queue, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))}
 	s.remains, _ = cfg.Blobs.(RemainsDeleter)
 	s.sizer, _ = cfg.Blobs.(Sizer)
+	s.counter, _ = cfg.Blobs.(WriteCounter)
 	if cfg.Observe != nil {
 		s.blobs, s.queue = observe(cfg.Blobs, cfg.Queue, cfg.Observe)
 	}
 	return s
+}
+
+// CountsWrites reports whether the storage counts its writes, so that [Store.Writes] can be called.
+func (s *Store) CountsWrites() bool { return s.counter != nil }
+
+// Writes returns the storage's counts of its writes: see [WriteCounter].
+func (s *Store) Writes(ctx context.Context) (Writes, error) {
+	counts, err := s.counter.Writes(ctx)
+	if err != nil {
+		return Writes{}, fmt.Errorf("read the counts of writes: %w", err)
+	}
+	return counts, nil
 }
 
 // Spec returns the spec of a job.

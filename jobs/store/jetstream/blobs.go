@@ -56,6 +56,9 @@ func (e entry) version() store.Version { return makeVersion(e.revision, e.large)
 
 func (d *Driver) entry(ctx context.Context, token string) (entry, error) {
 	got, err := d.last(ctx, d.bucket, d.names.value(token))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		got, err = d.unlessUnreadable(ctx, token)
+	}
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && got.Header.Get("KV-Operation") != "" { // a NATS tool has deleted the message
 		return entry{}, jetstream.ErrKeyNotFound
 	}
@@ -64,6 +67,27 @@ func (d *Driver) entry(ctx context.Context, token string) (entry, error) {
 	}
 	value, large, err := decodeValue(got.Data)
 	return entry{got.Sequence, value, large}, err
+}
+
+// unlessUnreadable reads a key again that was not found, and returns store.ErrCorrupt if the stream
+// lists the key although its message cannot be read. JetStream answers "not found" for a message
+// whose bytes on the disk do not match their checksum. Such a value must not count as absent,
+// because a missing manifest means that no leader has begun the job.
+func (d *Driver) unlessUnreadable(ctx context.Context, token string) (*jetstream.RawStreamMsg, error) {
+	subject := d.names.value(token)
+	for range 2 { // the key may be written between the read and the look at the list
+		info, err := d.bucket.Info(ctx, jetstream.WithSubjectFilter(subject))
+		if err != nil {
+			return nil, err
+		}
+		if info.State.Subjects[subject] == 0 {
+			return nil, jetstream.ErrMsgNotFound
+		}
+		if got, err := d.last(ctx, d.bucket, subject); !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return got, err
+		}
+	}
+	return nil, fmt.Errorf("%w: a file of stream %s is damaged: see \"Damaged and lost files\" in deploy/nats/README.md", store.ErrCorrupt, d.names.bucketStream)
 }
 
 // Put implements store.Blobs.
@@ -174,6 +198,8 @@ func (d *Driver) Delete(ctx context.Context, key string) error {
 			return nil
 		case err != nil && !errors.Is(err, store.ErrCorrupt):
 			return err
+		case e.revision == 0: // the server answers a purge of a message that it cannot read, and keeps the message
+			return err
 		}
 		large := ""
 		if e.large != nil {
@@ -230,6 +256,24 @@ func (d *Driver) DeletePrefix(ctx context.Context, prefix string) error {
 		}
 		return d.chunks.Purge(ctx, jetstream.WithPurgeSubject(d.names.chunksUnder(token)))
 	})
+}
+
+// Writes implements store.WriteCounter for the stream of values. Chunks and submissions are not
+// counted: a lost chunk is noticed when its value is read, and the leader searches for lost
+// submissions. The server forgets lost bytes when it is restarted.
+func (d *Driver) Writes(ctx context.Context) (counts store.Writes, err error) {
+	err = d.call(ctx, func(ctx context.Context) error {
+		info, err := d.bucket.Info(ctx)
+		if err != nil {
+			return err
+		}
+		counts.Count = info.State.LastSeq
+		if lost := info.State.Lost; lost != nil {
+			counts.Lost = lost.Bytes
+		}
+		return nil
+	})
+	return counts, err
 }
 
 // ListRemains implements store.RemainsDeleter. ListRemains returns the keys of all chunks.

@@ -82,6 +82,7 @@ var (
 	_ store.PrefixDeleter  = (*Driver)(nil)
 	_ store.RemainsDeleter = (*Driver)(nil)
 	_ store.Sizer          = (*Driver)(nil)
+	_ store.WriteCounter   = (*Driver)(nil)
 	_ store.Queue          = (*Driver)(nil)
 )
 
