@@ -23,6 +23,9 @@ func (c *Client) record(ctx context.Context, s *store.Store, id string) (record,
 	// The manifest is read before the spec, because a removal deletes the spec before the manifest.
 	manifest, err := c.manifest(ctx, s, id)
 	spec, specErr := s.Spec(ctx, id)
+	if errors.Is(specErr, store.ErrNotFound) && manifest.State == store.Queued {
+		specErr = c.errNoJob(id)
+	}
 	if specErr != nil {
 		return record{spec: store.Spec{ID: id}, manifest: manifest}, c.explain(fmt.Errorf("read job %s: %w", id, specErr))
 	}

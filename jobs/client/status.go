@@ -476,6 +476,12 @@ func (c *Client) Find(ctx context.Context, prefix string) (string, error) {
 	return "", errorf(ErrAmbiguous, "%s is the beginning of %d jobs' IDs: %s", prefix, len(ids), strings.Join(ids[:min(len(ids), 5)], ", "))
 }
 
+// errNoJob returns the error for a job that is not in storage. Only a cluster makes a complete ID, so
+// for such an ID the error says why the job may be missing.
 func (c *Client) errNoJob(id string) error {
-	return errorf(ErrNotFound, "cluster %s has no job %s", c.cfg.Cluster.Name, id)
+	why := ""
+	if store.ValidID(id) {
+		why = fmt.Sprintf(", which was submitted at %s: it was removed, or to another cluster, or storage has lost it", store.TimeOf(id).UTC().Format(time.DateTime+" MST"))
+	}
+	return errorf(ErrNotFound, "cluster %s has no job %s%s", c.cfg.Cluster.Name, id, why)
 }
