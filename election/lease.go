@@ -20,7 +20,8 @@ type Claim = machine.Claim
 type Lease interface {
 	// Read returns the current record.
 	Read(ctx context.Context) (Record, error)
-	// Acquire makes the claimant the holder under the next epoch, or fails with ErrHeld. After
+	// Acquire makes the claimant the holder under the next epoch after the record's epoch and
+	// claim.Above, or fails with ErrHeld. After
 	// Acquire has returned, the record names the claimant. The lease's duration begins during the
 	// call, not before it. A claimant that did not get the answer may repeat the claim, and then
 	// gets the same epoch.

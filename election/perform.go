@@ -19,6 +19,7 @@ func (s *shell) perform(action machine.Action) {
 		s.ask(s.calls, a.Question, s.lease.Read)
 	case machine.Acquire:
 		s.ask(s.calls, a.Question, func(ctx context.Context) (Record, error) {
+			a.Claim.Above = s.highest.Load()
 			return s.lease.Acquire(ctx, a.Claim)
 		})
 	case machine.Renew:
@@ -87,7 +88,10 @@ func (s *shell) startLeading(l machine.Lead) {
 			}
 		},
 		Stopping: stopping,
-		Deposed:  func(epoch uint64) { leaseCtx.end(machine.HigherEpoch(epoch)) },
+		Deposed: func(epoch uint64) {
+			s.highest.Store(max(s.highest.Load(), epoch)) // only one term at a time calls Deposed
+			leaseCtx.end(machine.HigherEpoch(epoch))
+		},
 	})
 	s.leaseCtx, s.ended, s.beats, s.stopping = leaseCtx, leaseCtx.Done(), beat, stopping
 	s.running.Go(func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/election/machine"
@@ -51,7 +52,7 @@ func (s *shell) elect(ctx context.Context, cfg Config) (err error) {
 }
 
 // shell turns events into inputs of a machine and performs the machine's actions. Only one
-// goroutine uses the shell's fields. Calls to Lease and Peers, and the leading function, run in
+// goroutine uses the shell's fields, except highest. Calls to Lease and Peers, and the leading function, run in
 // other goroutines.
 type shell struct {
 	machine  *machine.Machine
@@ -61,6 +62,7 @@ type shell struct {
 	leadFunc LeadFunc
 	beatless bool // the leading function reports no beats, and counts as running until it returns
 	done     bool
+	highest  atomic.Uint64 // highest epoch for which a term was deposed
 
 	calls   context.Context // context of calls to Lease and Peers; ends when Run ends
 	running sync.WaitGroup

@@ -543,11 +543,16 @@ func TestNoProcessCanLead(t *testing.T) {
 }
 
 func TestHigherEpoch(t *testing.T) {
-	for name, tell := range map[string]func(r leadership){
-		"beacon": func(r leadership) {
+	for name, test := range map[string]struct {
+		tell func(r leadership)
+		next uint64 // epoch of the next leader
+	}{
+		// No process has epoch 9, so the processes follow the record in storage.
+		"beacon": {func(r leadership) {
 			r.process.events <- machine.BeaconHeard{Beacon: wire.Beacon{Epoch: 9, Worker: "worker-other", LeaseID: "x"}}
-		},
-		"refused write": func(r leadership) { r.term.Deposed(9) },
+		}, 2},
+		// Storage has a write of epoch 9, so it has lost a record with this or a higher epoch.
+		"refused write": {func(r leadership) { r.term.Deposed(9) }, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, c *cluster) {
@@ -556,7 +561,7 @@ func TestHigherEpoch(t *testing.T) {
 				r.process.events <- machine.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: "worker-other", LeaseID: "x"}}
 				r.term.Deposed(1) // the epoch is not higher than the leader's own
 				c.mustLeadFor(1, time.Second)
-				tell(r)
+				test.tell(r)
 				synctest.Wait()
 				ended := c.history()[0]
 				if !ended.ended.Equal(time.Now()) {
@@ -566,9 +571,8 @@ func TestHigherEpoch(t *testing.T) {
 				if !strings.Contains(ended.cause.Error(), "epoch 9") {
 					t.Errorf("the cause is %v", ended.cause)
 				}
-				// No process has epoch 9, so the processes follow the record in storage.
-				c.await(2, 5*time.Second)
-				c.mustLeadFor(2, time.Minute)
+				c.await(test.next, 5*time.Second)
+				c.mustLeadFor(test.next, time.Minute)
 			})
 		})
 	}

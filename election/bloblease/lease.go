@@ -119,7 +119,7 @@ func (l *Lease) enter(ctx context.Context, claim election.Claim, etag azcore.ETa
 				return election.Record{}, err
 			}
 		}
-		record := election.Record{Epoch: seen.record.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
+		record := election.Record{Epoch: max(seen.record.Epoch, claim.Above) + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
 		if seen.record.LeaseID == claim.LeaseID { // an earlier try has already written the record
 			record.Epoch = seen.record.Epoch
 			return record, nil

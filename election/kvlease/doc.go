@@ -41,8 +41,10 @@
 //     revision has not changed, the late write renews or acquires the lease for a process that no
 //     longer expects to have it. The other processes notice that the late writer does not answer,
 //     and take over.
-//   - An operator deletes the key or the bucket: epochs begin again at 1, and the fences in storage
-//     refuse the new leader's writes. Operators must never delete the key or the bucket.
+//   - The server loses the record, or has an older one, because its files were damaged or an operator
+//     has deleted the key or the bucket: Acquire creates a missing bucket. Epochs begin again at a
+//     lower number. The fences in storage refuse the new leader's writes and show it the highest
+//     epoch, and its next claim begins above that epoch ([election.Claim]).
 //   - JetStream acknowledges a write before it syncs the write to disk, unless configured
 //     otherwise. If a server loses power, two holders may get the same epoch. Bellwether's embedded
 //     server syncs before it acknowledges; on other servers, replicate the bucket.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/bellwether-compute/bellwether/election"
@@ -21,13 +22,14 @@ type bucket interface {
 
 // Lease is one process's access to a lease.
 type Lease struct {
-	bucket      bucket
+	open        func(context.Context) (bucket, error) // opens the bucket, and creates it if it is missing
 	key         string
 	duration    time.Duration
 	callTimeout time.Duration
 
-	mu   sync.Mutex
-	last observation
+	mu     sync.Mutex
+	bucket bucket
+	last   observation
 }
 
 // observation is the record as this process last read or wrote it.
@@ -72,11 +74,14 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 	// record.
 	for {
 		seen, err := l.read(ctx)
+		if errors.Is(err, nats.ErrNoResponders) {
+			seen, err = l.readReopened(ctx, err)
+		}
 		if err != nil {
 			return election.Record{}, fmt.Errorf("acquire lease: %w", err)
 		}
 		now := seen.record
-		next := election.Record{Epoch: now.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
+		next := election.Record{Epoch: max(now.Epoch, claim.Above) + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
 		switch {
 		case now.Held && now.LeaseID == claim.LeaseID:
 			next = now // an earlier try of the same claim has succeeded
@@ -91,6 +96,19 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 			return election.Record{}, fmt.Errorf("acquire lease: %w", err)
 		}
 	}
+}
+
+// readReopened opens the bucket and reads the record. It creates the bucket if the server has lost
+// it. If the bucket cannot be opened, it returns missing, the error of the last read.
+func (l *Lease) readReopened(ctx context.Context, missing error) (observation, error) {
+	b, err := l.open(ctx)
+	if err != nil {
+		return observation{}, fmt.Errorf("%w; open the bucket: %w", missing, err)
+	}
+	l.mu.Lock()
+	l.bucket = b
+	l.mu.Unlock()
+	return l.read(ctx)
 }
 
 // Renew restarts the lease's duration, or fails with ErrLost.
@@ -162,6 +180,12 @@ func (l *Lease) expired(seen observation) bool {
 	return seen.revision != 0 && time.Since(seen.since) >= l.duration
 }
 
+func (l *Lease) opened() bucket {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bucket
+}
+
 func (l *Lease) known() observation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,7 +206,7 @@ func (l *Lease) observe(record election.Record, revision uint64) observation {
 
 // read returns the record, or the zero Record if the key does not exist.
 func (l *Lease) read(ctx context.Context) (observation, error) {
-	entry, err := l.bucket.Get(ctx, l.key)
+	entry, err := l.opened().Get(ctx, l.key)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return l.observe(election.Record{}, 0), nil
 	}
@@ -200,9 +224,9 @@ func (l *Lease) read(ctx context.Context) (observation, error) {
 func (l *Lease) write(ctx context.Context, record election.Record, revision uint64) error {
 	var err error
 	if revision == 0 {
-		revision, err = l.bucket.Create(ctx, l.key, encode(record))
+		revision, err = l.opened().Create(ctx, l.key, encode(record))
 	} else {
-		revision, err = l.bucket.Update(ctx, l.key, encode(record), revision)
+		revision, err = l.opened().Update(ctx, l.key, encode(record), revision)
 	}
 	switch {
 	case err == nil:

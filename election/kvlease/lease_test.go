@@ -124,6 +124,29 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
+// TestLostBucket deletes the bucket. A claim creates it again.
+func TestLostBucket(t *testing.T) {
+	js := connect(t, startServer(t))
+	lease := open(t, js, Config{Bucket: "lease"})
+	record, err := lease.Acquire(t.Context(), election.Claim{Holder: "w", LeaseID: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := js.DeleteKeyValue(t.Context(), "lease"); err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Renew(t.Context(), record); !errors.Is(err, election.ErrUnavailable) {
+		t.Errorf("renew without the bucket: got error %v, want ErrUnavailable", err)
+	}
+	next, err := lease.Acquire(t.Context(), election.Claim{Holder: "w", LeaseID: "b", Above: record.Epoch})
+	if err != nil || next.Epoch != record.Epoch+1 {
+		t.Errorf("claim without the bucket: %+v, %v, want epoch %d", next, err, record.Epoch+1)
+	}
+	if err := lease.Renew(t.Context(), next); err != nil {
+		t.Errorf("renew: %v", err)
+	}
+}
+
 var errLostAnswer = errors.New("the answer is lost")
 
 func TestLostAnswers(t *testing.T) {

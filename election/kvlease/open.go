@@ -52,14 +52,16 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Lease, erro
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configure lease: %w", err)
 	}
-	bucket, err := openBucket(ctx, js, cfg)
+	opened, err := openBucket(ctx, js, cfg)
 	if isTemporary(err) {
 		err = unavailable(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open lease in bucket %s: %w", cfg.Bucket, err)
 	}
-	return newLease(bucket, cfg), nil
+	lease := newLease(opened, cfg)
+	lease.open = func(ctx context.Context) (bucket, error) { return openBucket(ctx, js, cfg) }
+	return lease, nil
 }
 
 func openBucket(ctx context.Context, js jetstream.JetStream, cfg Config) (jetstream.KeyValue, error) {

@@ -17,4 +17,7 @@ type Claim struct {
 	// the claimant. The claim of a held lease succeeds only if the lease still has the ID in
 	// Replaces. If Replaces is empty, the claim succeeds only if the lease is free or has expired.
 	Replaces string
+	// Above is the highest epoch that the claimant has seen in a refused write. It is below the
+	// record's epoch, unless storage has lost the record or replaced it by an older one.
+	Above uint64
 }

@@ -142,7 +142,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (record elect
 		switch {
 		case now.Held && now.LeaseID == claim.LeaseID: // the claim repeats a successful claim
 		case !now.Held || now.LeaseID == claim.Replaces:
-			s.record = election.Record{Epoch: now.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
+			s.record = election.Record{Epoch: max(now.Epoch, claim.Above) + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
 		default:
 			return election.ErrHeld
 		}

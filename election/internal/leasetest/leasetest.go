@@ -162,6 +162,11 @@ func takeover(t *testing.T, driver Driver) {
 	}
 	c.mustRead(second)
 	b.must(b.lease.Renew(t.Context(), second), nil)
+	above, err := c.lease.Acquire(t.Context(), election.Claim{Holder: "above", LeaseID: newLeaseID(), Replaces: second.LeaseID, Above: 70})
+	if err != nil || above.Epoch != 71 {
+		t.Fatalf("claim above epoch 70: %+v, %v", above, err)
+	}
+	c.must(c.lease.Renew(t.Context(), above), nil)
 }
 
 func lateClaim(t *testing.T, driver Driver) {
