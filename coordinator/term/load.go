@@ -160,6 +160,9 @@ func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, err
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return loadedJob{}, fmt.Errorf("resume job %s: %w", id, err)
 	}
+	if err := t.dropLostNodes(j); err != nil {
+		return loadedJob{}, fmt.Errorf("resume job %s: %w", id, err)
+	}
 	loaded := loadedJob{id: id, active: j, plan: plan}
 	if j.manifest.last.Partitions == 0 { // the last leader has written the plan, and no manifest after it
 		loaded.found, err = t.readFound(id, plan)

@@ -1,8 +1,10 @@
 package term
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -50,4 +52,27 @@ func (t *Term) countWrites() {
 			}
 		}
 	})
+}
+
+// dropLostNodes drops the nodes of a job's manifest whose blobs are missing, so that their partitions are computed
+// again. Storage that has lost its last writes may have an older manifest again, and not the blobs that were
+// deleted since. Only storage that counts its writes is checked.
+func (t *Term) dropLostNodes(j *activeJob) error {
+	m := &j.manifest.last
+	inBlob := func(n store.StoredNode) bool { return n.Blob != "" }
+	if !t.cfg.Store.CountsWrites() || !slices.ContainsFunc(m.Nodes, inBlob) {
+		return nil
+	}
+	stored, err := retryRead(t, "list partials", func(ctx context.Context) (map[string]bool, error) {
+		return t.cfg.Store.PartialNames(ctx, j.spec.ID)
+	})
+	if err != nil {
+		return err
+	}
+	left := slices.DeleteFunc(slices.Clone(m.Nodes), func(n store.StoredNode) bool { return inBlob(n) && !stored[n.Blob] })
+	if lost := len(m.Nodes) - len(left); lost > 0 {
+		t.log.Warn("Storage has lost partial results of a job, computing them again", "job", j.spec.ID, "nodes", lost)
+		m.Nodes = left
+	}
+	return nil
 }

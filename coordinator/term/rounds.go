@@ -91,7 +91,7 @@ func (t *Term) stopRounds(j *activeJob, now ledger.Snapshot) {
 			case err == nil && copied:
 				t.beginRound(j, work, nil, func(r *store.Rounds, partitions uint64) *store.Rounds { return r.Stop(partitions, done) })
 			case err == nil:
-				t.endWith(j, work, &jobFault{fmt.Errorf("the state of round %d is missing in storage or damaged", r.Round)})
+				t.endWith(j, work, &jobFault{fmt.Errorf("the state of round %d is lost or damaged in storage, resubmit the job", r.Round)})
 			default:
 				t.endWith(j, work, err)
 			}

@@ -163,14 +163,17 @@ func (t *Term) missingManifest(ctx context.Context, job string, next store.Manif
 }
 
 // readPartial returns the bytes of a partial. If the partial's bytes are lost or damaged, readPartial
-// returns a *jobFault.
+// returns a *jobFault, or errRewound if the next leader can compute them again.
 func (t *Term) readPartial(job string, p partial) ([]byte, error) {
 	if !p.stored() {
 		return p.data, nil
 	}
 	data, err := retryRead(t, "read partial", func(ctx context.Context) ([]byte, error) { return t.cfg.Store.Partial(ctx, job, p.blob) })
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) {
-		err = &jobFault{err}
+	switch {
+	case errors.Is(err, store.ErrNotFound) && t.cfg.Store.CountsWrites(): // the next leader computes it again: see dropLostNodes
+		err = fmt.Errorf("%w: %w", errRewound, err)
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrCorrupt):
+		err = &jobFault{fmt.Errorf("a stored partial result is lost or damaged, resubmit the job: %w", err)}
 	}
 	return data, err
 }

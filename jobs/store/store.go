@@ -180,6 +180,19 @@ func (s *Store) Active(ctx context.Context) ([]string, error) { return s.listIDs
 // Jobs returns the IDs of all jobs that have a spec, oldest first.
 func (s *Store) Jobs(ctx context.Context) ([]string, error) { return s.listIDs(ctx, specs) }
 
+// PartialNames returns the names of all stored partials of a job and of its rounds.
+func (s *Store) PartialNames(ctx context.Context, id string) (map[string]bool, error) {
+	keys, err := s.list(ctx, path.Join(partials, id)+"/")
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for _, key := range keys {
+		names[path.Base(key)] = true
+	}
+	return names, nil
+}
+
 // DropPartials removes the partials of a job that has ended and of all of its rounds, or of one round.
 func (s *Store) DropPartials(ctx context.Context, id string) error {
 	return s.dropAll(ctx, partials, id)
