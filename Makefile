@@ -97,8 +97,8 @@ ifndef SEED
 endif
 
 .PHONY: chaos
-chaos: ## real processes under faults drawn from a seed (MINUTES=10 SEED=7 STORAGE=azure)
-	$(GO) test $(RACE) -count=1 -v -timeout 0 -run '^TestChaos$$/^$(or $(STORAGE),jetstream)$$' ./bench/internal/chaos \
+chaos: ## real processes under faults drawn from a seed (MINUTES=10 SEED=7 STORAGE=azure, or damaged)
+	$(GO) test $(RACE) -count=1 -v -timeout 0 -run '^(TestChaos|TestDamagedFiles)$$/^$(or $(STORAGE),jetstream)$$' ./bench/internal/chaos \
 		-args -chaos.minutes=$(or $(MINUTES),10) -chaos.seed=$(or $(SEED),0)
 
 .PHONY: hostile

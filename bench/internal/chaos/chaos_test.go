@@ -62,9 +62,12 @@ func runCommand(ctx context.Context, args []string, out, errs io.Writer) (status
 // TestChaos runs a cluster with faults for a short time by default. The command make chaos sets the
 // time.
 func TestChaos(t *testing.T) {
-	for _, on := range []Storage{JetStream, Azure} {
+	for _, on := range []Storage{JetStream, Azure, Damaged} {
 		t.Run(string(on), func(t *testing.T) {
 			t.Parallel()
+			if on == Damaged && *minutes < damagedFrom {
+				t.Skip("only with make chaos STORAGE=damaged")
+			}
 			if on == Azure && !azuritetest.Wanted() {
 				t.Skip("Azurite needs Node.js: https://nodejs.org")
 			}

@@ -60,11 +60,19 @@ func (c *cluster) checkList() error {
 			unknown++
 			c.checkUnconfirmed(j)
 		} else if seen, ended := c.history.outcomes[j.ID]; ended && (j.State != seen.State || j.SHA256 != seen.SHA256) {
+			if c.history.mayBeLost(j.ID) && (j.SHA256 == "" || j.SHA256 == seen.SHA256) {
+				c.history.note("damage took the end of job %s: it is %s now", j.ID, j.State)
+				continue
+			}
 			c.history.violation("job %s ended %s (%s) and is %s (%s) now", j.ID, seen.State, seen.SHA256, j.State, j.SHA256)
 		}
 	}
 	for id, o := range c.history.jobs {
-		if !found[id] {
+		switch {
+		case found[id]:
+		case c.history.mayBeLost(id):
+			c.history.note("damage took job %s (%s)", id, o.name)
+		default:
 			c.history.violation("job %s (%s) is lost", id, o.name)
 		}
 	}
@@ -204,11 +212,14 @@ func (c *cluster) partialsAllowed(id string, o op) (n int) {
 		later        = 5 * time.Second
 		writesAtOnce = 3
 	)
-	if !o.large {
+	switch {
+	case c.history.mayBeLost(id): // the end of the job may be lost, or the deletion of the partials
+		return math.MaxInt
+	case !o.large:
 		return 0
 	}
 	begun := c.history.begun[id]
-	if c.Storage == JetStream && c.history.crash.After(begun) {
+	if c.Storage != Azure && c.history.crash.After(begun) {
 		return math.MaxInt
 	}
 	n = o.keeps

@@ -21,7 +21,17 @@ type Storage string
 const (
 	JetStream Storage = "jetstream"
 	Azure     Storage = "azure"
+	// Damaged is JetStream whose files are damaged again and again, so that it loses jobs.
+	Damaged Storage = "damaged"
 )
+
+// driver returns the storage's name on command lines.
+func (s Storage) driver() string {
+	if s == Damaged {
+		return string(JetStream)
+	}
+	return string(s)
+}
 
 // lease returns the duration of a lease. On Azure the shortest possible lease is 15 s.
 func (s Storage) lease() time.Duration {
@@ -130,7 +140,18 @@ func (c *cluster) run(duration time.Duration) error {
 	return errors.Join(c.checkStorage(), c.reportTakeovers())
 }
 
-func (c *cluster) begin() (err error) {
+func (c *cluster) begin() error {
+	try, err := newNetwork()
+	if c.noNetworks = err; err == nil {
+		try.close()
+	} else {
+		c.history.note("no packets are dropped, because nodes have no network namespaces: %v", err)
+	}
+	return c.startWith(initially)
+}
+
+// startWith starts storage and the given number of nodes, and waits until their workers have joined.
+func (c *cluster) startWith(nodes int) (err error) {
 	if err := c.startNATS(); err != nil {
 		return err
 	}
@@ -147,13 +168,7 @@ func (c *cluster) begin() (err error) {
 	if c.flags, err = c.at(c.nats.url(), "clients", connectionString); err != nil {
 		return err
 	}
-	try, err := newNetwork()
-	if c.noNetworks = err; err == nil {
-		try.close()
-	} else {
-		c.history.note("no packets are dropped, because nodes have no network namespaces: %v", err)
-	}
-	for _, number := range nodeNumbers(initially) {
+	for _, number := range nodeNumbers(nodes) {
 		m, err := c.add(number)
 		if err != nil {
 			return err
@@ -162,13 +177,13 @@ func (c *cluster) begin() (err error) {
 	}
 	return c.until("all workers have joined", func() bool {
 		var workers []struct{}
-		return c.ask(&workers, "workers") == nil && len(workers) == initially
+		return c.ask(&workers, "workers") == nil && len(workers) == nodes
 	})
 }
 
 // at returns the flags that name NATS and storage. It writes a connection string to a file called name.
 func (c *cluster) at(nats, name, connectionString string) ([]string, error) {
-	flags := []string{"--nats", nats, "--cluster", clusterName, "--storage", string(c.Storage)}
+	flags := []string{"--nats", nats, "--cluster", clusterName, "--storage", c.Storage.driver()}
 	if connectionString == "" {
 		return flags, nil
 	}

@@ -25,6 +25,16 @@
 // of at least 5 minutes, workers must have moved large partials to files, and written some to
 // storage.
 //
+// # Damaged files
+//
+// On the storage Damaged, the faults also damage the newest file of a stream while the NATS server is
+// not running. NATS checks each message when it is started after a kill, and drops what stands behind
+// damage in a file. A job whose submission was acknowledged before the last damage may be lost. Then
+// the commands must say so by the job's ID: "storage has lost it", or an error of the job that calls a
+// partial or a state lost or damaged. A job that is not lost must have the right result, and the cluster must
+// run the jobs that are submitted later. TestDamagedFiles does each kind of damage once, and older
+// files in place of newer ones, on a small cluster.
+//
 // # Seeds
 //
 // A seed determines the operations of the clients and the schedule of faults. The schedule contains
@@ -51,7 +61,8 @@
 // # Running it
 //
 //	make chaos MINUTES=10 SEED=7 STORAGE=azure
+//	make chaos MINUTES=10 STORAGE=damaged
 //
-// Without SEED, a random seed is chosen and printed. A short run on each storage is part of the
-// tests.
+// Without SEED, a random seed is chosen and printed. A short run on each storage except Damaged is
+// part of the tests.
 package chaos

@@ -61,8 +61,11 @@ func catalog(on Storage) []fault {
 		{"no packets get in", packets, 1 * s, 6 * s, dropPackets("tcp sport @links")},
 		{"no packets at all", packets, 1 * s, 6 * s, dropPackets("")},
 	}
-	if on != Azure {
+	switch on {
+	case JetStream:
 		return list
+	case Damaged:
+		return append(list, damages()...)
 	}
 	return append(list,
 		fault{"Azurite restarted", storage, 0, 200 * ms, stopAzurite},

@@ -22,6 +22,7 @@ type history struct {
 	deaths      []time.Time    // times at which processes were killed or exited because of a job
 	exits       int            // number of processes that a job made exit
 	crash       time.Time      // time of the last kill of the NATS server
+	damage      time.Time      // time of the last damage to the NATS server's files
 	jobs        map[string]op  // acknowledged submissions by job ID
 	begun       map[string]time.Time
 	unconfirmed []op               // submissions without a reply
@@ -87,6 +88,14 @@ func (b *history) started(pid int) { b.change(func() { b.pids = append(b.pids, p
 func (b *history) plan(e event) { b.change(func() { b.planned[e.fault]++ }) }
 
 func (b *history) died() { b.change(func() { b.deaths = append(b.deaths, time.Now()) }) }
+
+func (b *history) damaged() { b.change(func() { b.damage = time.Now() }) }
+
+// mayBeLost reports whether the files of the NATS server were damaged after the submission of a job was acknowledged.
+func (b *history) mayBeLost(id string) (may bool) {
+	b.change(func() { may = b.damage.After(b.begun[id]) })
+	return may
+}
 
 func (b *history) crashed() { b.change(func() { b.crash = time.Now() }) }
 

@@ -85,7 +85,7 @@ func drawn(rng *rand.Rand, least, most time.Duration) time.Duration {
 }
 
 func onEachStorage(t *testing.T, test func(t *testing.T, on Storage)) {
-	for _, on := range []Storage{JetStream, Azure} {
+	for _, on := range []Storage{JetStream, Azure, Damaged} {
 		t.Run(string(on), func(t *testing.T) { test(t, on) })
 	}
 }
