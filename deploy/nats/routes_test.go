@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,13 +13,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestServerIsLost runs a job on three servers and stops the server that leads the stream of values
-// in the middle of the job.
+// TestServerIsLost runs a job on three servers. In the middle of the job one server loses its disk, and
+// recovers from the others. Then the server that leads the stream of values is stopped, so that the
+// job needs what was recovered.
 func TestServerIsLost(t *testing.T) {
 	servers := startCluster(t)
 	c := &cluster{t: t, url: clientURLs(servers), flags: []string{"--replicas", "3"}}
 	c.startWorkers(3)
-	var here, submitted, now, done outcome
+	var here, earlier, submitted, now, done outcome
+	c.must(submitter, &earlier, "submit", "bulky", "--wait")
 	c.must("", &here, "run", "probe", "-p", "partitions=1500", "-p", "partial-size=1000")
 	c.must(submitter, &submitted, "submit", "probe", "-p", "partitions=1500", "-p", "partial-size=1000", "-p", "sleep=10ms")
 	c.until("a part of the job is done", func() bool {
@@ -38,7 +41,8 @@ func TestServerIsLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, stream := range []string{"KV_bellwether-default", "bellwether-default-large", "bellwether-default-queue", "KV_bellwether_default_lease"} {
+	streams := []string{"KV_bellwether-default", "bellwether-default-large", "bellwether-default-queue", "KV_bellwether_default_lease"}
+	for _, stream := range streams {
 		info, err := js.Stream(t.Context(), stream)
 		if err != nil {
 			t.Fatal(err)
@@ -52,6 +56,14 @@ func TestServerIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := values.CachedInfo().Cluster.Leader
+	wiped := slices.IndexFunc(servers, func(s *server.Server) bool { return s.Name() != lost })
+	servers[wiped] = restartEmpty(t, servers[wiped])
+	c.until("the server has recovered all streams", func() bool {
+		return !slices.ContainsFunc(streams, func(name string) bool {
+			stream, err := js.Stream(t.Context(), name)
+			return err != nil || !isCurrent(stream.CachedInfo().Cluster)
+		})
+	})
 	nc.Close()
 	for _, s := range servers {
 		if s.Name() == lost {
@@ -64,10 +76,31 @@ func TestServerIsLost(t *testing.T) {
 		return c.ask(submitter, &now, "status", submitted.ID) == nil && now.State != "running"
 	})
 	c.until("the result is read", func() bool { return c.ask(submitter, &done, "result", submitted.ID) == nil })
+	c.until("an earlier result is read", func() bool { return c.ask(submitter, &now, "result", earlier.ID) == nil })
+	if now.SHA256 != earlier.SHA256 {
+		t.Errorf("the earlier job's result was %+v and is %+v", earlier, now)
+	}
 	if done.State != "completed" || done.SHA256 != here.SHA256 {
 		t.Errorf("with server %s lost: %+v, in one process: %+v", lost, done, here)
 	}
 	c.checkNothingRefused()
+}
+
+// restartEmpty stops a server, and starts it again without its data.
+func restartEmpty(t *testing.T, s *server.Server) *server.Server {
+	t.Helper()
+	t.Setenv("NATS_SERVER_NAME", s.Name())
+	options := configure(t, "cluster.conf") // with an empty folder
+	options.Cluster.Host, options.Cluster.Port = "127.0.0.1", s.ClusterAddr().Port
+	s.Shutdown()
+	s.WaitForShutdown()
+	return start(t, options)
+}
+
+// isCurrent reports whether both replicas of a stream have all messages that its leader has.
+func isCurrent(c *jetstream.ClusterInfo) bool {
+	behind := func(r *jetstream.PeerInfo) bool { return !r.Current || r.Offline }
+	return c != nil && c.Leader != "" && len(c.Replicas) == 2 && !slices.ContainsFunc(c.Replicas, behind)
 }
 
 // TestStrangerIsNoRoute checks that a server without a certificate of the operator's authority
