@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/coordinator"
+	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -20,6 +21,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
+
+// maxSimulated is the largest number of simulated workers.
+const maxSimulated = 100_000
 
 // askUsage is the name of the request for a leader's resource usage. Only a leader that [Lead]
 // started replies to the request askUsage.
@@ -67,6 +71,7 @@ func lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 	leader, err := coordinator.New(coordinator.Config{
 		Config: term.Config{
 			Worker: id, PID: os.Getpid(), Store: store.New(store.Config{Blobs: driver, Queue: driver, Observe: calls.observe}), Jobs: []jobs.Job{countingJob}, Logger: log,
+			Ledger: ledger.Config{MaxWorkers: maxSimulated},
 		},
 		Subjects: subjects, Conn: conns[0],
 	})

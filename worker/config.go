@@ -78,6 +78,11 @@ type Config struct {
 	// work.
 	MeanTimeBetweenFailures time.Duration
 
+	// MaxWorkers is the largest number of workers that this process admits to the cluster while it leads; further workers
+	// are refused until others leave. It bounds the leader's memory, about 25 kB for each worker with 8 slots. All workers
+	// of a cluster should have the same MaxWorkers. The default is 10,000, the largest value 100,000.
+	MaxWorkers int
+
 	// HTTP is the address, such as ":9464", on which the process serves /healthz, /readyz, /metrics
 	// and a page that shows the cluster. If HTTP is empty, the process does not serve HTTP.
 	HTTP string
@@ -146,12 +151,14 @@ const (
 	DefaultLease        = 15 * time.Second
 	DefaultDrainTimeout = 20 * time.Second
 	DefaultMTBF         = 6 * time.Hour // default of MeanTimeBetweenFailures
+	DefaultMaxWorkers   = 10_000
 )
 
 // MinMemory is the least value of [Config].Memory.
 const MinMemory = 64 << 20
 
 const (
+	mostWorkers     = 100_000
 	minLease        = 100 * time.Millisecond
 	minDrainTimeout = time.Second // a checkpoint takes less than this time
 	minMTBF         = time.Minute
@@ -175,6 +182,7 @@ func (c Config) withDefaults() Config {
 		c.Memory = DefaultMemory()
 	}
 	c.MeanTimeBetweenFailures = cmp.Or(c.MeanTimeBetweenFailures, DefaultMTBF)
+	c.MaxWorkers = cmp.Or(c.MaxWorkers, DefaultMaxWorkers)
 	c.Name = cmp.Or(c.Name, "bellwether")
 	c.Version = cmp.Or(c.Version, "(devel)")
 	c.MetadataURL = cmp.Or(c.MetadataURL, imds.URL)
@@ -198,6 +206,7 @@ func (c Config) validate() error {
 		field.Check(c.DrainTimeout >= minDrainTimeout, "DrainTimeout", c.DrainTimeout, "at least %v", minDrainTimeout),
 		field.Check(c.Memory >= MinMemory, "Memory", c.Memory, "at least %d MiB", MinMemory>>20),
 		field.Check(isFolder(c.SpillDir), "SpillDir", c.SpillDir, "an existing folder"),
+		field.Check(c.MaxWorkers >= 1 && c.MaxWorkers <= mostWorkers, "MaxWorkers", c.MaxWorkers, "1 to %d", mostWorkers),
 		field.Check(c.MeanTimeBetweenFailures >= minMTBF, "MeanTimeBetweenFailures", c.MeanTimeBetweenFailures, "at least %v", minMTBF),
 	)
 }

@@ -114,7 +114,7 @@ func (p *process) stand(ctx context.Context) error {
 	leader, err := coordinator.New(coordinator.Config{
 		Config: term.Config{
 			Worker: p.cfg.ID, Host: hostname(), PID: os.Getpid(),
-			Ledger: ledger.Config{MeanTimeBetweenFailures: p.cfg.MeanTimeBetweenFailures},
+			Ledger: ledger.Config{MeanTimeBetweenFailures: p.cfg.MeanTimeBetweenFailures, MaxWorkers: p.cfg.MaxWorkers},
 			Store:  p.store, Storage: p.storage, Jobs: p.cfg.Jobs, Observe: p.health.metrics.observe, Logger: p.log,
 			Journal: p.journal,
 		},

@@ -102,6 +102,7 @@ func (f *workerFlags) register(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.memory, "memory", "", "memory for large partials and for data that rounds keep, such as 3GiB (default three quarters of the cgroup's limit, or of the machine's memory)")
 	cmd.Flags().StringVar(&f.cfg.SpillDir, "spill-dir", "", "folder for large partials that do not fit in memory (default that for temporary files)")
 	cmd.Flags().DurationVar(&f.cfg.MeanTimeBetweenFailures, "mtbf", worker.DefaultMTBF, "how long workers live on average, which decides when large partials are written to storage")
+	cmd.Flags().IntVar(&f.cfg.MaxWorkers, "max-workers", worker.DefaultMaxWorkers, "how many workers the cluster may have, the same for all workers")
 	cmd.Flags().BoolVar(&f.cfg.WatchEvictions, "watch-evictions", false, "stop gracefully when Azure is about to evict the machine")
 	cmd.Flags().BoolVar(&f.cfg.PodDeletionCost, "pod-deletion-cost", false, "annotate this worker's pod with what its death would cost")
 	cmd.Flags().BoolVar(&f.withParent, "with-parent", false, "end at once when standard input closes")
@@ -114,7 +115,7 @@ func (f *workerFlags) register(a *app, cmd *cobra.Command) {
 	f.allow.register(a, cmd)
 	f.grant.Register(cmd)
 	f.log.Register(cmd, "info")
-	console.RefuseZero(cmd, "slots", "lease", "drain-timeout", "mtbf")
+	console.RefuseZero(cmd, "slots", "lease", "drain-timeout", "mtbf", "max-workers")
 }
 
 // config returns the configuration of the worker from the flags and the environment.

@@ -155,9 +155,8 @@
 // may get partitions, even if the trial is not over. If a worker dies
 // during the trial, one crash suspect is quarantined at once, and no other partition of the job is
 // assigned. A job whose Open ends its process therefore ends at most five processes. The trial is
-// over when a partition is finished or has run for 2 s. The other workers wait for the end of the
-// trial, so the workers of the first assignments are nudged when their last report is at least 100 ms
-// old.
+// over when a partition is finished or has run for 2 s. Other workers may wait for this, so the workers
+// of the first assignments are nudged when their last report is at least 100 ms old.
 //
 // The worker of a quarantined partition reports each function of the job before it calls the
 // function. The job's error therefore names the function that ended the processes.
@@ -328,8 +327,8 @@
 //
 //   - The ledger keeps at most Config.MaxWorkers workers, and for each worker the spans and items
 //     that one valid report can contain. A silent worker is removed.
-//   - Of about 10,000 workers that have left, the ledger keeps the item numbers for ten minutes
-//     each.
+//   - Of about 10,000 workers that have left, or of Config.MaxWorkers if that is more, the ledger keeps
+//     the item numbers for ten minutes each.
 //   - Each job has at most Config.MaxTreeNodes tree nodes, Config.MaxSkipped skipped partitions,
 //     and Config.MaxFailing failed partitions, or as many failed partitions as may be skipped if
 //     that is more. A job that exceeds one of its limits fails.

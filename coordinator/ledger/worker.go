@@ -17,9 +17,9 @@ const (
 	// no other harm. A longer keepDeparted would make the manifests of long jobs with many workers
 	// large.
 	keepDeparted = 10 * time.Minute
-	// maxDeparted is the maximum number of departed workers whose item numbers are kept. If more
-	// than maxDeparted workers have left, the ledger keeps the workers that left last. maxDeparted
-	// is about the same as the maximum number of workers.
+	// maxDeparted is the maximum number of departed workers whose item numbers are kept, or
+	// Config.MaxWorkers if that is larger. If more workers have left, the ledger keeps the workers that
+	// left last.
 	maxDeparted = 10_000
 	// departedEvery is the time between two searches for departed workers whose item numbers need not be kept.
 	departedEvery = time.Second
@@ -190,18 +190,18 @@ func (l *Ledger) probe(w *worker) {
 	l.do(Probe{w.id, w.server})
 }
 
-// expireDeparted drops the item numbers of workers that left more than keepDeparted ago. If more
-// than maxDeparted workers have left, expireDeparted also drops the item numbers of the workers
-// that left earliest.
+// expireDeparted drops the item numbers of workers that left more than keepDeparted ago. If too
+// many workers have left, expireDeparted also drops the item numbers of the workers that left
+// earliest.
 func (l *Ledger) expireDeparted() {
 	before := l.now - keepDeparted
-	if len(l.departed) > maxDeparted {
+	if most := max(maxDeparted, l.cfg.MaxWorkers); len(l.departed) > most {
 		var since []time.Duration
 		for _, d := range l.departed {
 			since = append(since, d.at)
 		}
 		slices.Sort(since)
-		before = max(before, since[len(since)-maxDeparted])
+		before = max(before, since[len(since)-most])
 	}
 	for id, d := range l.departed {
 		if d.at < before {

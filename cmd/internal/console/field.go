@@ -37,6 +37,7 @@ var origins = map[string]origin{
 	"Memory":                  {flag: "memory"},
 	"SpillDir":                {flag: "spill-dir"},
 	"MeanTimeBetweenFailures": {flag: "mtbf"},
+	"MaxWorkers":              {flag: "max-workers"},
 
 	"Programs":   {"exec-programs", EnvPrograms},
 	"Containers": {"containers", EnvContainers},
