@@ -292,8 +292,9 @@ func (f *fleet) run(limit time.Duration) bool {
 		}
 		f.drain()
 		for _, id := range f.nudged {
-			k := slices.IndexFunc(f.workers, func(w *fleetWorker) bool { return w.id == id })
-			due[k] = min(due[k], f.now+time.Millisecond)
+			if k := slices.IndexFunc(f.workers, func(w *fleetWorker) bool { return w.id == id }); k >= 0 { // silent workers are nudged too
+				due[k] = min(due[k], f.now+time.Millisecond)
+			}
 		}
 	}
 	return true
@@ -452,6 +453,64 @@ func TestIdleWorkersReportSeldom(t *testing.T) {
 	if n := f.actions["nudge"]; n != maxTrialWorkers { // the others wait for the end of the trial
 		t.Errorf("nudged %d idle workers when a job began, want %d", n, maxTrialWorkers)
 	}
+}
+
+// TestLostNudge leads many idle workers, whose reports are rare, and loses the nudges for a job. All are sent again.
+func TestLostNudge(t *testing.T) {
+	f := idleFleet(t)
+	f.add("job", 1_000_000_000)
+	f.step(Tick{})
+	lost := map[string]bool{}
+	for _, id := range f.nudged {
+		lost[id] = true
+	}
+	began := f.now
+	for len(lost) > 0 {
+		if f.now += 100 * time.Millisecond; f.now > began+time.Minute {
+			t.Fatalf("%d workers are not nudged again", len(lost))
+		}
+		f.nudged = nil
+		f.step(Tick{})
+		for _, id := range f.nudged {
+			if lost[id] && f.now < began+nudgeAgain {
+				t.Fatalf("worker %s was nudged again after %v, before its report could be there", id, f.now-began)
+			}
+			delete(lost, id)
+		}
+	}
+}
+
+// TestLongTrial leads many idle workers, whose reports are rare, and a job that opens for a minute. The first workers are
+// asked again and again, more and more rarely.
+func TestLongTrial(t *testing.T) {
+	f := idleFleet(t)
+	f.add("job", 1_000_000_000)
+	for _, w := range f.workers {
+		w.slots = 0 // their slots do not begin the spans
+	}
+	for began := f.now; f.now < began+time.Minute; f.now += 100 * time.Millisecond {
+		f.nudged = nil
+		f.step(Tick{})
+		for _, id := range slices.Clone(f.nudged) {
+			f.report(f.index[id])
+		}
+	}
+	if n := f.actions["nudge"]; n < 3*maxTrialWorkers || n > 200 {
+		t.Errorf("%d nudges in a minute", n)
+	}
+}
+
+// idleFleet returns 1,500 idle workers, which report every 3 s. The ledger has recovered.
+func idleFleet(t *testing.T) *fleet {
+	f := newFleet(t, 1500, 1, 100)
+	for range 2 { // the first report's receipt counts only the workers before
+		for _, w := range f.workers {
+			f.report(w)
+		}
+	}
+	f.now += f.ledger.cfg.RecoveryTimeout
+	f.step(Tick{})
+	return f
 }
 
 // TestSilentWorkers lets each of some workers fall silent after another number of reports. Each is probed at the first

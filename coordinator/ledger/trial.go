@@ -43,9 +43,9 @@ func (l *Ledger) ranFor(j *job, d time.Duration) {
 	}
 }
 
-// followTrials nudges the workers that run the first assignments of jobs on trial. The other workers wait for the end of
-// the trial, and in a large cluster the time between two reports is many seconds. The number of nudges per tick is
-// bounded, because many jobs may be on trial.
+// followTrials nudges the workers that run the first assignments of jobs on trial. Other workers may wait for the end of
+// the trial, and in a large cluster the time between two reports is many seconds. The longer an assignment has made no
+// progress, the rarer are the nudges. Their number per tick is bounded, because many jobs may be on trial.
 func (l *Ledger) followTrials() {
 	nudges := 0
 	for _, j := range l.jobs {
@@ -62,13 +62,13 @@ func (l *Ledger) followTrials() {
 				}
 				last = w
 			}
-			if a.call != nil || a.state < stateSent || w.nudged || w.reportInterval <= trialStep || l.now-w.reportedAt < trialStep {
+			wait := max(trialStep, (l.now-a.progressAt)/8)
+			if a.call != nil || a.state < stateSent || w.reportInterval <= wait || l.now-w.reportedAt < wait || !l.nudge(w) {
 				continue
 			}
-			if nudges++; nudges > maxTrialWorkers {
+			if nudges++; nudges == maxTrialWorkers {
 				return
 			}
-			l.nudge(w)
 		}
 	}
 }

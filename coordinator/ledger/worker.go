@@ -56,7 +56,8 @@ type worker struct {
 	spansReportedAt time.Duration // time of the last report with spans
 	reportInterval  time.Duration // report interval in the last receipt
 	probedAt        time.Duration
-	nudged          bool // a nudge was sent since the last report
+	nudged          bool          // a nudge was sent since the last report
+	nudgedAt        time.Duration // time of the last nudge
 
 	assignments   []*assignment // assignments in the order in which the worker runs them
 	listedIdle    bool          // Ledger.idle contains the worker
@@ -282,10 +283,16 @@ func (l *Ledger) anotherCanRun(w *worker, j *job) bool {
 	return slices.ContainsFunc(l.workers, func(o *worker) bool { return o != w && l.canRun(o, j) })
 }
 
-// nudge asks a worker to report now; it sends at most one nudge between two reports.
-func (l *Ledger) nudge(w *worker) {
-	if !w.nudged {
-		w.nudged = true
-		l.do(Nudge{w.id})
+// nudgeAgain is the time after which a nudge that no report has followed counts as lost. If workers report at least that
+// often, a lost nudge does no harm.
+const nudgeAgain = time.Second
+
+// nudge asks a worker to report now, unless the worker was asked and may still report. It reports whether it sent a nudge.
+func (l *Ledger) nudge(w *worker) bool {
+	if w.nudged && (w.reportInterval <= nudgeAgain || l.now-w.nudgedAt < nudgeAgain) {
+		return false
 	}
+	w.nudged, w.nudgedAt = true, l.now
+	l.do(Nudge{w.id})
+	return true
 }
