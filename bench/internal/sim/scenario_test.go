@@ -98,8 +98,6 @@ func (s *Sim) draw() (scenario, faultRates) {
 		s.drawEvictions(&sc)
 	case sc.calm && c.chance(0.05):
 		s.drawBreakage(&sc)
-	case c.chance(0.1):
-		sc.ledger.ReportsPerSecond = c.intBetween(2, 50) // reports are as rare as with thousands of workers
 	}
 	return sc, f
 }
