@@ -173,12 +173,11 @@ func (m *Machine) suspectLeader(cause Cause) {
 	case l.resigned:
 		c.cause = Free
 	}
-	first := c.replaces != "" && !l.suspected
-	if first {
+	if c.replaces != "" && !l.suspected {
 		l.suspected = true
 		m.do(SendSuspicion{l.epoch})
 	}
 	m.log.Info("Leader seems dead", "epoch", l.epoch, "leader", l.worker, "cause", c.cause,
 		"detect", c.decided-c.lastSign)
-	m.prepare(c, first)
+	m.prepare(c)
 }
