@@ -46,8 +46,8 @@ SINGLE := coordinator/ledger coordinator/term election/machine worker/session be
 	jobs/dataset/parquet jobs/fuzztest jobs/internal/sketch
 
 # Packages that are tested with and without the race detector. It would make their tests of large or many
-# inputs ten times as slow, so the files of these tests are built only without it.
-LARGE := jobs/dataset jobs/scan
+# inputs ten times as slow, and fails in large simulations of time, so the files of these tests are built only without it.
+LARGE := jobs/dataset jobs/dataset/source jobs/scan
 
 # Packages whose tests mainly wait for hundreds of processes. make race tests them with the race
 # detector, and so does 'make test PROCESSES='. The race detector also runs in the processes of

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"golang.org/x/sync/errgroup"
 )
@@ -63,7 +64,7 @@ type LocalResult struct {
 // Run plans, maps, merges and finishes a job. The params are in the stored form. When
 // ctx is done, Run waits for the running partitions to end and returns the error of ctx.
 func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, error) {
-	ctx, release := WithGrant(withMemory(ctx, l.Memory), l.Grant)
+	ctx, release := l.prepare(ctx)
 	defer release()
 	if err := l.checkAudit(job, params); err != nil {
 		return LocalResult{}, err
@@ -110,6 +111,13 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	return result, nil
 }
 
+// prepare returns the context of a job's code. The log of the job says if storage throttles requests.
+func (l Local) prepare(ctx context.Context) (prepared context.Context, release func()) {
+	log := Logger(ctx)
+	ctx = source.Watch(withMemory(ctx, l.Memory), func(t source.Throttling) { t.Log(log) })
+	return WithGrant(ctx, l.Grant)
+}
+
 // finish computes the result of a job from the root's partial.
 func (j Job) finish(ctx context.Context, params Params, root engine.Operand) (json.RawMessage, Attachment, error) {
 	result, attached, err := j.binding.Finish(ctx, params, root)
@@ -128,7 +136,7 @@ func cleanUp(ctx context.Context, job Job, task openTask) error {
 // RunPartition plans a job and maps only one partition, to find out why the partition failed.
 // RunPartition returns the encoded partial and the job's number of partitions.
 func (l Local) RunPartition(ctx context.Context, job Job, params Params, partition uint64) (partial []byte, partitions uint64, err error) {
-	ctx, release := WithGrant(withMemory(ctx, l.Memory), l.Grant)
+	ctx, release := l.prepare(ctx)
 	defer release()
 	if err := l.checkAudit(job, params); err != nil {
 		return nil, 0, err

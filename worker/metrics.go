@@ -33,6 +33,7 @@ type metrics struct {
 	done, repeated prometheus.Counter
 	slotTime       prometheus.Counter
 	lostTime       prometheus.Counter
+	throttled      prometheus.Counter
 
 	figures         atomic.Pointer[term.Figures] // the leader's statistics; nil if this process does not lead or has no statistics yet
 	checkpointBytes atomic.Int64                 // size in bytes of the last checkpoint in this term; 0 before the first checkpoint
@@ -64,6 +65,7 @@ func newMetrics(h *health, cfg Config) *metrics {
 
 	m.slotTime = m.counter("slot_seconds_total", "Time for which partitions have occupied slots, in durable checkpoints, also of failed and repeated executions and of workers that died."+summable)
 	m.lostTime = m.counter("slot_seconds_lost_total", "The part of slot_seconds_total whose work was lost with a worker, failed or was repeated."+summable)
+	m.throttled = m.counter("source_requests_throttled_total", "Requests of this worker's jobs to sources of objects that storage throttled (status 429 or 503), and that the worker repeated with fewer requests at the same time.")
 
 	m.addVectors()
 	m.addGauges(h, cfg.Memory)

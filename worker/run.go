@@ -17,6 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/election/leases"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/worker/internal/executor"
 	"github.com/bellwether-compute/bellwether/worker/internal/imds"
@@ -35,8 +36,6 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.validate(); err != nil {
 		return configError{fmt.Errorf("configure worker: %w", err)}
 	}
-	ctx, release := jobs.WithGrant(cluster.With(ctx, cfg.Cluster), cfg.Grant)
-	defer release()
 	log := cfg.Logger.With("self", cfg.ID)
 	ctx, stop := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
@@ -103,6 +102,8 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 		cfg: cfg, since: time.Now(), subjects: subjects, nc: nc, bulk: bulk, log: log,
 		health: newHealth(cfg, nc),
 	}
+	ctx, release := jobs.WithGrant(cluster.With(source.Watch(ctx, p.throttled), cfg.Cluster), cfg.Grant)
+	defer release()
 	if cfg.HTTP != "" {
 		server, err := serveHTTP(cfg, p.health, log)
 		if err != nil {
@@ -121,6 +122,14 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 		return errors.Join(refused, err)
 	}
 	return err
+}
+
+// throttled counts and logs that storage throttles requests of jobs.
+func (p *process) throttled(t source.Throttling) {
+	if !t.Ended {
+		p.health.metrics.throttled.Inc()
+	}
+	t.Log(p.log)
 }
 
 // identifyAndRun reads the storage's identity, retrying until storage answers, and runs the process

@@ -48,6 +48,7 @@
 // JSON otherwise. Nothing is logged while nothing changes in a cluster. A key in a log line has the
 // same meaning in every package:
 //
+//	account     host of an account of storage that throttles requests of jobs
 //	address     where this process serves health and metrics
 //	attachment  name of the attachment of a job's result
 //	blob        name of a partial that is stored outside the manifest
@@ -88,6 +89,7 @@
 //	process     name of a process that dev started
 //	queue       name of the queue of submissions in Azure
 //	reason      reason for the logged event
+//	requests    number of requests that an account has throttled
 //	running     number of partitions that run when a worker drains
 //	self        the worker whose process logs the line
 //	stack       stack of a panic in a job's code
@@ -96,6 +98,7 @@
 //	stopped     whether elect stopped the command
 //	subject     subject of a NATS message
 //	successor   the worker that is offered the lease
+//	took        time from the first to the last request that an account has throttled
 //	unlogged    number of similar lines suppressed before this one
 //	url         URL of the NATS server
 //	was         epoch that the worker followed until now, and that no leader has

@@ -212,7 +212,12 @@
 //
 //   - An object is missing, or access is denied: the error names the object. The partition is
 //     retried on another worker, which may have other credentials.
-//   - Storage is busy (429, 503), a connection breaks, or a server sends no byte for 30 s: reading
+//   - An account of storage throttles requests (status 429 or 503): all slots of the process together
+//     send it fewer requests at the same time, and again more when it permits them. Reading continues, also
+//     for hours, so a partition is not retried for this. If nothing arrives from the account for 5 minutes, the read fails.
+//     The objects of an input may be in several accounts, which then do not slow down one another. An
+//     account is a host in the objects' URLs.
+//   - A connection breaks, storage answers with another error, or a server sends no byte for 30 s: reading
 //     continues at the next byte, after pauses of 0.1 s to 3.2 s. After six retries without a byte,
 //     the partition fails and is retried.
 //   - An object changed after it was listed: the job fails.

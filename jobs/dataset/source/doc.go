@@ -5,7 +5,8 @@
 //
 //	jobs/dataset
 //	     │
-//	source.Set     chooses a driver by the scheme of an object's name
+//	source.Set     chooses a driver by the scheme of an object's name, and limits the
+//	     │         requests in flight to an account that throttles them
 //	     │
 //	     ├─ source/local    /path, file://        list, read, create, remove
 //	     ├─ source/azure    azblob://, https://   list, read, create, remove
@@ -21,7 +22,10 @@
 //   - The object is missing: [ErrNotFound]. The object was changed after it was listed:
 //     [ErrChanged].
 //   - The credentials do not permit access: [ErrDenied]. The error contains a fix.
-//   - The storage is busy (status 429 or 5xx), slow or unreachable: [ErrUnavailable], or any
+//   - The storage throttles the request (status 429 or 503): [Throttled]. The set adapts the number
+//     of requests in flight to the account and repeats the request, so callers of a set get the error only if nothing
+//     arrives from the account for 5 minutes.
+//   - The storage fails otherwise (status 5xx), is slow or unreachable: [ErrUnavailable], or any
 //     error in the middle of a stream. The caller retries from the byte that it needs next.
 //   - A name contains a secret, such as the signature of a SAS: [CheckSecret] refuses the name,
 //     because names are stored with a job's parameters and printed.

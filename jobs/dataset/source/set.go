@@ -12,7 +12,14 @@ import (
 )
 
 // Set is a driver that selects a driver by the scheme of an object's name.
-type Set struct{ drivers []*opener }
+//
+// The set adapts the number of requests in flight to each account to the requests that the account
+// throttles, for all users of the set together. It repeats these requests as long as something
+// arrives from the account, and for 5 minutes after that.
+type Set struct {
+	drivers []*opener
+	limits  limits
+}
 
 // opener opens the driver of a source when it is first used. A process that does not use the driver
 // may have no credentials for it.
@@ -43,7 +50,7 @@ var (
 // NewSet returns a set of the drivers of sources. If several sources have the same scheme, the set
 // uses the first of them. The drivers are opened with the values of ctx.
 func NewSet(ctx context.Context, sources []Source) *Set {
-	s := &Set{}
+	s := &Set{limits: limits{watch: watcherOf(ctx), of: map[string]*limit{}}}
 	for _, each := range sources {
 		s.drivers = append(s.drivers, &opener{Source: each, ctx: context.WithoutCancel(ctx)})
 	}
@@ -94,16 +101,25 @@ func (s *Set) driver(name string) (Driver, error) {
 
 // List implements [Lister].
 func (s *Set) List(ctx context.Context, pattern string) iter.Seq2[Object, error] {
-	d, err := s.driver(pattern)
+	d, ctx, err := s.lister(ctx, pattern)
 	if err != nil {
 		return Fail(err)
 	}
 	return d.List(ctx, pattern)
 }
 
+// lister returns the driver of a pattern, and the context with which it lists.
+func (s *Set) lister(ctx context.Context, pattern string) (Driver, context.Context, error) {
+	d, err := s.driver(pattern)
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, context.WithValue(ctx, limitKey{}, s.limits.get(d, pattern)), nil
+}
+
 // ListPruned implements [Pruner]. It lists all objects of a driver that is no Pruner.
 func (s *Set) ListPruned(ctx context.Context, pattern string, skip func(folder string) bool) iter.Seq2[Object, error] {
-	d, err := s.driver(pattern)
+	d, ctx, err := s.lister(ctx, pattern)
 	if err != nil {
 		return Fail(err)
 	}
@@ -119,33 +135,48 @@ func (s *Set) Read(ctx context.Context, o Object, from, to int64) (io.ReadCloser
 	if err != nil {
 		return nil, err
 	}
-	return d.Read(ctx, o, from, to)
+	l := s.limits.get(d, o.Name)
+	if l == nil {
+		return d.Read(ctx, o, from, to)
+	}
+	var body io.ReadCloser
+	err = l.send(ctx, func() error {
+		of, err := d.Read(ctx, o, from, to)
+		if err == nil {
+			body = l.add(of)
+		}
+		return err
+	})
+	return body, err
 }
 
 // Create implements [Creator].
-func (s *Set) Create(ctx context.Context, name string, content []byte) (Object, error) {
-	creator, err := s.creator(name)
-	if err != nil {
-		return Object{}, err
+func (s *Set) Create(ctx context.Context, name string, content []byte) (o Object, err error) {
+	creator, l, err := s.creator(name)
+	if err == nil {
+		err = l.send(ctx, func() (err error) {
+			o, err = creator.Create(ctx, name, content)
+			return err
+		})
 	}
-	return creator.Create(ctx, name, content)
+	return o, err
 }
 
-func (s *Set) creator(name string) (Creator, error) {
+func (s *Set) creator(name string) (Creator, *limit, error) {
 	d, err := s.driver(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	creator, ok := d.(Creator)
 	if !ok {
-		return nil, fmt.Errorf("create %s: %w: this storage can only be read", name, ErrUnsupported)
+		return nil, nil, fmt.Errorf("create %s: %w: this storage can only be read", name, ErrUnsupported)
 	}
-	return creator, nil
+	return creator, s.limits.get(d, name), nil
 }
 
 // CheckCreate returns ErrUnsupported if no driver can create the named object.
 func (s *Set) CheckCreate(name string) error {
-	_, err := s.creator(name)
+	_, _, err := s.creator(name)
 	return err
 }
 
@@ -159,11 +190,11 @@ func (s *Set) Remove(ctx context.Context, name string) error {
 	if !ok {
 		return fmt.Errorf("remove %s: %w: this storage can only be read", name, ErrUnsupported)
 	}
-	return remover.Remove(ctx, name)
+	return s.limits.get(d, name).send(ctx, func() error { return remover.Remove(ctx, name) })
 }
 
 // Replace implements [Replacer].
-func (s *Set) Replace(ctx context.Context, o Object, content []byte) (Object, error) {
+func (s *Set) Replace(ctx context.Context, o Object, content []byte) (replaced Object, err error) {
 	d, err := s.driver(o.Name)
 	if err != nil {
 		return Object{}, err
@@ -172,7 +203,11 @@ func (s *Set) Replace(ctx context.Context, o Object, content []byte) (Object, er
 	if !ok {
 		return Object{}, fmt.Errorf("replace %s: %w: this storage cannot replace objects", o.Name, ErrUnsupported)
 	}
-	return replacer.Replace(ctx, o, content)
+	err = s.limits.get(d, o.Name).send(ctx, func() (err error) {
+		replaced, err = replacer.Replace(ctx, o, content)
+		return err
+	})
+	return replaced, err
 }
 
 // Canonical implements [Namer]. An object of a driver that is no Namer has only one name.

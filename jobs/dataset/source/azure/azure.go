@@ -4,7 +4,8 @@
 // The tag of a blob is its ETag. Each request to read a blob contains the ETag in the header
 // If-Match. A blob is created by a single request, with the header "If-None-Match: *".
 //
-// Package source describes the errors. If access is denied, the error comes from package account
+// Package source describes the errors. The SDK does not retry after status 429 and 503, which are
+// source.Throttled. If access is denied, the error comes from package account
 // and names the missing setting or role.
 package azure
 
@@ -117,7 +118,7 @@ func (d *Driver) locate(name string) (client *container.Client, prefix, key stri
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if client = d.containers[folder]; client == nil {
-		if client, err = d.account.Container(folder, account.Retry{Within: retryWithin}); err != nil {
+		if client, err = d.account.Container(folder, account.Retry{Within: retryWithin, Throttled: true}); err != nil {
 			return nil, "", "", err
 		}
 		d.containers[folder] = client
@@ -181,13 +182,18 @@ func (d *Driver) ListPruned(ctx context.Context, pattern string, skip func(folde
 const listTries = 5
 
 // next sends a request, for example for a page of a listing. next retries after errors, because the
-// caller cannot continue a listing that was interrupted.
+// caller cannot continue a listing that was interrupted. A source.Set retries throttled requests.
 func next[T any](ctx context.Context, request func(context.Context) (T, error)) (page T, err error) {
 	for try := range listTries {
-		bound, cancel := context.WithTimeout(ctx, tryTimeout)
-		page, err = request(bound)
-		cancel()
-		if err == nil || ctx.Err() != nil || !unavailable(err) {
+		err = source.Request(ctx, func() (err error) {
+			bound, cancel := context.WithTimeout(ctx, tryTimeout)
+			defer cancel()
+			if page, err = request(bound); throttled(err) != nil {
+				err = fmt.Errorf("%w: %w", throttled(err), err)
+			}
+			return err
+		})
+		if err == nil || ctx.Err() != nil || !unavailable(err) || throttled(err) != nil {
 			return page, err
 		}
 		select {
@@ -307,6 +313,8 @@ func (d *Driver) translate(ctx context.Context, name string, err error) error {
 		kind = source.ErrChanged
 	case errors.Is(explained, account.ErrDenied), statusOf(err) == 401, statusOf(err) == 403:
 		kind = source.ErrDenied
+	case throttled(err) != nil:
+		kind = throttled(err)
 	case unavailable(err):
 		kind = source.ErrUnavailable
 	default:
@@ -321,6 +329,16 @@ func statusOf(err error) int {
 		return answer.StatusCode
 	}
 	return 0
+}
+
+// throttled returns the source.Throttled for an error of the SDK, or nil if the request was not throttled.
+func throttled(err error) error {
+	if answer, ok := errors.AsType[*azcore.ResponseError](err); ok && answer.RawResponse != nil {
+		if t := source.ThrottledBy(answer.StatusCode, answer.RawResponse.Header.Get); t != nil {
+			return t
+		}
+	}
+	return nil
 }
 
 // unavailable reports whether a retry of a failed request may succeed.

@@ -1,12 +1,18 @@
 package azure_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
@@ -128,6 +134,108 @@ func TestThrottledAndDenied(t *testing.T) {
 		transport.Set(func(account.Kind, *http.Request) faults.Fault { return test.fault })
 		if _, err := p.Driver.Read(t.Context(), pinned, 0, 7); !errors.Is(err, test.kind) || !strings.Contains(err.Error(), pinned.Name) {
 			t.Errorf("%+v: got %v, want %v and the name", test.fault, err, test.kind)
+		}
+	}
+}
+
+// TestThrottledRequests checks that a set sends throttled requests again, that the SDK does not, and that the error has what
+// storage asks for.
+func TestThrottledRequests(t *testing.T) {
+	a, transport := azuritetest.Faulty(t)
+	p := place(t, a, azure.Scheme)
+	p.Put(t, p.Base+"a", []byte("content"))
+	const refused = 4
+	seen := 0
+	ctx := source.Watch(t.Context(), func(source.Throttling) { seen++ })
+	set := source.NewSet(ctx, []source.Source{{Schemes: []string{azure.Scheme}, Open: func(context.Context) (source.Driver, error) { return p.Driver, nil }}})
+	var o source.Object
+	list := func(pattern string) (err error) {
+		for o, err = range set.List(ctx, pattern) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, test := range []struct {
+		kind account.Kind
+		send func() error
+	}{
+		{account.ListBlobs, func() error { return list(p.Base) }},
+		{account.GetProperties, func() error { return list(p.Base + "a") }},
+		{account.GetBlob, func() error {
+			body, err := set.Read(ctx, o, 0, o.Size)
+			if err == nil {
+				_, err = io.ReadAll(body)
+				err = errors.Join(err, body.Close())
+			}
+			return err
+		}},
+		{account.PutBlob, func() (err error) {
+			_, err = set.Create(ctx, p.Base+"b", nil)
+			return err
+		}},
+		{account.PutBlob, func() (err error) {
+			o, err = set.Replace(ctx, o, []byte("other"))
+			return err
+		}},
+		{account.DeleteBlob, func() error { return set.Remove(ctx, p.Base+"b") }},
+	} {
+		transport.Set(faults.Times(refused, faults.Fault{Status: 503, Code: "ServerBusy"}, test.kind))
+		seen = 0
+		before := transport.Requests(test.kind)
+		err := test.send()
+		if requests := transport.Requests(test.kind) - before; err != nil || requests != refused+1 || seen != refused {
+			t.Errorf("%s: %v after %d requests, want %d; the set has seen %d throttled requests, want %d", test.kind, err, requests, refused+1, seen, refused)
+		}
+	}
+	transport.Set(func(account.Kind, *http.Request) faults.Fault {
+		return faults.Fault{Status: 429, Code: "TooManyRequests", RetryAfter: 7}
+	})
+	_, err := p.Driver.Read(ctx, o, 0, o.Size)
+	if throttled, ok := errors.AsType[*source.Throttled](err); !ok || throttled.After != 7*time.Second || throttled.Status != 429 {
+		t.Errorf("got %v with %+v, want Throttled with 7 s", err, throttled)
+	}
+}
+
+// TestPagesAreRetried lists three pages, each of which storage throttles first.
+func TestPagesAreRetried(t *testing.T) {
+	var asked []string // markers
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		marker := r.URL.Query().Get("marker")
+		asked = append(asked, marker)
+		if len(asked)%2 == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		next := map[string]string{"": "one", "one": "two", "two": ""}[marker]
+		fmt.Fprintf(w, `<EnumerationResults><Blobs><Blob><Name>after-%s</Name><Properties><Etag>1</Etag><Content-Length>1</Content-Length></Properties></Blob></Blobs><NextMarker>%s</NextMarker></EnumerationResults>`, marker, next)
+	}))
+	defer server.Close()
+	a, err := account.Open(account.Config{ConnectionString: "AccountName=a;AccountKey=c2VjcmV0;BlobEndpoint=" + server.URL + "/a;QueueEndpoint=" + server.URL + "/q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	d := azure.New(a, azure.Scheme, anyContainer)
+	set := source.NewSet(t.Context(), []source.Source{{Schemes: []string{azure.Scheme}, Open: func(context.Context) (source.Driver, error) { return d, nil }}})
+	for name, list := range map[string]iter.Seq2[source.Object, error]{
+		"all":    set.List(t.Context(), "azblob://c/"),
+		"pruned": set.ListPruned(t.Context(), "azblob://c/", func(string) bool { return false }),
+	} {
+		asked = nil
+		var got []string
+		for o, err := range list {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			got = append(got, o.Name)
+		}
+		if want := []string{"azblob://c/after-", "azblob://c/after-one", "azblob://c/after-two"}; !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+		if want := []string{"", "", "one", "one", "two", "two"}; !slices.Equal(asked, want) {
+			t.Errorf("%s: requests for the pages %q, want %q", name, asked, want)
 		}
 	}
 }

@@ -16,7 +16,8 @@ const (
 	creditForSkip = 8
 )
 
-// lister lists the blobs of a container.
+// lister lists the blobs of a container. It makes a pager for each page, because a pager of the SDK returns its first error
+// for ever.
 type lister struct {
 	client *container.Client
 	name   func(key string) string  // returns the name of an object or of a folder
@@ -37,13 +38,15 @@ func (l *lister) list(ctx context.Context, prefix string, yield func(*container.
 	}
 	l.credit--
 	var folders []string
-	pages := l.client.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{Prefix: to.Ptr(prefix)})
-	for pages.More() {
-		page, err := next(ctx, pages.NextPage)
+	for marker, more := (*string)(nil), true; more; more = marker != nil && *marker != "" {
+		page, err := next(ctx, func(ctx context.Context) (container.ListBlobsHierarchyResponse, error) {
+			return l.client.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{Prefix: to.Ptr(prefix), Marker: marker}).NextPage(ctx)
+		})
 		if err != nil {
 			yield(nil, err)
 			return false
 		}
+		marker = page.NextMarker
 		for _, item := range page.Segment.BlobItems {
 			if !yield(item, nil) {
 				return false
@@ -67,13 +70,15 @@ func (l *lister) list(ctx context.Context, prefix string, yield func(*container.
 
 // all is like list, but leaves out no folder.
 func (l *lister) all(ctx context.Context, prefix string, yield func(*container.BlobItem, error) bool) bool {
-	pages := l.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: to.Ptr(prefix)})
-	for pages.More() {
-		page, err := next(ctx, pages.NextPage)
+	for marker, more := (*string)(nil), true; more; more = marker != nil && *marker != "" {
+		page, err := next(ctx, func(ctx context.Context) (container.ListBlobsFlatResponse, error) {
+			return l.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: to.Ptr(prefix), Marker: marker}).NextPage(ctx)
+		})
 		if err != nil {
 			yield(nil, err)
 			return false
 		}
+		marker = page.NextMarker
 		for _, item := range page.Segment.BlobItems {
 			if !yield(item, nil) {
 				return false

@@ -8,7 +8,7 @@
 // the listed values. A web server cannot list its objects, so a URL names a single object.
 //
 // Package source describes the errors. Status 401 and 403 become ErrDenied, 404 and 410
-// ErrNotFound, 408, 425, 429 and 5xx ErrUnavailable. A response without a range or a tag is an
+// ErrNotFound, 429 and 503 Throttled, and 408, 425 and other 5xx ErrUnavailable. A response without a range or a tag is an
 // error. The driver sends no credentials. [NewClient] describes which servers jobs may read from.
 package web
 
@@ -71,7 +71,11 @@ func (d *Driver) stat(ctx context.Context, name string) (o source.Object, err er
 	if strings.HasSuffix(name, "/") || strings.Contains(name, "*") {
 		return o, fmt.Errorf("%s: %w: a web server has no listing: want the URL of one object", name, source.ErrUnsupported)
 	}
-	answer, err := d.request(ctx, name, 0, 1, nil)
+	var answer *http.Response
+	err = source.Request(ctx, func() (err error) {
+		answer, err = d.request(ctx, name, 0, 1, nil)
+		return err
+	})
 	if err != nil {
 		return o, err
 	}
@@ -147,6 +151,9 @@ func (d *Driver) request(ctx context.Context, name string, from, to int64, pinne
 // succeeded.
 func check(name string, answer *http.Response) error {
 	kind := source.ErrUnavailable
+	if t := source.ThrottledBy(answer.StatusCode, answer.Header.Get); t != nil {
+		kind = t
+	}
 	switch code := answer.StatusCode; {
 	case code == http.StatusPartialContent:
 		return nil

@@ -117,6 +117,19 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestRetryAfter checks that the error of a throttled request has what the server asks for.
+func TestRetryAfter(t *testing.T) {
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer ts.Close()
+	_, err := web.New(ts.Client()).Read(t.Context(), source.Object{Name: ts.URL + "/a", Size: 1, Tag: `"1"`}, 0, 1)
+	if throttled, ok := errors.AsType[*source.Throttled](err); !ok || throttled.After != 7*time.Second || !errors.Is(err, source.ErrUnavailable) {
+		t.Errorf("got %v with %+v, want Throttled with 7 s", err, throttled)
+	}
+}
+
 func TestUnreachable(t *testing.T) {
 	d := web.New(web.NewClient([]string{"127.0.0.1:1"}))
 	for o, err := range d.List(t.Context(), "http://127.0.0.1:1/data.csv") {

@@ -151,10 +151,17 @@ type Retry struct {
 	// Try is the time limit of one try, which leaves time for another try if a packet is lost. The
 	// default is no limit for a single try, which is right for calls that transfer large values.
 	Try time.Duration
+	// Throttled is true if the SDK does not retry after status 429 and 503, because the caller does.
+	Throttled bool
 }
 
 func (r Retry) options() policy.RetryOptions {
+	var codes []int // those of the SDK
+	if r.Throttled {
+		codes = []int{http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout}
+	}
 	return policy.RetryOptions{
+		StatusCodes:   codes,
 		MaxRetries:    3,
 		TryTimeout:    r.Try,
 		RetryDelay:    50 * time.Millisecond, // delay before the second try; the next delays are three and seven times as long
