@@ -49,8 +49,8 @@ func (k *codeKernel) fold(t *table, rows *parquet.Rows) int {
 		if code < 0 || of[i] < 0 {
 			return i
 		}
-		n := &numbers[of[i]]
-		if n.Scale < 0 {
+		m, scale := numbers[of[i]].Mantissa(), numbers[of[i]].Scale()
+		if scale < 0 {
 			return i
 		}
 		if groups[code] == 0 {
@@ -60,9 +60,9 @@ func (k *codeKernel) fold(t *table, rows *parquet.Rows) int {
 			groups[code] = uint32(t.group(keys.Text(code)) + 1)
 		}
 		p := &t.plains[groups[code]-1]
-		if p.fits(n.Mantissa, n.Scale) {
-			p.put(n.Mantissa, n.Scale)
-		} else if !p.addSlowly(n.Mantissa, n.Scale) {
+		if p.fits(m, scale) {
+			p.put(m, scale)
+		} else if !p.addSlowly(m, scale) {
 			return i
 		}
 	}

@@ -15,7 +15,7 @@ type Dictionary struct {
 	leaf    *leaf
 	values  []library.Value
 	numbers []Decimal      // numbers of the values; nil until the first one is needed
-	large   []exact.Number // numbers that are not Decimals
+	large   []exact.Number // numbers that are not Decimals; their mantissas in numbers are the indices
 }
 
 var errCodes = errors.New("a page has a code that is not in the dictionary")
@@ -81,8 +81,8 @@ func (d *Dictionary) decimals() []Decimal {
 		d.numbers = make([]Decimal, len(d.values))
 		for i := range d.values {
 			var n exact.Number
-			if d.numbers[i] = d.leaf.decimal(&d.values[i], &n); d.numbers[i].Scale == large {
-				d.numbers[i].Mantissa = int64(len(d.large))
+			if d.numbers[i] = d.leaf.decimal(&d.values[i], &n); d.numbers[i].Scale() == large {
+				d.numbers[i] = newDecimal(int64(len(d.large)), large)
 				d.large = append(d.large, n)
 			}
 		}
@@ -92,13 +92,13 @@ func (d *Dictionary) decimals() []Decimal {
 
 // number sets n to a value, and returns false if the value is not a number.
 func (d *Dictionary) number(code int32, n *exact.Number) bool {
-	switch at := d.decimals()[code]; at.Scale {
+	switch at := d.decimals()[code]; at.Scale() {
 	case noNumber:
 		return false
 	case large:
-		*n = d.large[at.Mantissa]
+		*n = d.large[at.Mantissa()]
 	default:
-		*n = exact.Number{Mantissa: at.Mantissa, Scale: at.Scale}
+		*n = exact.Number{Mantissa: at.Mantissa(), Scale: at.Scale()}
 	}
 	return true
 }
