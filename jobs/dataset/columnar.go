@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -24,23 +23,21 @@ type loaded struct {
 	from int64  // offset of tail
 	tail []byte // bytes that were read in advance
 
-	chunks [][]byte // memory of load
-	mu     sync.Mutex
-	err    error // first error of a read from storage
+	mu  sync.Mutex
+	err error // first error of a read from storage
 }
 
 // chunksInFlight is the maximum number of column chunks that are read at the same time.
 const chunksInFlight = 4
 
-// load reads ranges. The next call uses the memory again.
+// load reads ranges.
 func (l *loaded) load(ranges []parquet.Range) ([][]byte, error) {
-	l.chunks = append(l.chunks, make([][]byte, max(0, len(ranges)-len(l.chunks)))...)
-	list := l.chunks[:len(ranges)]
+	list := make([][]byte, len(ranges))
 	group := errgroup.Group{}
 	group.SetLimit(chunksInFlight)
 	for i, r := range ranges {
 		group.Go(func() error {
-			list[i] = slices.Grow(list[i][:0], int(r.To-r.From))[:r.To-r.From]
+			list[i] = make([]byte, r.To-r.From)
 			_, err := l.read(list[i], r.From)
 			return err
 		})

@@ -6,8 +6,6 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
-	"slices"
-	"sync"
 
 	library "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -27,14 +25,11 @@ type pages struct {
 
 	parts  [][]byte // rest of the pages that the library reads next
 	at     int64    // offset of parts in all that the library reads
-	buffer *[]byte  // memory for the content of a page
+	buffer []byte   // memory for the content of a page
 	err    error    // error that ended the reading
 
 	dictionaryCost, pageCost int64 // costs in the budget
 }
-
-// buffers contains the memory for pages of the next column chunks.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // page is a page of a column chunk.
 type page struct {
@@ -51,17 +46,10 @@ var (
 
 // open returns the library's reader of a column chunk with the given content.
 func (p *pages) open(chunk *library.FileColumnChunk, m *format.ColumnMetaData) *library.FilePages {
-	p.buffer = buffers.Get().(*[]byte)
 	saved := *m
 	defer func() { *m = saved }()
 	m.DictionaryPageOffset, m.DataPageOffset, m.TotalCompressedSize = 0, 0, math.MaxInt64
 	return chunk.PagesFrom(p)
-}
-
-// close leaves the memory to other column chunks. The library has no part of it, because it copies what it reads.
-func (p *pages) close() {
-	buffers.Put(p.buffer)
-	p.buffer = nil
 }
 
 // ReadAt implements io.ReaderAt for the library, which reads from the beginning to the end. It returns fewer
@@ -163,7 +151,7 @@ func (p *pages) give(one page) error {
 	content := one.body[levels:]
 	if compressed {
 		var err error
-		if content, err = p.decompress(content, int(size-levels), p.buffer); err != nil {
+		if content, err = p.decompress(content, int(size-levels)); err != nil {
 			return err
 		}
 	}
@@ -189,11 +177,11 @@ func (p *pages) giveDictionary() error {
 	if err := p.budget.replace(&p.dictionaryCost, 2*size+bytesOfEntry*int64(d.header.DictionaryPageHeader.V.NumValues)); err != nil {
 		return err
 	}
-	content, err := p.decompress(d.body, int(size), new([]byte)) // the page after it needs the other buffer
+	content, err := p.decompress(d.body, int(size))
 	if err != nil {
 		return err
 	}
-	p.given, p.dictionary = true, nil
+	p.given, p.dictionary, p.buffer = true, nil, nil // the next page needs another buffer
 	return p.add(d.header, nil, content)
 }
 
@@ -210,12 +198,14 @@ func (p *pages) add(h format.PageHeader, levels, content []byte) error {
 
 // decompress returns the content of a page, which must have the given size. A page without values may be
 // stored without any bytes.
-func (p *pages) decompress(body []byte, size int, buffer *[]byte) ([]byte, error) {
+func (p *pages) decompress(body []byte, size int) ([]byte, error) {
 	if p.column.Codec == format.Uncompressed || len(body) == 0 {
 		return body, nil
 	}
-	*buffer = slices.Grow((*buffer)[:0], size)
-	content, err := decoders[p.column.Codec].Decode((*buffer)[:size], body)
+	if cap(p.buffer) < size {
+		p.buffer = make([]byte, size)
+	}
+	content, err := decoders[p.column.Codec].Decode(p.buffer[:size], body)
 	if err != nil {
 		return nil, err
 	}

@@ -108,24 +108,13 @@ func (r *Rows) Next() (bool, error) {
 	return true, r.fill()
 }
 
-// close leaves memory to other row groups.
+// close gives the memory of the last pages back to the library.
 func (r *Rows) close() {
 	for i := range r.columns {
-		c := &r.columns[i]
-		c.close()
-		if c.nested != nil {
-			for _, s := range c.nested.streams {
-				s.close()
-			}
+		if c := &r.columns[i]; c.pages != nil {
+			c.pages.Close()
+			c.pages = nil
 		}
-	}
-}
-
-func (c *column) close() {
-	if c.pages != nil {
-		c.pages.Close()
-		c.source.close()
-		c.pages = nil
 	}
 }
 
