@@ -138,11 +138,11 @@ func (t *Term) readPairs(job string, pairs []pair) ([][2][]byte, error) {
 		if i > 0 && (p.left.stored() || p.right.stored()) {
 			break
 		}
-		left, err := t.readPartial(job, p.left)
+		left, err := t.readOperand(job, p.left)
 		if err != nil {
 			return nil, err
 		}
-		right, err := t.readPartial(job, p.right)
+		right, err := t.readOperand(job, p.right)
 		if err != nil {
 			return nil, err
 		}

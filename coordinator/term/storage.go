@@ -163,19 +163,36 @@ func (t *Term) missingManifest(ctx context.Context, job string, next store.Manif
 }
 
 // readPartial returns the bytes of a partial. If the partial's bytes are lost or damaged, readPartial
-// returns a *jobFault, or errRewound if the next leader can compute them again.
+// returns a *jobFault.
 func (t *Term) readPartial(job string, p partial) ([]byte, error) {
-	if !p.stored() {
-		return p.data, nil
-	}
-	data, err := retryRead(t, "read partial", func(ctx context.Context) ([]byte, error) { return t.cfg.Store.Partial(ctx, job, p.blob) })
-	switch {
-	case errors.Is(err, store.ErrNotFound) && t.cfg.Store.CountsWrites(): // the next leader computes it again: see dropLostNodes
-		err = fmt.Errorf("%w: %w", errRewound, err)
-	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrCorrupt):
+	data, err := t.readStored(job, p)
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) {
 		err = &jobFault{fmt.Errorf("a stored partial result is lost or damaged, resubmit the job: %w", err)}
 	}
 	return data, err
+}
+
+// readOperand returns the bytes of an operand like readPartial. If they are lost and the next leader can compute them
+// again, the error is errRewound: see dropLostNodes.
+func (t *Term) readOperand(job string, p partial) ([]byte, error) {
+	if !t.cfg.Store.CountsWrites() {
+		return t.readPartial(job, p)
+	}
+	data, err := t.readStored(job, p)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		err = fmt.Errorf("%w: %w", errRewound, err)
+	case errors.Is(err, store.ErrCorrupt):
+		err = &jobFault{fmt.Errorf("a stored partial result is damaged, resubmit the job: %w", err)}
+	}
+	return data, err
+}
+
+func (t *Term) readStored(job string, p partial) ([]byte, error) {
+	if !p.stored() {
+		return p.data, nil
+	}
+	return retryRead(t, "read partial", func(ctx context.Context) ([]byte, error) { return t.cfg.Store.Partial(ctx, job, p.blob) })
 }
 
 // putMerged writes the merged partials that are too large for the leader's memory into blobs.

@@ -105,22 +105,21 @@ func TestDamagedFiles(t *testing.T) {
 		stop   syscall.Signal
 		damage func(c *cluster, older string) error // older is a copy of the stream of values, made while jobs ran
 		loses  bool                                 // jobs may be lost
-		often  bool                                 // part of make test; the others are part of make chaos STORAGE=damaged
 	}{
-		{"the newest values are cut off", syscall.SIGKILL, func(c *cluster, _ string) error { return c.inNewestBlock(values, cutTo(0.7)) }, true, false},
-		{"a bit of a value is flipped", syscall.SIGKILL, func(c *cluster, _ string) error { return c.inNewestBlock(values, flipBitAt(0.5)) }, true, false},
-		{"a bit of the lease is flipped in good order", syscall.SIGTERM, func(c *cluster, _ string) error { return c.inNewestBlock(lease, flipBitAt(0.9)) }, false, false},
-		{"the lease is lost", syscall.SIGKILL, func(c *cluster, _ string) error { return os.RemoveAll(c.stream(lease)) }, false, false},
-		{"chunks are cut off", syscall.SIGKILL, func(c *cluster, _ string) error { return c.inNewestBlock(chunks, cutTo(0.5)) }, false, false},
+		{"the newest values are cut off", syscall.SIGKILL, func(c *cluster, _ string) error { return c.inNewestBlock(values, cutTo(0.7)) }, true},
+		{"a bit of a value is flipped", syscall.SIGKILL, func(c *cluster, _ string) error { return c.inNewestBlock(values, flipBitAt(0.5)) }, true},
+		{"a bit of the lease is flipped in good order", syscall.SIGTERM, func(c *cluster, _ string) error { return c.inNewestBlock(lease, flipBitAt(0.9)) }, false},
+		{"the lease is lost", syscall.SIGKILL, func(c *cluster, _ string) error { return os.RemoveAll(c.stream(lease)) }, false},
+		{"chunks are cut off", syscall.SIGKILL, func(c *cluster, _ string) error { return c.inNewestBlock(chunks, cutTo(0.5)) }, false},
 		{"the index is lost", syscall.SIGTERM, func(c *cluster, _ string) error {
 			return os.RemoveAll(filepath.Join(c.stream(values), "msgs", "index.db"))
-		}, false, false},
+		}, false},
 		{"values are rolled back", syscall.SIGTERM, func(c *cluster, older string) error {
 			return errors.Join(os.RemoveAll(c.stream(values)), os.CopyFS(c.stream(values), os.DirFS(older)))
-		}, true, true},
+		}, true},
 	} {
 		t.Run(string(Damaged)+"/"+test.name, func(t *testing.T) {
-			if !test.often && *minutes < damagedFrom {
+			if *minutes < damagedFrom {
 				t.Skip("only with make chaos STORAGE=damaged")
 			}
 			t.Parallel()
