@@ -10,15 +10,15 @@ const (
 	// listFor is how long the lists of a job's stealable assignments are used, for each assignment of the job. Making the
 	// lists takes some 30 ns per assignment, and therefore at most 3 % of the leader's time.
 	listFor = time.Microsecond
-	// The lists of a job with at most fewAssignments assignments are made for each worker that asks.
+	// The lists of a job with at most fewAssignments assignments are made at each use.
 	fewAssignments = 1000
 	// maxListed is the largest number of assignments in a list, so that sorting takes less time than finding them.
 	maxListed = 1000
 )
 
 // stealable lists the assignments of a job that idle workers may take over. Many idle workers ask for them at the end of a
-// job, when a large cluster has more than 100,000 assignments, so the lists are used for some time. Meanwhile the
-// assignments change: who uses a list must check each assignment again.
+// job, when a large cluster has more than 100,000 assignments, so the lists are used for some time. The assignments change
+// in this time, so whoever uses a list must check each assignment again.
 type stealable struct {
 	until time.Duration // time at which the lists are made again
 	cut   bool          // long lacks assignments, because there were more than maxListed

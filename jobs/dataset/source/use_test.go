@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector fails in simulations of so many timers (golang.org/issue/78156).
+// The race detector crashes in simulations with thousands of timers (golang.org/issue/78156).
 
 package source
 
