@@ -82,7 +82,8 @@
 //	… after a stop                    the same; a stop in time is durable before Finish is called
 //	… after a merge across a rung     a worker makes this merge only when the judgement is durable; the
 //	                                  leader's merges are in the same manifest as the judgement
-//	a node of a judged prefix is lost its partitions run again; above a stop nothing runs again
+//	a node of a judged prefix is lost its partitions run again; above a stop nothing runs again. If others are
+//	                                  merged across the rung, a stop in time is at the next rung
 //	a partition fails for good        the job ends when no rung below the partition suffices
 //
 // # Rounds

@@ -196,6 +196,15 @@ func (j *job) prefixNodes(rung uint64) (list []*treeNode, finished bool) {
 	return list, true
 }
 
+// hides reports whether partitions of a rung's prefix are merged with partitions above the rung, so that the prefix can no
+// longer be the result.
+func (j *job) hides(rung uint64) bool {
+	return slices.ContainsFunc(j.tree.Prefix(rung), func(n engine.Node) bool {
+		path := j.forest.path(n)
+		return path[len(path)-1].finished && len(path) <= int(j.tree.Root().Level-n.Level)
+	})
+}
+
 // resultNodes returns the tree nodes from which Finish computes the result: the root, or the nodes of the prefix
 // that suffices. It returns false if one of them is not finished.
 func (j *job) resultNodes() (list []*treeNode, finished bool) {
@@ -326,7 +335,8 @@ func (l *Ledger) stop(j *job, at uint64, timed bool) {
 	above := engine.Span{Lo: at, Hi: j.tree.Partitions()}
 	executed := j.executed - min(j.executed, j.finishedIn(above))
 	j.unskip(above)
-	j.executed = max(executed, at-min(at, uint64(j.skipped.len))) // executions may be missing from the count: see onOutput
+	finished := j.finishedIn(engine.Span{Hi: at})
+	j.executed = max(executed, finished-min(finished, uint64(j.skipped.len))) // executions may be missing from the count: see onOutput
 	j.prefixes.stopped = &jobs.Stopped{At: at, Rung: engine.RungNumber(at), Timed: timed}
 	j.prefixes.durableIn = j.checkpoint.request()
 	l.log(j.spec.ID, "", "The first %d of %d partitions suffice (rung %d)", at, j.tree.Partitions(), engine.RungNumber(at))
@@ -396,15 +406,16 @@ func (l *Ledger) stopAtPrefix(j *job) {
 		return // the job is about to end with all partitions
 	}
 	at := j.prefixes.judged()
-	// The nodes of the last judged prefix may be merged already if the next rung is finished too.
-	if next := engine.NextRung(at); next < j.tree.Partitions() && !j.forest.anyMissing(engine.Span{Hi: next}) {
+	// Nodes may be merged across the last judged rung, but not across the next one. The prefix of the next rung then
+	// lacks partitions only if they were lost with a worker.
+	if next := engine.NextRung(at); j.hides(at) || !j.forest.anyMissing(engine.Span{Hi: next}) {
 		at = next
 	}
 	merging := func(c *call) bool { // a worker may be changing a node of the prefix
 		span := j.tree.Span(c.node)
 		return c.function == wire.Merge && span.Lo < at && at < span.Hi
 	}
-	if at > 0 && !slices.ContainsFunc(j.calls.list, merging) {
+	if at > 0 && at < j.tree.Partitions() && !slices.ContainsFunc(j.calls.list, merging) {
 		l.stop(j, at, true)
 	}
 }
