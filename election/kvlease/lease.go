@@ -36,7 +36,7 @@ type Lease struct {
 type observation struct {
 	record   election.Record // the record; Held is true if the lease was not released, even if it may have expired
 	revision uint64          // revision of the record; 0 if there was no record
-	since    time.Time       // time at which this process first saw the revision
+	since    time.Time       // time at which this process first saw the record with this revision
 }
 
 var (
@@ -192,13 +192,14 @@ func (l *Lease) known() observation {
 	return l.last
 }
 
-// observe stores a record and its revision. It keeps the time at which a known revision was first
-// seen.
+// observe stores a record and its revision. It keeps the time at which the record was first seen with this
+// revision. A bucket that a server has lost begins again with revision 1, so an equal revision may belong to
+// another record.
 func (l *Lease) observe(record election.Record, revision uint64) observation {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if revision != l.last.revision {
+	if revision != l.last.revision || record != l.last.record {
 		l.last = observation{record, revision, now}
 	}
 	return l.last

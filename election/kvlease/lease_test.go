@@ -147,6 +147,29 @@ func TestLostBucket(t *testing.T) {
 	}
 }
 
+// TestRevisionsBeginAgain replaces the bucket by a new one, in which another holder has the lease under the revision
+// that the process has seen in the old bucket.
+func TestRevisionsBeginAgain(t *testing.T) {
+	memory := newMemoryBucket()
+	cfg := Config{Key: "leader", Duration: time.Minute, CallTimeout: time.Second}
+	lease, other := newLease(memory, cfg), newLease(memory, cfg)
+	record, err := lease.Acquire(t.Context(), election.Claim{Holder: "w", LeaseID: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	*memory = memoryBucket{}
+	want, err := other.Acquire(t.Context(), election.Claim{Holder: "v", LeaseID: "b", Above: record.Epoch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := lease.Read(t.Context()); err != nil || got != want {
+		t.Errorf("read after the loss: got %+v, %v, want %+v", got, err, want)
+	}
+	if err := lease.Renew(t.Context(), record); !errors.Is(err, election.ErrLost) {
+		t.Errorf("renew after the loss: got error %v, want ErrLost", err)
+	}
+}
+
 var errLostAnswer = errors.New("the answer is lost")
 
 func TestLostAnswers(t *testing.T) {
