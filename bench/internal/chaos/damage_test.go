@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -33,7 +34,7 @@ func damages() []fault {
 		return func(c *cluster, _ *node) func() {
 			c.nats.end(syscall.SIGKILL)
 			c.history.crashed()
-			if err := c.inNewestBlock(stream, damage); err != nil {
+			if err := c.inNewestBlock(stream, damage); err != nil && !errors.Is(err, errNoBlock) {
 				c.history.violation("damage: %w", err)
 			}
 			return func() {
@@ -64,11 +65,14 @@ func (c *cluster) stream(name string) string {
 	return filepath.Join(c.dir.nats, "jetstream", "$G", "streams", name)
 }
 
+// errNoBlock means that a stream has stored no message yet.
+var errNoBlock = errors.New("the stream has no block")
+
 // inNewestBlock damages the file with the newest messages of a stream.
 func (c *cluster) inNewestBlock(stream string, damage func(file string) error) error {
 	blocks, err := filepath.Glob(filepath.Join(c.stream(stream), "msgs", "*.blk"))
 	if err != nil || len(blocks) == 0 {
-		return errors.Join(err, fmt.Errorf("stream %s has no block", stream))
+		return cmp.Or(err, fmt.Errorf("%s: %w", stream, errNoBlock))
 	}
 	return damage(slices.MaxFunc(blocks, func(a, b string) int { return len(a) - len(b) + strings.Compare(a, b) }))
 }
@@ -140,7 +144,7 @@ func TestDamagedFiles(t *testing.T) {
 			}
 			c.ends(t, submit(ended), ended)
 			for _, o := range []op{running, large} {
-				submit(o)
+				c.begins(t, submit(o), o)
 			}
 			older := t.TempDir()
 			if err := os.CopyFS(older, os.DirFS(c.stream(values))); err != nil {
@@ -166,6 +170,20 @@ func TestDamagedFiles(t *testing.T) {
 				t.Error("a job that was submitted after the damage is lost")
 			}
 		})
+	}
+}
+
+// begins waits until a partition of a job is done. The job then has a manifest. Without one, it would be found again
+// only when its submission is visible in the queue again, which takes minutes.
+func (c *cluster) begins(t *testing.T, id string, o op) {
+	t.Helper()
+	var got struct{ Done uint64 }
+	var last error
+	for deadline := time.Now().Add(SettleWithin); got.Done == 0; c.pause(retryInterval) {
+		if time.Now().After(deadline) {
+			t.Fatalf("job %s (%s) has not begun: %v", id, o.name, last)
+		}
+		last = c.ask(&got, "status", id)
 	}
 }
 
