@@ -79,7 +79,7 @@ func (o options) run(ctx context.Context, a *console.App, name string) error {
 	if err != nil {
 		return err
 	}
-	ctx, release := jobs.WithGrant(cluster.With(ctx, cfg), a.OwnGrant())
+	ctx, release := jobs.WithGrant(a.OnTarget(ctx), a.OwnGrant())
 	defer release()
 	l := listing{}
 	folder := name

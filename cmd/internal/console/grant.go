@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
 // These environment variables say what the code of jobs may use. The flags of the command worker
@@ -76,8 +77,11 @@ func (a *App) OwnGrant() jobs.Grant { return GrantFlags{}.Grant(a, true) }
 
 // OnTarget returns a context for jobs that run in this process. They may read from the storage
 // account, and the results of earlier jobs, of the cluster that the flags name. If the flags are not
-// valid, the jobs belong to no cluster, because most jobs do not need one.
+// valid, the jobs belong to no cluster, because most jobs do not need one. The user is told when an
+// account throttles the jobs' requests, because the jobs then wait.
 func (a *App) OnTarget(ctx context.Context) context.Context {
+	log := a.warnings()
+	ctx = source.Watch(ctx, func(t source.Throttling) { t.Log(log) })
 	cfg, err := a.Target.Config()
 	if err != nil {
 		return ctx

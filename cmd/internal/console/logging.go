@@ -67,3 +67,8 @@ func (f *LogFlags) Logger(a *App) (*slog.Logger, error) {
 func IsTerminal(f *os.File) bool {
 	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
+
+// warnings returns a logger for what goes wrong while a command runs. It writes text to standard error.
+func (a *App) warnings() *slog.Logger {
+	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -92,7 +91,7 @@ func (a *App) ConnectTo(ctx context.Context, cfg cluster.Config, timeout time.Du
 	if timeout <= 0 {
 		return nil, Usagef("--reply-timeout must be more than 0, got %v", timeout)
 	}
-	cfg.Logger = slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn})) // reports damaged records and foreign objects in storage
+	cfg.Logger = a.warnings() // reports damaged records and foreign objects in storage
 	return client.Connect(ctx, client.Config{Cluster: cfg, Name: a.Name, Timeout: timeout, Grant: a.OwnGrant()})
 }
 

@@ -5,8 +5,8 @@
 // If-Match. A blob is created by a single request, with the header "If-None-Match: *".
 //
 // Package source describes the errors. The SDK does not retry after status 429 and 503, which are
-// source.Throttled. If access is denied, the error comes from package account
-// and names the missing setting or role.
+// source.Throttled: a source.Set sends these requests again. If access is denied, the error comes
+// from package account and names the missing setting or role.
 package azure
 
 import (
