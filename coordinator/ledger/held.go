@@ -45,8 +45,8 @@ func (l *Ledger) reconcileNodes(w *worker, list []wire.HeldNode) {
 		s := w.share(j)
 		switch {
 		case j.ending(): // the worker learns of the job's end when the end is durable
-		case j.prefixes.stopped != nil && j.tree.Span(n.Node).Lo >= j.result().Hi && j.checkpoint.durable < j.prefixes.durableIn:
-			// The node is released when the stop is durable.
+		case j.prefixes.stopped != nil && j.tree.Span(n.Node).Hi > j.result().Hi && j.checkpoint.durable < j.prefixes.durableIn:
+			// The node is released when the stop is durable. The next leader may otherwise need it.
 		case !j.planned(): // an earlier leader has planned the job, and this leader will get the same plan
 		case j.tree.Contains(n.Node) && l.hold(w, j, n):
 			held[heldNode{j, n.Node}] = true

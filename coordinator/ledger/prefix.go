@@ -395,7 +395,7 @@ func (l *Ledger) stopInTime(j *job) {
 		if j.round.Number > 1 && !j.round.Last {
 			l.endRound(j, EndRound{State: NoRef, Last: true, TimeUp: true})
 		}
-	case j.spec.Estimates && j.prefixes.stopped == nil:
+	case j.spec.Estimates && j.prefixes.stopped == nil && !l.recovery.active: // workers may hold more than the manifest contains
 		l.stopAtPrefix(j)
 	}
 }
