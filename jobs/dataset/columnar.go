@@ -23,6 +23,8 @@ type loaded struct {
 	from int64  // offset of tail
 	tail []byte // bytes that were read in advance
 
+	chunks []byte // memory of load
+
 	mu  sync.Mutex
 	err error // first error of a read from storage
 }
@@ -30,14 +32,23 @@ type loaded struct {
 // chunksInFlight is the maximum number of column chunks that are read at the same time.
 const chunksInFlight = 4
 
-// load reads ranges.
+// load reads the ranges of a row group. The next call uses the memory again, which is as large as the largest row group.
 func (l *loaded) load(ranges []parquet.Range) ([][]byte, error) {
-	list := make([][]byte, len(ranges))
+	size := int64(0)
+	for _, r := range ranges {
+		size += r.To - r.From
+	}
+	if int64(cap(l.chunks)) < size {
+		l.chunks = nil // before the larger memory is allocated
+		l.chunks = make([]byte, size)
+	}
+	list, rest := make([][]byte, len(ranges)), l.chunks[:size]
 	group := errgroup.Group{}
 	group.SetLimit(chunksInFlight)
 	for i, r := range ranges {
+		n := r.To - r.From
+		list[i], rest = rest[:n:n], rest[n:]
 		group.Go(func() error {
-			list[i] = make([]byte, r.To-r.From)
 			_, err := l.read(list[i], r.From)
 			return err
 		})

@@ -193,6 +193,40 @@ func TestEqualNamesParquet(t *testing.T) {
 	}
 }
 
+// TestMemoryOfChunks loads the column chunks of row groups of different sizes. They are in the same memory.
+func TestMemoryOfChunks(t *testing.T) {
+	content := make([]byte, 10_000)
+	for i := range content {
+		content[i] = byte(i % 251)
+	}
+	d := &memory.Driver{}
+	l := &loaded{reader: newReader(d), ctx: t.Context(), object: d.Put("mem://a", content)}
+	between := func(from, to int64) parquet.Range { return parquet.Range{From: from, To: to} }
+	for i, ranges := range [][]parquet.Range{
+		{between(0, 3000), between(3000, 3000), between(5000, 6000)},
+		{between(100, 200), between(0, 9000)},
+		{between(7000, 10_000), between(0, 3000), between(0, 3000)},
+		nil,
+	} {
+		before := l.chunks
+		list, err := l.load(ranges)
+		if err != nil || len(list) != len(ranges) {
+			t.Fatalf("row group %d: got %d chunks, %v, want %d", i, len(list), err, len(ranges))
+		}
+		for k, r := range ranges {
+			if !bytes.Equal(list[k], content[r.From:r.To]) {
+				t.Errorf("row group %d, chunk %d: got other bytes than those of %v", i, k, r)
+			}
+		}
+		if want := []int{4000, 9100, 9100, 9100}[i]; len(l.chunks) != want {
+			t.Errorf("row group %d: got %d bytes of memory, want %d", i, len(l.chunks), want)
+		}
+		if i > 1 && &l.chunks[0] != &before[0] {
+			t.Errorf("row group %d: got other memory than for the row group before it", i)
+		}
+	}
+}
+
 // FuzzParquet reads damaged objects. Reading may fail, but must end.
 func FuzzParquet(f *testing.F) {
 	for _, rows := range []int{0, 1, 150} {

@@ -16,6 +16,7 @@ type File struct {
 	file   *library.File
 	size   int64  // size of the object
 	leaves []leaf // columns of jobs
+	memory memory
 
 	omitted []string // names of the other columns
 }

@@ -25,11 +25,16 @@ type pages struct {
 
 	parts  [][]byte // rest of the pages that the library reads next
 	at     int64    // offset of parts in all that the library reads
-	buffer []byte   // memory for the content of a page
-	err    error    // error that ended the reading
+	memory *memory
+	err    error // error that ended the reading
 
 	dictionaryCost, pageCost int64 // costs in the budget
 }
+
+// memory is the memory for decompressed pages of a File. The library copies a page, and the dictionary before the page, before it
+// reads the next page of any column. So the columns and row groups of the File use the same memory in turns, and the memory is as
+// large as the largest page and the largest dictionary that were read. Each of them is in the budget of its row group.
+type memory struct{ page, dictionary []byte }
 
 // page is a page of a column chunk.
 type page struct {
@@ -151,7 +156,7 @@ func (p *pages) give(one page) error {
 	content := one.body[levels:]
 	if compressed {
 		var err error
-		if content, err = p.decompress(content, int(size-levels)); err != nil {
+		if content, err = p.decompress(content, int(size-levels), &p.memory.page); err != nil {
 			return err
 		}
 	}
@@ -177,11 +182,11 @@ func (p *pages) giveDictionary() error {
 	if err := p.budget.replace(&p.dictionaryCost, 2*size+bytesOfEntry*int64(d.header.DictionaryPageHeader.V.NumValues)); err != nil {
 		return err
 	}
-	content, err := p.decompress(d.body, int(size))
+	content, err := p.decompress(d.body, int(size), &p.memory.dictionary)
 	if err != nil {
 		return err
 	}
-	p.given, p.dictionary, p.buffer = true, nil, nil // the next page needs another buffer
+	p.given, p.dictionary = true, nil
 	return p.add(d.header, nil, content)
 }
 
@@ -196,16 +201,17 @@ func (p *pages) add(h format.PageHeader, levels, content []byte) error {
 	return err
 }
 
-// decompress returns the content of a page, which must have the given size. A page without values may be
-// stored without any bytes.
-func (p *pages) decompress(body []byte, size int) ([]byte, error) {
+// decompress returns the content of a page, which must have the given size, in the memory of buffer. A page without values may
+// be stored without any bytes.
+func (p *pages) decompress(body []byte, size int, buffer *[]byte) ([]byte, error) {
 	if p.column.Codec == format.Uncompressed || len(body) == 0 {
 		return body, nil
 	}
-	if cap(p.buffer) < size {
-		p.buffer = make([]byte, size)
+	if cap(*buffer) < size {
+		*buffer = nil // before the larger one is allocated
+		*buffer = make([]byte, size)
 	}
-	content, err := decoders[p.column.Codec].Decode(p.buffer[:size], body)
+	content, err := decoders[p.column.Codec].Decode((*buffer)[:size], body)
 	if err != nil {
 		return nil, err
 	}

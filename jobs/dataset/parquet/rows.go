@@ -18,7 +18,7 @@ const (
 	maxBatchValues = 2 << 20
 )
 
-// Rows iterates over the rows of a row group. Only one goroutine may use a Rows.
+// Rows iterates over the rows of a row group. Only one goroutine may use the Rows of a File.
 type Rows struct {
 	columns []column
 	batch   int   // number of rows that are decoded together
@@ -91,7 +91,7 @@ func (c *column) open(f *File, group int, data []byte, shared *budget) error {
 	if !known(m.Codec) {
 		return &UnreadableError{fmt.Sprintf("column %q is compressed with %v, which cannot be read: write it with another compression, such as ZSTD", l.name, m.Codec)}
 	}
-	c.source = pages{column: m, leaf: l, data: data, budget: shared}
+	c.source = pages{column: m, leaf: l, data: data, budget: shared, memory: &f.memory}
 	c.pages = c.source.open(chunk, m)
 	return nil
 }
