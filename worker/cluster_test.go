@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"regexp"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,6 +33,7 @@ type testCluster struct {
 	cfg     cluster.Config
 	dir     string // folder of the NATS server
 	server  *natsserver.Server
+	workers []*testWorker // all that were started
 	job     jobs.Job
 	runs    atomic.Int64  // number of executed partitions
 	release chan struct{} // closed when the last partition of a job may end
@@ -131,6 +134,7 @@ func (c *testCluster) start(edit func(*worker.Config)) *testWorker {
 	var ctx context.Context
 	ctx, w.stop = context.WithCancel(context.Background())
 	go func() { w.ended <- worker.Run(ctx, cfg) }()
+	c.workers = append(c.workers, w)
 	c.t.Cleanup(func() {
 		w.end()
 		if c.t.Failed() {
@@ -258,6 +262,25 @@ func (c *testCluster) await(id string, params ...string) store.Manifest {
 		c.t.Errorf("job %s is %s: result %s, error %v, want %s", id, m.State, got, err, want.Result)
 	}
 	return m
+}
+
+// checkRuns expects that the n partitions of all jobs ran once, and once more for each partition that a leader said to
+// be late, and that their manifests say so. If a leader said that it had not heard from a worker for seconds, partitions may have run again: the machine
+// was so busy that the worker did not run.
+func (c *testCluster) checkRuns(n int, executed uint64) {
+	c.t.Helper()
+	most := n
+	for _, w := range c.workers {
+		log := w.log.String()
+		if strings.Contains(log, "Worker is silent for") || strings.Contains(log, "Workers did not answer the new leader") {
+			most = math.MaxInt
+			break
+		}
+		most += strings.Count(log, "runs here too")
+	}
+	if runs := int(c.runs.Load()); min(runs, int(executed)) < n || max(runs, int(executed)) > most {
+		c.t.Errorf("executed %d partitions of %d, ran %d, want at most %d", executed, n, runs, most)
+	}
 }
 
 // causes returns the causes of the terms so far.

@@ -133,9 +133,7 @@ func TestHandover(t *testing.T) {
 		return h.Worker.Busy == 1
 	})
 	leader.end()
-	if m := c.finish(id, params...); m.Executed != 400 || c.runs.Load() != 400 {
-		t.Errorf("executed %d partitions of 400, ran %d", m.Executed, c.runs.Load())
-	}
+	c.checkRuns(400, c.finish(id, params...).Executed)
 	if got, want := c.causes(), []string{"first", "handover"}; !slices.Equal(got, want) {
 		t.Errorf("terms began by %v, want %v", got, want)
 	}
@@ -146,7 +144,7 @@ func TestHandover(t *testing.T) {
 func TestHandoverBeforeDrain(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	leader := c.start(nil)
+	leader := c.start(func(cfg *worker.Config) { cfg.DrainTimeout = patience })
 	leader.awaitReady()
 	params := []string{"partitions=1", "hold=true"}
 	id := c.submit(params...)
@@ -158,9 +156,7 @@ func TestHandoverBeforeDrain(t *testing.T) {
 	if _, h := getHealth(t, leader.address(), "/healthz"); h.Leads || h.Worker.Busy != 1 {
 		t.Errorf("the stopping process reports %+v, want it to run a partition and not to lead", h)
 	}
-	if m := c.finish(id, params...); m.Executed != 1 || c.runs.Load() != 1 {
-		t.Errorf("executed %d partitions of 1, ran %d", m.Executed, c.runs.Load())
-	}
+	c.checkRuns(1, c.finish(id, params...).Executed)
 	leader.await()
 	if got, want := c.causes(), []string{"first", "handover"}; !slices.Equal(got, want) {
 		t.Errorf("terms began by %v, want %v", got, want)
