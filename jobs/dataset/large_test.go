@@ -14,6 +14,7 @@ import (
 	zstdlib "github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
 	tree "github.com/bellwether-compute/bellwether/jobs/engine"
 )
@@ -301,5 +302,20 @@ func TestDialectAtEverySplit(t *testing.T) {
 	}
 	if read < 100 {
 		t.Errorf("jobs with rounds read %d of 300 inputs: want at least 100", read)
+	}
+}
+
+// TestParquetInBlocksOfAByte checks that each row group is read once, by the partition of its first byte.
+func TestParquetInBlocksOfAByte(t *testing.T) {
+	content, want := parquetObject(t, 105)
+	for i, fields := range want {
+		want[i], _, _ = strings.Cut(fields, "|")
+	}
+	d := &memory.Driver{}
+	d.Put("mem://a.parquet", content)
+	in := Defaults()
+	in.Source, in.Block = "mem://a.parquet", 1
+	if got := runFields(t, jobs.MustNew(defineOn(fieldsJob("id"), d)), in); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
