@@ -45,8 +45,8 @@ SINGLE := coordinator/ledger coordinator/term election/machine worker/session be
 	jobs/primes jobs/montecarlo jobs/glm jobs/kmeans jobs/dataset/avro jobs/dataset/exact \
 	jobs/dataset/parquet jobs/fuzztest jobs/internal/sketch
 
-# Packages that are tested with and without the race detector. It would make their tests of large or many
-# inputs ten times as slow, and fails in large simulations of time, so the files of these tests are built only without it.
+# Packages in which some files of tests are built only without the race detector. It would make tests of large or
+# many inputs ten times as slow, and fails in large simulations of time. make test-large runs the tests in these files.
 LARGE := jobs/dataset jobs/dataset/source jobs/scan
 
 # Packages whose tests mainly wait for hundreds of processes. make race tests them with the race
@@ -69,11 +69,15 @@ ifeq ($(RACE),)
 	@echo "The race detector needs a C compiler: testing without it." >&2
 endif
 	@$(GO) build ./... && $(GO) build $(RACE) ./...
-	@$(MAKE) --no-print-directory -k -j2 test-plain test-race
+	@$(MAKE) --no-print-directory -k -j2 test-plain test-race test-large
 
 .PHONY: test-plain
 test-plain:
-	@$(TEST) -p 1 $(addprefix ./,$(PROCESSES) $(SINGLE) $(LARGE))
+	@$(TEST) -p 1 $(addprefix ./,$(PROCESSES) $(SINGLE))
+
+.PHONY: test-large
+test-large:
+	@$(TEST) -p 1 -run "^($$(grep -l '^//go:build !race' $(addsuffix /*_test.go,$(LARGE)) | xargs sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' | paste -sd '|'))$$" $(addprefix ./,$(LARGE))
 
 .PHONY: test-race
 test-race:
