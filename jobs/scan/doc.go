@@ -107,7 +107,9 @@
 // A definition is an expression as in where, whose value is a text, a number, or true or false. Sums, differences
 // and products of columns and constants are exact, up to 1,000 digits. Other numbers are float64. A choice
 // such as a > b ? a : b and coalesce(a, b) have the text of the chosen field. In a sum with a text, such as
-// a + '-' + b, columns are texts. The value is missing if it cannot be computed because a field is empty, or
+// a + '-' + b, columns are texts. The sum a + b of two columns adds numbers, and joins texts of which neither is a
+// number. Its type in an output is decimal also if both columns are text, in all formats of the input. The sum
+// "" + a + b always joins texts. The value is missing if it cannot be computed because a field is empty, or
 // if it is infinite or NaN. If it cannot be computed for another reason, and a record needs it, the
 // record is bad. Expressions may call these functions, and those of package expr that the error for an
 // unknown function lists, such as upper, len, replace, split, abs and round:

@@ -172,6 +172,30 @@ func TestTypesOfText(t *testing.T) {
 	}
 }
 
+// TestSumsOfText checks that sums of columns of text in Parquet have the values and types of those in CSV.
+func TestSumsOfText(t *testing.T) {
+	input := write(t, "a.csv", "a,b\n1,2\n10,0.50\n,3\n+7,1e3\n")
+	copied := filepath.Join(t.TempDir(), "copy")
+	if _, err := scan(t, "input="+input, "output="+copied, "output-format=parquet"); err != nil {
+		t.Fatal(err)
+	}
+	wantSchema(t, copied, "a:text b:text")
+	want := []string{
+		`{"a":"1","s":3,"p":2,"m":-1,"j":"12"}`, `{"a":"10","s":10.5,"p":5,"m":-10,"j":"100.50"}`,
+		`{"a":null,"s":null,"p":null,"m":null,"j":"3"}`, `{"a":"+7","s":1007,"p":7000,"m":-7,"j":"+71e3"}`,
+	}
+	for _, in := range []string{input, copied + "/"} {
+		folder := filepath.Join(t.TempDir(), "out")
+		if _, err := scan(t, "input="+in, "output="+folder, "output-format=ndjson", "let=s=a+b;p=a*b;m=-a;j=\"\"+a+b", "columns=a,s,p,m,j"); err != nil {
+			t.Fatal(err)
+		}
+		wantSchema(t, folder, "a:text s:decimal p:decimal m:decimal j:text")
+		if rows, _ := rowsOf(t, folder); strings.Join(rows, "") != strings.Join(want, "\n")+"\n" {
+			t.Errorf("%s: got  %q\nwant %q", in, rows, want)
+		}
+	}
+}
+
 func TestTypesThatAreRefused(t *testing.T) {
 	input := write(t, "a.csv", "id,t\n1,x\n2,y\nz,1\n")
 	for _, c := range []struct{ args, want string }{
