@@ -146,7 +146,8 @@
 // The work of a death that did not come from outside explains the death, so both the death and the time
 // before it are left out. Work that is not blamed is tried again, after other quarantined partitions of
 // its job, and the job's Trouble says so. At most a quarter of the workers are reserved, or half of them
-// if no other work is queued; the other workers are the comparison.
+// if no other work is queued; the other workers are the comparison. The time until a death is noticed counts too, so
+// reserved workers report often even if the other workers of a large cluster do not.
 //
 // # The trial of a job
 //

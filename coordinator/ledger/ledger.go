@@ -198,7 +198,12 @@ func (l *Ledger) reportInterval() time.Duration {
 	if len(l.jobs) == 0 {
 		least = l.cfg.IdleEvery
 	}
-	return max(least, time.Duration(len(l.workers))*time.Second/time.Duration(l.cfg.ReportsPerSecond))
+	return max(least, l.shareOfReports(len(l.workers)))
+}
+
+// shareOfReports returns the report interval at which some workers together send Config.ReportsPerSecond.
+func (l *Ledger) shareOfReports(workers int) time.Duration {
+	return time.Duration(workers) * time.Second / time.Duration(l.cfg.ReportsPerSecond)
 }
 
 // horizon returns the amount of work, in time, that each slot is assigned in advance. It grows with

@@ -188,6 +188,9 @@ func (l *Ledger) completeReceipt(w *worker) {
 	if w.draining { // it leaves without another message, so it must be probed soon
 		w.reportInterval = min(w.reportInterval, max(l.cfg.IdleEvery, l.cfg.ReportEvery))
 	}
+	if w.reserved { // the time until its death is noticed counts as time for which its work ran
+		w.reportInterval = min(w.reportInterval, max(l.cfg.ReportEvery, l.shareOfReports(l.reserved)))
+	}
 	w.receipt.Every = w.reportInterval
 	l.watchSilence(w)
 	for _, a := range w.assignments {

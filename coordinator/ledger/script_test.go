@@ -19,8 +19,8 @@ import (
 // TestScripts runs the scripts in testdata, one for each behaviour. The flag -rewrite updates the
 // expected output of the scripts. The scripts contain these commands:
 //
-//	new [epoch=N] [self=W] [storage=S] [mtbf=D] [workers=N] [lost=W]
-//	                                make a ledger; the time goes on
+//	new [epoch=N] [self=W] [storage=S] [mtbf=D] [workers=N] [lost=W] [reports=N]
+//	                                make a ledger, to which all workers together send N reports per second; the time goes on
 //	add JOB [partitions=N] [timeout=D] [elapsed=D] [priority=N] [attempts=N] [skip=N] [died] [cannot-merge] [past-trial] [audit=N]
 //	    [deaths=N worker-time=D]
 //	    [estimates [stop-after=D]]
@@ -91,7 +91,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	}
 	switch d.Cmd {
 	case "new":
-		cfg := Config{Epoch: arg("epoch", 1), Self: "w1", Workers: int(arg("workers", 0))}
+		cfg := Config{Epoch: arg("epoch", 1), Self: "w1", Workers: int(arg("workers", 0)), ReportsPerSecond: int(arg("reports", 0))}
 		d.MaybeScanArgs(t, "lost", &cfg.Lost)
 		d.MaybeScanArgs(t, "self", &cfg.Self)
 		d.MaybeScanArgs(t, "storage", &cfg.Storage)
