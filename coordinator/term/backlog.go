@@ -27,16 +27,17 @@ type queuedCancel struct {
 }
 
 const (
-	maxBacklog      = 10_000    // maximum number of reports, and of cancellations
+	maxBacklog      = 10_000    // maximum number of cancellations, and of reports if no more workers are admitted
 	maxBacklogBytes = 512 << 20 // maximum size in bytes of all reports in the backlog
 )
 
-// addReport queues a worker's report, and removes the worker's previous report from the queue.
-func (b *backlog) addReport(r queuedReport) {
+// addReport queues a worker's report, and removes the worker's previous report from the queue. The parameter maxWorkers
+// is the number of workers that the leader admits.
+func (b *backlog) addReport(r queuedReport, maxWorkers int) {
 	worker := r.report.Worker
 	previous, replaces := b.reports[worker]
 	bytes := b.bytes - previous.size + r.size
-	if !replaces && len(b.reports) == maxBacklog || bytes > maxBacklogBytes {
+	if !replaces && len(b.reports) >= max(maxBacklog, maxWorkers) || bytes > maxBacklogBytes {
 		return
 	}
 	if b.reports == nil {

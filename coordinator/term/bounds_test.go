@@ -44,6 +44,28 @@ func TestCancellationsInFlightAreBounded(t *testing.T) {
 	c.until("the answer to a later request", func() bool { return len(again) > 0 })
 }
 
+// The first reports of all workers that a leader admits are answered when it has loaded the jobs.
+func TestReportsBeforeTheJobsAreLoaded(t *testing.T) {
+	const workers = 10_500
+	c := newCluster(t)
+	l := c.lead(func(cfg *term.Config) {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+		cfg.Ledger.MaxWorkers = workers
+	})
+	answered := 0
+	for i := range workers {
+		r := wire.Report{Epoch: l.epoch, Worker: fmt.Sprint("w", i), Sequence: 1, Hello: &wire.Hello{Slots: 1}}
+		l.turn(func() { l.term.Report(r, 100, func(wire.Receipt) { answered++ }) })
+	}
+	if answered > 0 {
+		t.Fatalf("%d reports were answered before the jobs were loaded", answered)
+	}
+	c.until("the jobs are loaded", func() bool { return answered > 0 })
+	if answered != workers {
+		t.Errorf("%d reports were answered, want %d", answered, workers)
+	}
+}
+
 func TestCancelRefusesAnInvalidIDAtOnce(t *testing.T) {
 	c := newCluster(t)
 	l := c.lead(plain)

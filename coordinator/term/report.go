@@ -22,7 +22,7 @@ func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 		return
 	}
 	if t.ledger == nil {
-		t.backlog.addReport(queuedReport{report, size, reply})
+		t.backlog.addReport(queuedReport{report, size, reply}, t.cfg.Ledger.MaxWorkers)
 		return
 	}
 	e, last := ledger.Reported{Report: report}, t.partials.last
