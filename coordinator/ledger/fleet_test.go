@@ -300,17 +300,23 @@ func (f *fleet) run(limit time.Duration) bool {
 	return true
 }
 
+// busyFleet returns 1,000 workers with 8 slots each, which have worked on a job of 10^9 partitions for some time.
+func busyFleet(tb testing.TB) (*fleet, *job) {
+	f := newFleet(tb, 1000, 8, 100)
+	f.add("job", 1_000_000_000)
+	for range 5 {
+		f.round()
+	}
+	return f, f.ledger.jobsByID["job"]
+}
+
 // BenchmarkReports measures a report of one of 1,000 workers with 8 slots each, with its
 // merges and checkpoints, in a job of 10^9 partitions.
 func BenchmarkReports(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	f := newFleet(b, 1000, 8, 100)
-	f.add("job", 1_000_000_000)
-	for range 5 {
-		f.round()
-	}
+	f, j := busyFleet(b)
 	b.ReportAllocs()
 	b.ResetTimer()
 	for n := 0; n < b.N; n += len(f.workers) {
@@ -320,7 +326,7 @@ func BenchmarkReports(b *testing.B) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB")
-	b.ReportMetric(float64(f.ledger.jobsByID["job"].assignments.len()), "assignments")
+	b.ReportMetric(float64(j.assignments.len()), "assignments")
 	runtime.KeepAlive(f)
 }
 
@@ -328,13 +334,8 @@ func BenchmarkReports(b *testing.B) {
 // job of 10^9 partitions: the maps for a browser window of 1,400 by 900 pixels, and the answers
 // about workers and the job that all viewers share.
 func BenchmarkMap(b *testing.B) {
-	f := newFleet(b, 1000, 8, 100)
-	f.add("job", 1_000_000_000)
-	for range 5 {
-		f.round()
-	}
+	f, j := busyFleet(b)
 	var durable spanSet
-	j := f.ledger.jobsByID["job"]
 	for _, n := range j.forest.finishedNodes() {
 		durable.add(j.tree.Span(n.Node))
 	}
@@ -634,12 +635,7 @@ func BenchmarkTakeover(b *testing.B) {
 // BenchmarkIdle measures a report of an idle worker at the end of a job, while 1,000 other workers
 // have 16,000 assignments that are too short to be cut.
 func BenchmarkIdle(b *testing.B) {
-	f := newFleet(b, 1000, 8, 100)
-	f.add("job", 1_000_000_000)
-	for range 5 {
-		f.round()
-	}
-	j := f.ledger.jobsByID["job"]
+	f, j := busyFleet(b)
 	j.queue.fresh = spanSet{}
 	for a := range j.assignments.all() {
 		a.share.rate, j.rate = rate{1e9, 1}, rate{1e9, 1}

@@ -20,12 +20,7 @@ func (f *fleet) addIdle(n int) (idle []*worker) {
 // TestManyIdleWorkersStealTheLongestAssignments lets idle workers ask for work at one time, while others have 16,000
 // assignments, more than are listed at once. Each gets eight assignments, and no longer ones are left.
 func TestManyIdleWorkersStealTheLongestAssignments(t *testing.T) {
-	f := newFleet(t, 1000, 8, 100)
-	f.add("job", 1_000_000_000)
-	for range 5 {
-		f.round()
-	}
-	j := f.ledger.jobsByID["job"]
+	f, j := busyFleet(t)
 	j.queue.fresh = spanSet{}
 	i := 0
 	for a := range j.assignments.all() {
@@ -59,12 +54,7 @@ func TestManyIdleWorkersStealTheLongestAssignments(t *testing.T) {
 // TestIdleWorkersShareTheListOfStealableAssignments lets idle workers ask for work while all assignments are too short
 // to be cut. The assignments are not searched for each of them, but again after some time.
 func TestIdleWorkersShareTheListOfStealableAssignments(t *testing.T) {
-	f := newFleet(t, 1000, 8, 100)
-	f.add("job", 1_000_000_000)
-	for range 5 {
-		f.round()
-	}
-	j := f.ledger.jobsByID["job"]
+	f, j := busyFleet(t)
 	j.queue.fresh = spanSet{}
 	for a := range j.assignments.all() {
 		a.share.rate, a.progressAt = rate{1e9, 1}, f.now
