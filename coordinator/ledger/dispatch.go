@@ -264,10 +264,9 @@ func (l *Ledger) nudgeIdle() {
 				if w.ownsQueued(j) != owners || !l.wouldTake(w, j) {
 					continue
 				}
-				if !w.nudged {
+				if l.nudge(w) {
 					room--
 				}
-				l.nudge(w)
 				work -= min(work, uint64(w.idleSlots()))
 			}
 		}

@@ -472,6 +472,9 @@ func TestLostNudge(t *testing.T) {
 		}
 		f.nudged = nil
 		f.step(Tick{})
+		if n := len(f.nudged); n > maxTrialWorkers {
+			t.Fatalf("%d workers are nudged at one time, want at most %d", n, maxTrialWorkers)
+		}
 		for _, id := range f.nudged {
 			if lost[id] && f.now < began+nudgeAgain {
 				t.Fatalf("worker %s was nudged again after %v, before its report could be there", id, f.now-began)
