@@ -12,6 +12,7 @@ type recovery struct {
 	active  bool
 	since   time.Duration // time when the ledger was created, or when the last job with workers was resumed
 	awaited []string      // workers whose report or death is awaited, sorted by ID
+	joined  int           // number of workers that had no leader before this one
 }
 
 // checkRecovery ends recovery once each awaited worker has reported its work or is dead, or once
@@ -37,9 +38,9 @@ func (l *Ledger) checkRecovery() {
 }
 
 // allReported reports whether as many workers have reported as the previous leader had, if that number is known.
-// The worker in the process of a lost leader counts only if it has reported.
+// The worker in the process of a lost leader counts only if it has reported. Workers that had no leader before do not count.
 func (l *Ledger) allReported() bool {
-	missing := l.cfg.Workers - len(l.workers)
+	missing := l.cfg.Workers - (len(l.workers) - l.recovery.joined)
 	if l.cfg.Lost != "" && l.worker(l.cfg.Lost) == nil {
 		missing--
 	}

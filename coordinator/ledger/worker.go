@@ -31,6 +31,7 @@ type worker struct {
 	hello    wire.Hello
 	draining bool
 	reserved bool // true if the worker is reserved for quarantined partitions and calls
+	joins    bool // true if the worker had no leader before this one
 
 	slots        int // number of the worker's usable slots
 	earlierCalls int // number of running calls that an earlier leader assigned
@@ -120,7 +121,10 @@ func (l *Ledger) register(r wire.Report) *worker {
 		l.log("", r.Worker, "Worker joined")
 	}
 	delete(l.departed, r.Worker)
-	w := &worker{id: r.Worker, hello: *r.Hello, slots: r.Hello.Slots, conversation: r.Conversation, spansReportedAt: l.now, nodes: nodes}
+	w := &worker{id: r.Worker, hello: *r.Hello, slots: r.Hello.Slots, conversation: r.Conversation, spansReportedAt: l.now, nodes: nodes, joins: r.Conversation == wire.FirstConversation(r.Hello.Since)}
+	if w.joins {
+		l.recovery.joined++
+	}
 	i, _ := l.findWorker(w.id)
 	l.workers = slices.Insert(l.workers, i, w)
 	l.countSlots(w, w.slots)
@@ -225,6 +229,9 @@ func (l *Ledger) removeWorker(w *worker, died bool) {
 		l.loseNode(w, n)
 	}
 	l.unsettle(w)
+	if w.joins {
+		l.recovery.joined--
+	}
 	l.setReserved(w, false)
 	l.setDraining(w, true)
 	l.setSlots(w, 0)

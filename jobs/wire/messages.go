@@ -54,6 +54,10 @@ type Hello struct {
 	Version string `cbor:"9,keyasint,omitempty"` // version of the worker's program, for display
 }
 
+// FirstConversation returns the number of the first conversation of a process that has started at a given time. A worker
+// in its first conversation has had no other leader, so it holds nothing. Messages contain the start time in microseconds.
+func FirstConversation(since time.Time) uint64 { return uint64(since.UnixMicro())*1000 + 1 }
+
 // JobKind is a definition's name and version.
 type JobKind struct {
 	Name    string `cbor:"1,keyasint"`

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // Session is one worker's side of the conversation with its leader, without a clock, a goroutine or
@@ -40,7 +42,7 @@ func New(cfg Config) (*Session, error) {
 	}
 	s := &Session{cfg: cfg}
 	// The start time distinguishes this process from earlier processes with the same worker ID.
-	s.conversation.id = uint64(cfg.Hello.Since.UnixNano())
+	s.conversation.id = wire.FirstConversation(cfg.Hello.Since) - 1
 	s.schedule.interval = cfg.Timing.Interval
 	s.work.ended = make(map[string]uint64)
 	s.work.slots = make([]*HeldSpan, cfg.Hello.Slots)
