@@ -62,7 +62,9 @@ func (c *checks) replied(leader *leadership, worker *process, r wire.Report, rec
 		h.nodes = needed(r, receipt)
 		c.stores(at, h.nodes, r.Hello != nil, receipt)
 		for _, n := range h.nodes {
-			c.worthStoring(leader, worker, n, receipt)
+			if !returnsResult(r, n.job) {
+				c.worthStoring(leader, worker, n, receipt)
+			}
 		}
 	}
 	c.fetchesFailed(at.epoch, r)
@@ -86,6 +88,13 @@ func needed(r wire.Report, receipt wire.Receipt) (list []nodeOf) {
 		}
 	}
 	return list
+}
+
+// returnsResult reports whether a report contains the output of Finish of a job, so that the leader ends the job.
+func returnsResult(r wire.Report, job string) bool {
+	return slices.ContainsFunc(r.Jobs, func(jr wire.JobReport) bool {
+		return jr.Job == job && slices.ContainsFunc(jr.Items, func(i wire.Item) bool { return i.Output != nil && i.Output.Function == wire.Finish })
+	})
 }
 
 func ordersStore(receipt wire.Receipt, n nodeOf) bool {
