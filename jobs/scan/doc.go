@@ -105,7 +105,8 @@
 //		-p 'where=total > 0' -p by=month -p 'aggregate=sum(total)'
 //
 // A definition is an expression as in where, whose value is a text, a number, or true or false. Sums, differences
-// and products of columns and constants are exact, up to 1,000 digits. Other numbers are float64. A choice
+// and products of columns and constants are exact, up to 1,000 digits. Other numbers are float64, with the same bits on
+// every type of processor. A choice
 // such as a > b ? a : b and coalesce(a, b) have the text of the chosen field. In a sum with a text, such as
 // a + '-' + b, columns are texts. The sum a + b of two columns adds numbers, and joins texts of which neither is a
 // number. Its type in an output is decimal also if both columns are text, in all formats of the input. The sum

@@ -183,7 +183,7 @@ func TestCodeKernelAgainstFold(t *testing.T) {
 	}
 }
 
-// TestStoredCodeKernel checks that the groups in partials of Parquet have the bytes of earlier programs, of version 13. A
+// TestStoredCodeKernel checks that the groups in partials of Parquet have the bytes of earlier programs, since version 13. A
 // difference needs another version of the job.
 func TestStoredCodeKernel(t *testing.T) {
 	t.Parallel()

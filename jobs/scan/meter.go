@@ -14,6 +14,7 @@ import (
 	"github.com/expr-lang/expr/vm/runtime"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
+	"github.com/bellwether-compute/bellwether/jobs/internal/portable"
 )
 
 // The following limits are for the part of a condition that package expr evaluates for one record, such as
@@ -67,6 +68,9 @@ func (m *meter) config() *conf.Config {
 	}
 	add("#matches", m.matches)
 	add("#+", m.add)
+	add("#**", func(args ...any) (any, error) {
+		return portable.Pow(runtime.ToFloat64(args[0]), runtime.ToFloat64(args[1])), nil
+	})
 	for name, check := range map[string]func(args []any) error{"repeat": m.repeat, "replace": m.replace, "join": m.join, "split": m.split, "splitAfter": m.split, "uniq": m.uniq} {
 		f := builtin.Builtins[builtin.Index[name]]
 		add("#"+name, func(args ...any) (result any, err error) {
@@ -99,6 +103,8 @@ func (m *meter) Visit(node *ast.Node) {
 		switch n.Operator {
 		case "+":
 			*node = call("+", n.Left, n.Right)
+		case "**", "^": // package expr calls math.Pow
+			*node = call("**", n.Left, n.Right)
 		case "matches":
 			m.keep(n.Right)
 			*node = call("matches", n.Left, n.Right)

@@ -65,6 +65,24 @@ func TestExpAndLog(t *testing.T) {
 	})
 }
 
+func TestPow(t *testing.T) {
+	special := []float64{0, math.Copysign(0, -1), 1, -1, 2, -3, 0.5, -0.5, 1e300, 5e-324, math.Inf(1), math.Inf(-1), math.NaN()}
+	for _, x := range special {
+		for _, y := range special {
+			got, want := Pow(x, y), math.Pow(x, y)
+			if got != want && !within(got, want, 1e-12) && !(math.IsNaN(got) && math.IsNaN(want)) {
+				t.Errorf("Pow(%v, %v) = %v, want %v", x, y, got, want)
+			}
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		x, y := rapid.Float64Range(1e-9, 1e9).Draw(t, "x"), rapid.Float64Range(-20, 20).Draw(t, "y")
+		if got, want := Pow(x, y), math.Pow(x, y); !within(got, want, (8+2*math.Abs(math.Log(x)))*0x1p-52) {
+			t.Fatalf("Pow(%v, %v) = %v, want %v", x, y, got, want)
+		}
+	})
+}
+
 // close reports whether two values differ by at most two units in the last place, one for each of
 // two functions.
 func close(a, b float64) bool { return math.Abs(a-b) <= 2*0x1p-52*math.Abs(b) }
