@@ -12,8 +12,8 @@
 // for mean and variance, which has small rounding errors.
 //
 // Workers of different architectures compute the same bytes. Each product is rounded before it is
-// added. The package contains portable functions exp and log, because math.Exp and math.Log differ
-// in the last bit between processors.
+// added. Package portable has exp and log, because math.Exp and math.Log differ in the last bit between
+// processors.
 //
 // For Asian and barrier options, the parameter steps divides the time to maturity into equal
 // periods. Only the prices at the ends of the periods are used. A barrier that is observed only at
