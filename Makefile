@@ -20,7 +20,7 @@ export GORACE ?= atexit_sleep_ms=0
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: build
 build: ## build bin/bellwether
@@ -86,6 +86,10 @@ test-race:
 .PHONY: race
 race: ## the tests that start many processes, with the race detector
 	$(TEST) $(RACE) -p 1 $(addprefix ./,$(PROCESSES))
+
+.PHONY: test-arm64
+test-arm64: ## the tests that need no browser for linux/arm64, in qemu-user, in half an hour (.ci/arm64 PACKAGES runs some)
+	.ci/arm64
 
 .PHONY: model
 model: ## the model of the takeover, with and without defects (needs spin and a C compiler)

@@ -18,11 +18,11 @@ const firstCommit = "f0dc7ceab172a35359a937f3bf77040863e4e813"
 // TestTargets checks that the Makefile has the targets that the documents name.
 func TestTargets(t *testing.T) {
 	makefile := read(t, filepath.Join(root, "Makefile"))
-	target := regexp.MustCompile("`make ([a-z][a-z-]*)")
+	target := regexp.MustCompile("`make ([a-z][a-z0-9-]*)")
 	named := 0
 	for _, doc := range documentFiles {
 		for _, match := range target.FindAllStringSubmatch(read(t, filepath.Join(root, doc)), -1) {
-			if !regexp.MustCompile(`(?m)^([a-z-]+ )*` + match[1] + `( [a-z-]+)*:`).MatchString(makefile) {
+			if !regexp.MustCompile(`(?m)^([a-z0-9-]+ )*` + match[1] + `( [a-z0-9-]+)*:`).MatchString(makefile) {
 				t.Errorf("%s: the Makefile has no target %s", doc, match[1])
 			}
 			named++
