@@ -115,6 +115,10 @@ hostile: ## jobs whose functions crash, hang and lie, in 20 minutes a storage (S
 
 FUZZTIME = 10s
 
+.PHONY: upgrade-check
+upgrade-check: ## replace the workers of an earlier version while jobs run, and change back (builds it; STORAGE=azure: only on Azurite)
+	UPGRADE=true $(GO) test -count=1 -v -timeout 30m -run '^TestUpgrade$$/^$(STORAGE)' ./bench/internal/upgrade
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (10s); failing inputs are kept in testdata/fuzz
 	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | sort | while IFS=: read -r file target; do \
