@@ -20,4 +20,9 @@ process.once = function (event, listener) {
 };
 process.on('SIGINT', () => {});
 
+// Azurite runs with --disableTelemetry, but loading the library of telemetry would take most of the processor time of a
+// start.
+const telemetry = require.resolve('applicationinsights');
+require.cache[telemetry] = { id: telemetry, filename: telemetry, loaded: true, exports: {} };
+
 require('azurite/dist/src/azurite.js');
