@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -317,5 +318,83 @@ func TestParquetInBlocksOfAByte(t *testing.T) {
 	in.Source, in.Block = "mem://a.parquet", 1
 	if got := runFields(t, jobs.MustNew(defineOn(fieldsJob("id"), d)), in); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestAvroOfRandomSplits reads random objects, also compressed ones, with and without rounds.
+func TestAvroOfRandomSplits(t *testing.T) {
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 4))
+		d := &memory.Driver{}
+		var want []string
+		for i := range 1 + random.IntN(3) {
+			object, lines := capture([]string{"null", "deflate", "snappy", "zstandard"}[random.IntN(4)], 1+random.IntN(40), random.IntN(300))
+			name := fmt.Sprintf("mem://%d.avro", i)
+			if random.IntN(4) == 0 {
+				name, object = name+".gz", []byte(gzipped(string(object)))
+			}
+			d.Put(name, object)
+			want = append(want, lines...)
+		}
+		in := Defaults()
+		in.Source, in.Block = "mem://*", 1+random.Int64N(4000)
+		got, err := merged(t, fieldsJob(captureColumns...), d, in, random)
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("seed %d: got %d records, %v, want %d", seed, len(got), err, len(want))
+		}
+		rounds, totals, err := pass(t, d, in, 2)
+		if err != nil || len(rounds) != len(want) || totals.Records != uint64(len(want)) {
+			t.Fatalf("seed %d: got %d records in rounds, %v, want %d", seed, len(rounds), err, len(want))
+		}
+	}
+}
+
+// TestNotationOfRandomNumbers reads random numbers in a random notation.
+func TestNotationOfRandomNumbers(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 4))
+		notation := []struct{ decimal, thousands string }{{",", "."}, {".", ","}, {",", ""}, {"", "'"}, {",", "\u00a0"}}[random.IntN(5)]
+		var text strings.Builder
+		var want []string
+		for range 1 + random.IntN(30) {
+			whole, fraction := strconv.Itoa(random.IntN(1<<random.IntN(40))), ""
+			if random.IntN(2) == 0 {
+				fraction = strconv.Itoa(random.IntN(1000))
+			}
+			number, written := whole, whole
+			if notation.thousands != "" && random.IntN(3) > 0 {
+				for at := len(written) - 3; at > 0; at -= 3 {
+					written = written[:at] + notation.thousands + written[at:]
+				}
+			}
+			if fraction != "" {
+				decimal := notation.decimal
+				if decimal == "" {
+					decimal = "."
+				}
+				number, written = number+"."+fraction, written+decimal+fraction
+			}
+			sign := []string{"", "-", "+"}[random.IntN(3)]
+			text.WriteString(sign + written + ";")
+			want = append(want, sign+number)
+			if random.IntN(3) == 0 {
+				written = `"` + written + `"`
+			}
+			text.WriteString(written + "\n")
+			want = append(want, number)
+		}
+		from := new(memory.Driver)
+		from.Put("mem://a.csv", []byte(text.String()))
+		in := Defaults()
+		in.Source, in.Header, in.Names, in.Delimiter, in.Decimal, in.Thousands = "mem://*", false, "x,y", ";", notation.decimal, notation.thousands
+		in.Block = 1 + random.Int64N(100)
+		got, err := merged(t, numbers, from, in, random)
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("seed %d, %+v: got\n%q, %v, want\n%q", seed, notation, got, err, want)
+		}
+		records, _, err := pass(t, from, in, 2)
+		if all := strings.Split(strings.Join(records, "|"), "|"); err == nil && !slices.Equal(all, want) {
+			t.Fatalf("seed %d, a job with rounds: got\n%q, want\n%q", seed, all, want)
+		}
 	}
 }

@@ -1,3 +1,5 @@
+//go:build !race
+
 package scan
 
 import (
@@ -8,7 +10,7 @@ import (
 )
 
 // TestShifts compares aggregates of a column plus constants, of which plains suffice, with those of the same numbers in
-// columns of the input.
+// columns of the input. It runs only without the race detector, because it runs many queries.
 func TestShifts(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 9))
 	for seed := range 60 {
