@@ -63,10 +63,10 @@
 //   - The leader chose a successor and offers it the lease: the successor claims at
 //     once.
 //   - No responders: NATS reports that no process listens on the subject, so the leader's process
-//     is gone. The follower that got "no responders" tells the other followers, which then ping the
-//     leader too. Each follower waits for a random time, pings again, and then claims the lease in
-//     place of the dead holder's lease ID. Only one claim of the followers succeeds. The refused
-//     followers follow the new leader when they hear its beacon.
+//     is gone. The follower that got "no responders" tells the other followers, pings again, and then
+//     claims the lease in place of the dead holder's lease ID. The others ping the leader too, wait for a
+//     random time, and then do the same if they have not heard of a new leader. Only one claim of the
+//     followers succeeds. The refused followers follow the new leader when they hear its beacon.
 //   - Silence: the leader's process is alive but has not answered for Config.SilentAfter, so it
 //     is stalled or cut off. Followers treat a silent leader like a leader without responders.
 //   - Expiry: the leader is silent and this follower has never heard from it, so the follower

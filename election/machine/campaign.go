@@ -33,11 +33,15 @@ func (m *Machine) acceptOffer() {
 	m.campaign(c)
 }
 
-// prepare waits for a random time, so that few processes claim the lease at the same time. The wait
+// prepare waits for a random time, so that few processes claim the lease at the same time. The process that was the
+// first to suspect the leader does not wait, because the others have just been told to check the leader. The wait
 // of prepare lasts at least until the end of the cooldown.
-func (m *Machine) prepare(c candidacy) {
+func (m *Machine) prepare(c candidacy, first bool) {
 	m.candidacy = c
 	moment := m.random(min(m.cfg.Jitter*time.Duration(m.followers()), maxMoment))
+	if first {
+		moment = 0
+	}
 	m.wait(confirming, max(m.now+moment, m.cooldownUntil))
 }
 

@@ -54,9 +54,10 @@ type Config struct {
 	// server, the leader may reconnect later than a follower. StableFor must therefore be longer
 	// than the time that NATS clients wait before they reconnect.
 	StableFor time.Duration
-	// Jitter scales the random delay of a follower before a takeover: the delay is drawn from [0,
-	// Jitter times the number of followers). The first follower therefore tries after about the
-	// time Jitter, and few others try before they hear of the new leader. Jitter should be long
+	// Jitter scales the random delay of a follower before a takeover, unless it is the first to suspect
+	// the leader: the delay is drawn from [0, Jitter times the number of followers). If the first fails,
+	// one of the others therefore tries after about the time Jitter, and few try before they hear of the
+	// new leader. Jitter should be long
 	// enough to acquire a lease and send a beacon; the default is 10 ms, and the maximum 1 s.
 	Jitter time.Duration
 	// Cooldown is how long a process does not claim the lease after it has led, unless it is

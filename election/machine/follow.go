@@ -173,11 +173,12 @@ func (m *Machine) suspectLeader(cause Cause) {
 	case l.resigned:
 		c.cause = Free
 	}
-	if c.replaces != "" && !l.suspected {
+	first := c.replaces != "" && !l.suspected
+	if first {
 		l.suspected = true
 		m.do(SendSuspicion{l.epoch})
 	}
 	m.log.Info("Leader seems dead", "epoch", l.epoch, "leader", l.worker, "cause", c.cause,
 		"detect", c.decided-c.lastSign)
-	m.prepare(c)
+	m.prepare(c, first)
 }
