@@ -142,7 +142,7 @@ func TestLeaderIsSuspended(t *testing.T) {
 		first.process.suspend()
 		begun := time.Now()
 		second := c.await(2, 4*time.Second)
-		if took := time.Since(begun); took < 1500*time.Millisecond {
+		if took := time.Since(begun); took < 1200*time.Millisecond {
 			t.Errorf("a suspended leader was replaced after only %v", took)
 		}
 		mustHaveCause(t, second, election.Silent, first.process.id)
@@ -164,7 +164,7 @@ func TestLeaderIsSuspendedBriefly(t *testing.T) {
 		for range 5 {
 			time.Sleep(10 * time.Second)
 			first.process.suspend()
-			time.Sleep(1200 * time.Millisecond)
+			time.Sleep(800 * time.Millisecond)
 			first.process.resume()
 		}
 		c.mustLeadFor(1, time.Minute)

@@ -115,6 +115,7 @@ func (m *Machine) onPong(err error) {
 	switch {
 	case err == nil:
 		m.signOfLife()
+		l.ponged = true
 		l.nextPing = m.now + m.pingInterval()
 
 	case !m.connectedSince(m.question.sent):
@@ -135,7 +136,7 @@ func (m *Machine) onPong(err error) {
 		// At most the ping's timeout counts as time without an answer, because this process may
 		// have been suspended during the ping.
 		l.silence += min(m.now-m.question.sent, m.cfg.PingTimeout) + pingGap
-		if l.silence < m.cfg.SilentAfter {
+		if l.silence < m.silentAfter() {
 			break
 		}
 		if l.answered {
@@ -146,6 +147,16 @@ func (m *Machine) onPong(err error) {
 		return
 	}
 	m.follow()
+}
+
+// silentAfter returns the time without an answer to pings after which the leader counts as silent. A leader that
+// has answered a ping in time is expected to answer again, even on a busy machine. A leader that never has may
+// be so distant that each answer comes too late, and only its beacons prove that it lives.
+func (m *Machine) silentAfter() time.Duration {
+	if m.leader.ponged {
+		return m.cfg.SilentAfter * 3 / 5
+	}
+	return m.cfg.SilentAfter
 }
 
 // suspectLeader starts a candidacy to replace the leader, and tells the other processes to check

@@ -16,6 +16,7 @@ type leader struct {
 	since     time.Duration // time at which this process first heard of the leader
 	lastSign  time.Duration // time of the leader's last sign of life; equal to since if there was none
 	answered  bool          // the leader has given a sign of life
+	ponged    bool          // the leader has answered a ping in time, so its network is fast enough for pings
 	resigned  bool          // the leader has announced that it has stopped
 	suspected bool          // a process has sent a suspicion about the leader
 	failed    bool          // the leader has announced that its term has failed
