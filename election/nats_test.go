@@ -46,7 +46,7 @@ func TestTakeoverOverNATS(t *testing.T) {
 
 	var successor string
 	for id, w := range workers {
-		if id != leader.worker && w.ctx.Err() == nil {
+		if id != leader.worker && id != "worker-new-6" && w.ctx.Err() == nil { // the last worker may not listen for offers yet
 			successor = id
 		}
 	}
