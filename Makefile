@@ -38,12 +38,12 @@ azurite: ## run Azurite, the emulator of Azure Storage, until Ctrl-C
 	$(GO) run ./deploy/local/azurite/run
 
 # Packages whose code starts no goroutine, which TestSinglePackages checks: the state machines, the
-# simulator, which runs coroutines, jobs/wasm, the numeric jobs, the readers of Avro and Parquet, and
-# exact sums. The race detector has nothing to find there, and would make their tests five to fifteen
+# simulator, which runs coroutines, jobs/wasm, the numeric jobs, the readers of Avro and Parquet, exact
+# sums and portable functions. The race detector has nothing to find there, and would make their tests five to fifteen
 # times as slow.
 SINGLE := coordinator/ledger coordinator/term election/machine worker/session bench/internal/sim jobs/wasm \
 	jobs/primes jobs/montecarlo jobs/glm jobs/kmeans jobs/dataset/avro jobs/dataset/exact \
-	jobs/dataset/parquet jobs/fuzztest jobs/internal/sketch
+	jobs/dataset/parquet jobs/fuzztest jobs/internal/portable jobs/internal/sketch
 
 # Packages in which some files of tests are built only without the race detector. It would make tests of large or
 # many inputs ten times as slow, and fails in large simulations of time. make test-large runs the tests in these files.
