@@ -151,6 +151,21 @@ func TestMessagesSurviveTheWire(t *testing.T) {
 	}
 }
 
+// TestFirstConversationSurvivesTheWire computes the number from the start time of a worker and from what its leader decodes.
+func TestFirstConversationSurvivesTheWire(t *testing.T) {
+	at := time.Unix(1_780_000_000, 0)
+	for i := range 1000 {
+		since := at.Add(time.Duration(i) * 777_777_789)
+		r, err := Decode[Report](Encode(Report{Worker: "w", Epoch: 1, Conversation: 1, Sequence: 1, Hello: &Hello{PID: 1, Slots: 1, Since: since}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := FirstConversation(r.Hello.Since), FirstConversation(since); got != want {
+			t.Fatalf("started at %v: got %d after decoding, want %d", since, got, want)
+		}
+	}
+}
+
 // TestEveryMessageHasSamples compares the table with the types that [Message] lists.
 func TestEveryMessageHasSamples(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "encoding.go", nil, 0)

@@ -55,8 +55,11 @@ type Hello struct {
 }
 
 // FirstConversation returns the number of the first conversation of a process that has started at a given time. A worker
-// in its first conversation has had no other leader, so it holds nothing. Messages contain the start time in microseconds.
-func FirstConversation(since time.Time) uint64 { return uint64(since.UnixMicro())*1000 + 1 }
+// in its first conversation has had no other leader, so it holds nothing. The start time is rounded as in messages, so that worker
+// and leader compute the same number.
+func FirstConversation(since time.Time) uint64 {
+	return uint64(since.Round(time.Microsecond).UnixMicro())*1000 + 1
+}
 
 // JobKind is a definition's name and version.
 type JobKind struct {
