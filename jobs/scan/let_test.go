@@ -78,6 +78,8 @@ func TestLetErrors(t *testing.T) {
 		"let=a = json(item)":                        "json has 1 arguments: want json(x, path)",
 		"let=a = repeat(item, 100000000);columns=a": "texts and lists of more than 268435456 bytes",
 
+		"let=a = int(price * 1e300);columns=a": "want a number from -2^63 to 2^63-1",
+
 		"let=a = price * 1e300 * 1e300 * 1e300 * 1e300;columns=a": "parameter let: a: the result of +, - or * has more than 1000 digits",
 	} {
 		pairs := append([]string{"input=" + name}, strings.Split(query, ";")...)

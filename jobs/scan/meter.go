@@ -71,6 +71,12 @@ func (m *meter) config() *conf.Config {
 	add("#**", func(args ...any) (any, error) {
 		return portable.Pow(runtime.ToFloat64(args[0]), runtime.ToFloat64(args[1])), nil
 	})
+	add("#int", func(args ...any) (any, error) {
+		if x, ok := args[0].(float64); ok && !(x >= -1<<63 && x < 1<<63) { // processors convert such numbers in different ways
+			return nil, fmt.Errorf("int(%v): want a number from -2^63 to 2^63-1", x)
+		}
+		return builtin.Int(args[0]), nil
+	})
 	for name, check := range map[string]func(args []any) error{"repeat": m.repeat, "replace": m.replace, "join": m.join, "split": m.split, "splitAfter": m.split, "uniq": m.uniq} {
 		f := builtin.Builtins[builtin.Index[name]]
 		add("#"+name, func(args ...any) (result any, err error) {
@@ -111,7 +117,7 @@ func (m *meter) Visit(node *ast.Node) {
 		}
 	case *ast.BuiltinNode:
 		switch n.Name {
-		case "repeat", "replace", "join", "split", "splitAfter", "uniq":
+		case "int", "repeat", "replace", "join", "split", "splitAfter", "uniq":
 			*node = call(n.Name, n.Arguments...)
 		}
 		if scalarNamed(n.Name) != nil {

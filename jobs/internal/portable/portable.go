@@ -43,17 +43,17 @@ func Exp(x float64) float64 {
 	return math.Ldexp(y, int(k))
 }
 
-// Pow returns x to the power of y, with the special cases of [math.Pow]. For a y that is not whole, the relative error
-// is below that of Exp and Log plus 2^-52 for each unit of |log x|.
+// Pow returns x to the power of y, with the special cases of [math.Pow]. Square roots are exact. For other y that are not whole, the
+// relative error is below that of Exp and Log, of math.Pow for the whole part of y, and 2^-52 for each unit of |log x|.
 func Pow(x, y float64) float64 {
 	whole, part := math.Modf(y)
-	if part == 0 || !(x > 0) || math.IsInf(x, 1) || math.IsInf(y, 0) || math.IsNaN(y) {
-		return math.Pow(x, y) // multiplies, and adds nothing
+	if part == 0 || math.Abs(y) == 0.5 || !(x > 0) || math.IsInf(x, 1) || math.IsInf(y, 0) || math.IsNaN(y) {
+		return math.Pow(x, y) // multiplies and takes square roots, and adds nothing
 	}
 	return float64(math.Pow(x, whole) * Exp(float64(part*Log(x))))
 }
 
-// Log returns the natural logarithm of x, a normal positive number.
+// Log returns the natural logarithm of x, a positive number.
 func Log(x float64) float64 {
 	f, exponent := math.Frexp(x)
 	if f < math.Sqrt2/2 {

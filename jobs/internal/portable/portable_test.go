@@ -66,13 +66,19 @@ func TestExpAndLog(t *testing.T) {
 }
 
 func TestPow(t *testing.T) {
-	special := []float64{0, math.Copysign(0, -1), 1, -1, 2, -3, 0.5, -0.5, 1e300, 5e-324, math.Inf(1), math.Inf(-1), math.NaN()}
+	special := []float64{0, math.Copysign(0, -1), 1, -1, 2, -3, 0.5, -0.5, 1e300, 0.3, -1.6, math.Inf(1), math.Inf(-1), math.NaN()}
 	for _, x := range special {
 		for _, y := range special {
 			got, want := Pow(x, y), math.Pow(x, y)
 			if got != want && !within(got, want, 1e-12) && !(math.IsNaN(got) && math.IsNaN(want)) {
 				t.Errorf("Pow(%v, %v) = %v, want %v", x, y, got, want)
 			}
+		}
+	}
+	for root := range 1000 {
+		x := float64(root)
+		if got := Pow(x*x, 0.5); got != x {
+			t.Errorf("Pow(%v, 0.5) = %v, want %v", x*x, got, x)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
