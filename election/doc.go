@@ -67,7 +67,7 @@
 //     claims the lease in place of the dead holder's lease ID. The others ping the leader too, wait for a
 //     random time, and then do the same if they have not heard of a new leader. Only one claim of the
 //     followers succeeds. The refused followers follow the new leader when they hear its beacon.
-//   - Silence: the leader's process is alive but has not answered for Config.SilentAfter, so it
+//   - Silence: the leader's process is alive but has not answered for as long as Config.SilentAfter says, so it
 //     is stalled or cut off. Followers treat a silent leader like a leader without responders.
 //   - Expiry: the leader is silent and this follower has never heard from it, so the follower
 //     itself may be cut off. A follower that has never heard from its leader claims the lease only

@@ -46,7 +46,7 @@ func (m *Machine) prepare(c candidacy, first bool) {
 }
 
 // confirm pings the leader once more before the campaign. It sends no ping if the leader has been
-// silent for Config.SilentAfter, because another timeout would only delay the takeover.
+// silent for silentAfter, because another timeout would only delay the takeover.
 func (m *Machine) confirm() {
 	if m.leader.silence >= m.silentAfter() || m.candidacy.replaces == "" {
 		m.campaign(m.candidacy)

@@ -154,7 +154,7 @@ func (m *Machine) onPong(err error) {
 // be so distant that each answer comes too late, and only its beacons prove that it lives.
 func (m *Machine) silentAfter() time.Duration {
 	if m.leader.ponged {
-		return m.cfg.SilentAfter * 3 / 5
+		return max(m.cfg.SilentAfter*3/5, m.cfg.PingTimeout+pingGap+1) // more than one ping
 	}
 	return m.cfg.SilentAfter
 }
