@@ -23,9 +23,10 @@ func onAzure(t *testing.T, where cluster.Config) cluster.Config {
 func TestLeaderOnAnotherStorage(t *testing.T) {
 	fleet := onJetStream(t)
 	fleet.Name = "stray-" + store.NewID(time.Now()) // a unique name, because tests share the Azurite server
-	const timeout = 300 * time.Millisecond
-	c := connect(t, onAzure(t, fleet), timeout)
-	id := submit(t, c, client.SubmitOptions{}) // at this time there is no leader
+	stray := onAzure(t, fleet)
+	stray.CallTimeout = 30 * time.Second         // of storage, which always answers
+	c := connect(t, stray, 300*time.Millisecond) // of the leader, which never answers
+	id := submit(t, c, client.SubmitOptions{})   // at this time there is no leader
 	startWorkers(t, fleet, 1)
 	leader(t, connect(t, fleet, 30*time.Second))
 
