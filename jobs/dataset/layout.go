@@ -181,12 +181,14 @@ func (l *layout) firstWanted(want []int) []int {
 	if l.spaces != "" { // the fields of all columns are trimmed
 		want = upTo(len(l.columns))
 	}
-	first, next := make([]int, len(l.columns)), math.MaxInt
-	for i := range slices.Backward(first) {
-		if slices.Contains(want, i) {
-			next = i
+	first := slices.Repeat([]int{math.MaxInt}, len(l.columns))
+	for _, i := range want {
+		if 0 <= i && i < len(first) {
+			first[i] = i
 		}
-		first[i] = next
+	}
+	for i := len(first) - 2; i >= 0; i-- {
+		first[i] = min(first[i], first[i+1])
 	}
 	return first
 }
