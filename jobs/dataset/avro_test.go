@@ -36,6 +36,35 @@ func capture(codec string, size, n int) (object []byte, want []string) {
 	return avrotest.Object(captureSchema, codec, size, records...), want
 }
 
+// TestAvroOfRandomSplits reads random objects, also compressed ones, with and without rounds. No other test reads compressed
+// blocks of Avro with the race detector.
+func TestAvroOfRandomSplits(t *testing.T) {
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 4))
+		d := &memory.Driver{}
+		var want []string
+		for i := range 1 + random.IntN(3) {
+			object, lines := capture([]string{"null", "deflate", "snappy", "zstandard"}[random.IntN(4)], 1+random.IntN(40), random.IntN(300))
+			name := fmt.Sprintf("mem://%d.avro", i)
+			if random.IntN(4) == 0 {
+				name, object = name+".gz", []byte(gzipped(string(object)))
+			}
+			d.Put(name, object)
+			want = append(want, lines...)
+		}
+		in := Defaults()
+		in.Source, in.Block = "mem://*", 1+random.Int64N(4000)
+		got, err := merged(t, fieldsJob(captureColumns...), d, in, random)
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("seed %d: got %d records, %v, want %d", seed, len(got), err, len(want))
+		}
+		rounds, totals, err := pass(t, d, in, 2)
+		if err != nil || len(rounds) != len(want) || totals.Records != uint64(len(want)) {
+			t.Fatalf("seed %d: got %d records in rounds, %v, want %d", seed, len(rounds), err, len(want))
+		}
+	}
+}
+
 // TestAvroColumns reads all columns, and refuses names that the object does not have.
 func TestAvroColumns(t *testing.T) {
 	object, _ := capture("null", 10, 1)
