@@ -435,7 +435,7 @@ var defects = []defect{
 		file:   "coordinator/ledger/deaths.go",
 		old:    "+deathsPerChance*byChance:",
 		new:    "+0*byChance:",
-		within: "6000",
+		within: "20000",
 	},
 	{
 		name:   "a worker on which all partitions fail is not benched",
