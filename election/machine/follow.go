@@ -149,12 +149,15 @@ func (m *Machine) onPong(err error) {
 	m.follow()
 }
 
+// leastSilence is the time for which a busy machine may keep a process from answering.
+const leastSilence = 1200 * time.Millisecond
+
 // silentAfter returns the time without an answer to pings after which the leader counts as silent. A leader that
 // has answered a ping in time is expected to answer again, even on a busy machine. A leader that never has may
 // be so distant that each answer comes too late, and only its beacons prove that it lives.
 func (m *Machine) silentAfter() time.Duration {
 	if m.leader.ponged {
-		return max(m.cfg.SilentAfter*3/5, m.cfg.PingTimeout+pingGap+1) // more than one ping
+		return min(m.cfg.SilentAfter, max(m.cfg.SilentAfter*3/5, leastSilence))
 	}
 	return m.cfg.SilentAfter
 }
