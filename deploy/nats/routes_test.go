@@ -59,9 +59,10 @@ func TestServerIsLost(t *testing.T) {
 	wiped := slices.IndexFunc(servers, func(s *server.Server) bool { return s.Name() != lost })
 	servers[wiped] = restartEmpty(t, servers[wiped])
 	c.until("the server has recovered all streams", func() bool {
-		return !slices.ContainsFunc(streams, func(name string) bool {
+		// For a moment the leader of a stream still says what it knew of the server before.
+		return servers[wiped].JetStreamIsCurrent() && !slices.ContainsFunc(streams, func(name string) bool {
 			stream, err := js.Stream(t.Context(), name)
-			return err != nil || !isCurrent(stream.CachedInfo().Cluster)
+			return err != nil || !isCurrent(stream.CachedInfo().Cluster) || !servers[wiped].JetStreamIsStreamCurrent("WORK", name)
 		})
 	})
 	nc.Close()
