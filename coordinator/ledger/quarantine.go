@@ -109,13 +109,30 @@ func (l *Ledger) reserve(w *worker) bool {
 
 // mayReserve reports whether a worker may be reserved. At most a quarter of the workers are reserved, so
 // that other work continues. If no other work is queued for an idle worker, half of the workers may be
-// reserved. The other half survives, even if all quarantined work kills its workers.
+// reserved. The other half survives, even if all quarantined work kills its workers. Workers whose
+// quarantined work takes long do not count, because other quarantined work would wait for a call that
+// does not return.
 func (l *Ledger) mayReserve(w *worker) bool {
-	if l.reserved < max(1, len(l.workers)/4) {
+	reserved := l.reserved
+	if reserved > 0 {
+		for _, o := range l.workers {
+			if l.takesLong(o) {
+				reserved--
+			}
+		}
+	}
+	if reserved < max(1, len(l.workers)/4) {
 		return true
 	}
-	return l.reserved < len(l.workers)/2 && w.holdsNothing() && !slices.ContainsFunc(l.jobs, func(j *job) bool {
+	return reserved < len(l.workers)/2 && w.holdsNothing() && !slices.ContainsFunc(l.jobs, func(j *job) bool {
 		return l.hasWork(w, j) || slices.ContainsFunc(j.calls.list, l.mayAssign)
+	})
+}
+
+// takesLong reports whether a reserved worker has run the same quarantined partition or call for a long time.
+func (l *Ledger) takesLong(w *worker) bool {
+	return w.reserved && slices.ContainsFunc(w.assignments, func(a *assignment) bool {
+		return a.quarantined && a.state == stateRunning && l.now-a.progressAt > hungAfter
 	})
 }
 
@@ -171,7 +188,8 @@ func (l *Ledger) dangersDurable() bool {
 
 // quarantinedFor returns the first job with a quarantined partition or call that a worker can run,
 // or nil. For some time after a worker's death the leader's own worker gets no quarantined work,
-// because a supervisor may restart the worker that died.
+// because a supervisor may restart the worker that died. After that it gets what no other worker can
+// run soon.
 func (l *Ledger) quarantinedFor(w *worker) *job {
 	i := slices.IndexFunc(l.jobs, func(j *job) bool {
 		if w.id == l.cfg.Self && l.now < j.leaderExemptUntil {
@@ -181,7 +199,7 @@ func (l *Ledger) quarantinedFor(w *worker) *job {
 		if c == nil && j.queue.suspects.quarantined == 0 || !l.canRun(w, j) {
 			return false
 		}
-		another := func(o *worker) bool { return o != w && l.canRun(o, j) && (c == nil || o.fetches(j, c)) }
+		another := func(o *worker) bool { return o != w && l.canRun(o, j) && !l.takesLong(o) && (c == nil || o.fetches(j, c)) }
 		return w.id != l.cfg.Self || !slices.ContainsFunc(l.workers, another)
 	})
 	if i < 0 {
