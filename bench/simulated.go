@@ -182,7 +182,7 @@ func (w *simulatedWorker) call() error {
 		if err != nil {
 			return err
 		}
-		w.session.Return(held, item)
+		w.session.Return(held, item, nil)
 	}
 	return nil
 }

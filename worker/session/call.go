@@ -64,15 +64,16 @@ func compareCalls(a, b *HeldCall) int {
 }
 
 // Return ends a call. The parameter i contains the call's result: the partial of a merge's node,
-// the output of Plan, Finish or Estimate, or a failure. Return reports whether the session keeps the item;
-// the session drops it if the job has ended or the call was lost.
-func (s *Session) Return(h *HeldCall, i wire.Item) (kept bool) {
+// the output of Plan, Finish or Estimate, or a failure. The parameter blobs contains the names of the blobs
+// that the call has written. Return reports whether the session keeps the item; the session drops it if the
+// job has ended or the call was lost.
+func (s *Session) Return(h *HeldCall, i wire.Item, blobs []string) (kept bool) {
 	s.endCall(h)
 	if h.dropped {
-		h.job.refuse(i)
+		h.job.refuse(blobs)
 		return false
 	}
-	s.keep(h.job, item{Item: i, span: h.id})
+	s.keep(h.job, item{Item: i, span: h.id, blobs: blobs})
 	s.dropCall(h)
 	return true
 }

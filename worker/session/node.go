@@ -95,11 +95,11 @@ func (s *Session) NodeStored(held wire.HeldNode, blob string) (told bool) {
 	stored := wire.Item{Partial: &wire.Partial{Node: held.Node, Blob: blob, Stored: true, Size: held.Size, Lacking: held.Lacking}}
 	h := j.held(held)
 	if h == nil {
-		j.refuse(stored)
+		j.refuse(blobsOf(stored))
 		return false
 	}
 	if h.stored == 0 {
-		s.keep(j, item{Item: stored})
+		s.keep(j, item{Item: stored, blobs: blobsOf(stored)})
 		h.stored = j.last()
 		s.hurry()
 	}

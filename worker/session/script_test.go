@@ -253,7 +253,11 @@ func (s *script) endCall(name string) {
 		output := wire.NewOutput(call.Function, 1000, []byte("output"))
 		item.Output = &output
 	}
-	if !kept && (item == wire.Item{} || !s.session.Return(h, item)) {
+	blobs := blobsOf(item)
+	if s.D.HasArg("wrote") {
+		blobs = append(blobs, s.Text("wrote", ""))
+	}
+	if !kept && (item == wire.Item{} || !s.session.Return(h, item, blobs)) {
 		s.printf("what call %s returned is dropped", name)
 	}
 	delete(s.calls, name)

@@ -164,7 +164,7 @@ func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item, h
 	s.handedOver(h)
 	if h.dropped {
 		for _, d := range delivered {
-			h.job.refuse(d)
+			h.job.refuse(blobsOf(d))
 		}
 		return nil
 	}
@@ -188,7 +188,7 @@ func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item, h
 			return fmt.Errorf("deliver span %v: want partition %d next, got %v", h.id, at, covers)
 		}
 		at = covers.Hi
-		items = append(items, item{Item: d, span: h.id})
+		items = append(items, item{Item: d, span: h.id, blobs: blobsOf(d)})
 	}
 	if at != hi || hi > next || next > h.claimed {
 		return fmt.Errorf("deliver span %v: the items reach to %d, want %d; the slot has run to %d and claimed to %d", h.id, at, hi, next, h.claimed)

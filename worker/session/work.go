@@ -69,6 +69,7 @@ const (
 type item struct {
 	wire.Item
 	span wire.SpanID // ID of the span or call to which the item belongs; zero if opening the job failed
+	blobs []string   // names of the blobs that were written for the item
 	size int         // upper bound of the item's size in a report, in bytes; less than itemBudget
 }
 
@@ -89,31 +90,22 @@ func (j *job) knows(id wire.SpanID) bool {
 func (j *job) blobs() []string {
 	list := slices.Clone(j.refused)
 	for _, i := range j.items {
-		if blob := blobOf(i.Item); blob != "" {
-			list = append(list, blob)
-		}
+		list = append(list, i.blobs...)
 	}
 	return list
 }
 
-// refuse records the blob of an item that the session does not keep. The blob is removed at the
+// refuse records the blobs of an item that the session does not keep. The blobs are removed at the
 // job's end. An earlier removal could lose a partial that is needed, because other items with the
 // same data have the same blob.
-func (j *job) refuse(i wire.Item) {
-	if blob := blobOf(i); blob != "" {
-		j.refused = append(j.refused, blob)
-	}
-}
+func (j *job) refuse(blobs []string) { j.refused = append(j.refused, blobs...) }
 
-// blobOf returns the name of the blob that contains the data of an item, or "".
-func blobOf(i wire.Item) string {
-	switch {
-	case i.Partial != nil:
-		return i.Partial.Blob
-	case i.Output != nil:
-		return i.Output.Blob
+// blobsOf returns the names of the blobs of a span's item.
+func blobsOf(i wire.Item) []string {
+	if i.Partial == nil || i.Partial.Blob == "" {
+		return nil
 	}
-	return ""
+	return []string{i.Partial.Blob}
 }
 
 // find returns the job with an ID and the job's index in work.jobs, or nil.

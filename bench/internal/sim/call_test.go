@@ -221,7 +221,11 @@ func (c *call) end(item wire.Item, err error) {
 			failure := c.failure(err)
 			item = wire.Item{Failure: &failure}
 		}
-		if w.session.Return(c.call, item) {
+		blobs := c.found
+		if c.blob != "" {
+			blobs = append(blobs, c.blob)
+		}
+		if w.session.Return(c.call, item, blobs) {
 			w.process.sim.checks.delivered(w.process, c.job, []wire.Item{item})
 		}
 	}

@@ -112,9 +112,9 @@ func (c *call) end(item wire.Item, err error) (ended, jobEnded bool) {
 		}
 	case err != nil:
 		f := c.failure(err)
-		c.session.Return(c.held, wire.Item{Failure: &f})
+		c.session.Return(c.held, wire.Item{Failure: &f}, c.blobs)
 	default:
-		c.session.Return(c.held, item)
+		c.session.Return(c.held, item, c.blobs)
 	}
 	c.returnTaken()
 	c.calls.begin()
