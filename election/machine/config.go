@@ -48,7 +48,7 @@ type Config struct {
 	// SilentAfter is the time without an answer to pings after which a leader with a live process
 	// counts as stalled or cut off: at least 2 PingTimeout, and less than Duration. It defaults to
 	// 2 s, or to half of Duration if that is less. Three fifths of SilentAfter, but at least 1.2 s, are enough
-	// for a leader that has answered a ping before.
+	// for a leader that has answered a ping before, unless this process itself was delayed during the pings.
 	SilentAfter time.Duration
 	// StableFor is the time after a reconnect of this process during which a missing message does
 	// not count as evidence that its sender is dead; the default is 2 s. After a restart of a NATS

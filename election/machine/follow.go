@@ -135,7 +135,8 @@ func (m *Machine) onPong(err error) {
 	default:
 		// At most the ping's timeout counts as time without an answer, because this process may
 		// have been suspended during the ping.
-		l.silence += min(m.now-m.question.sent, m.cfg.PingTimeout) + pingGap
+		l.silence += min(m.now-max(m.question.sent, l.lastSign), m.cfg.PingTimeout) + pingGap
+		l.late = l.late || m.now-m.question.sent > m.cfg.PingTimeout+mostLate
 		if l.silence < m.silentAfter() {
 			break
 		}
@@ -149,14 +150,19 @@ func (m *Machine) onPong(err error) {
 	m.follow()
 }
 
-// leastSilence is the time for which a busy machine may keep a process from answering.
-const leastSilence = 1200 * time.Millisecond
+const (
+	// leastSilence is the time for which a busy machine may keep a process from answering.
+	leastSilence = 1200 * time.Millisecond
+	// mostLate is the time by which a ping may end later than its timeout on a machine that is not overloaded.
+	mostLate = 50 * time.Millisecond
+)
 
 // silentAfter returns the time without an answer to pings after which the leader counts as silent. A leader that
 // has answered a ping in time is expected to answer again, even on a busy machine. A leader that never has may
-// be so distant that each answer comes too late, and only its beacons prove that it lives.
+// be so distant that each answer comes too late, and only its beacons prove that it lives. If this process itself
+// was delayed, the leader may be delayed too.
 func (m *Machine) silentAfter() time.Duration {
-	if m.leader.ponged {
+	if m.leader.ponged && !m.leader.late {
 		return min(m.cfg.SilentAfter, max(m.cfg.SilentAfter*3/5, leastSilence))
 	}
 	return m.cfg.SilentAfter

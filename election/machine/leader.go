@@ -24,6 +24,7 @@ type leader struct {
 	pinged    time.Duration // time at which the last ping was sent
 	nextPing  time.Duration // time at which the next ping is due
 	silence   time.Duration // time spent waiting for answers to pings since lastSign
+	late      bool          // one of these pings ended much later than its timeout, so this machine is overloaded
 
 	leavesUntil time.Duration // time until which a leader that has announced its end may hand over, and need not answer pings
 }
@@ -147,7 +148,7 @@ func (m *Machine) adopt(l leader) {
 
 func (m *Machine) signOfLife() {
 	m.leader.lastSign, m.leader.answered = m.now, true
-	m.leader.silence = 0
+	m.leader.silence, m.leader.late = 0, false
 	m.leader.suspected, m.leader.resigned, m.leader.seemsDead = false, false, false
 	m.streaks.refused, m.streaks.refusedBy, m.streaks.storage = 0, "", 0
 }
