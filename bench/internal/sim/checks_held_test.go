@@ -128,8 +128,8 @@ const (
 )
 
 // worthStoring checks in calm scenarios that a leader orders a worker to store a node when the loss of
-// the node would cost more than twice the work at which its write is worthwhile. The factor of two
-// allows for partitions that take less time than the average partition. worthStoring does not check leaders
+// the node would cost more than 2.5 times the work at which its write is worthwhile. The factor allows for
+// partitions that take half the time of the average partition, and for clocks. worthStoring does not check leaders
 // in recovery, resumed jobs that no leader has measured, and jobs whose end the leader may have decided.
 func (c *checks) worthStoring(leader *leadership, holder *process, n nodeOf, receipt wire.Receipt) {
 	j, t := c.sim.job(n.job), c.terms[leader.epoch]
@@ -138,7 +138,7 @@ func (c *checks) worthStoring(leader *leadership, holder *process, n nodeOf, rec
 	}
 	write := writeLatency.Seconds() + float64(len(holder.worker.holdings[n.job][n.node].data))/writeBytesPerSecond
 	interval := math.Sqrt(2 * write * c.sim.scenario.ledger.MeanTimeBetweenFailures.Seconds())
-	if work := float64(c.exposed(holder, n)) * j.each.Seconds(); work > 2*interval {
+	if work := float64(c.exposed(holder, n)) * j.each.Seconds(); work > 2.5*interval {
 		c.sim.fail("epoch %d does not order %s to store node %v of job %s, whose loss would cost %.1f s of work: a write is worthwhile after %.1f s", leader.epoch, holder.name, n.node, n.job, work, interval)
 	}
 }
