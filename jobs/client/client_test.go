@@ -310,14 +310,15 @@ func TestLeader(t *testing.T) {
 
 // TestWithoutLeader uses a cluster that has no workers.
 func TestWithoutLeader(t *testing.T) {
-	c := connect(t, onJetStream(t), 300*time.Millisecond)
+	t.Parallel() // it mostly waits for answers that do not come
+	c := connect(t, onJetStream(t), 2*time.Second)
 	id := submit(t, c, client.SubmitOptions{})
 	s, err := c.Status(t.Context(), id)
 	if err != nil || s.State != client.Queued || s.Epoch != 0 || s.Live != nil {
 		t.Errorf("status: %+v, %v", s, err)
 	}
 	_, err = c.Leader(t.Context())
-	want(t, "leader", err, client.ErrNoLeader, "cluster default", "300ms")
+	want(t, "leader", err, client.ErrNoLeader, "cluster default", "2s")
 	_, err = c.LeaderAfter(t.Context(), 7)
 	want(t, "leader after", err, client.ErrNoLeader, "epoch 7")
 	_, err = c.StepDown(t.Context())
