@@ -54,6 +54,9 @@ LARGE := jobs/dataset jobs/dataset/source jobs/scan
 # bench/internal/chaos.
 PROCESSES := cmd/cli bench/internal/hostile
 
+# Packages whose tests take longest, which therefore begin first.
+LONGEST := worker worker/page
+
 # The tests with and without the race detector run at the same time, because most tests wait for
 # processes and timers. All packages are compiled first, because tests whose calls have time limits
 # should not run beside the compiler. go vet is the task of lint. Test binaries without debug
@@ -81,7 +84,7 @@ test-large:
 
 .PHONY: test-race
 test-race:
-	@$(TEST) $(RACE) -p $(PARALLEL) $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(PROCESSES) $(SINGLE) | sed "s|^|$$($(GO) list -m)/|")")
+	@$(TEST) $(RACE) -p $(PARALLEL) $(addprefix ./,$(LONGEST)) $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(PROCESSES) $(SINGLE) | sed "s|^|$$($(GO) list -m)/|")")
 
 .PHONY: race
 race: ## the tests that start many processes, with the race detector
