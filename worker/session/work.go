@@ -68,9 +68,9 @@ const (
 // item is a kept item.
 type item struct {
 	wire.Item
-	span wire.SpanID // ID of the span or call to which the item belongs; zero if opening the job failed
-	blobs []string   // names of the blobs that were written for the item
-	size int         // upper bound of the item's size in a report, in bytes; less than itemBudget
+	span  wire.SpanID // ID of the span or call to which the item belongs; zero if opening the job failed
+	blobs []string    // names of the blobs that were written for the item
+	size  int         // upper bound of the item's size in a report, in bytes; less than itemBudget
 }
 
 // last returns the number of the job's last item.
