@@ -149,7 +149,7 @@ func TestDamagedFetch(t *testing.T) {
 	}
 	params := []string{"partitions=16"}
 	id := c.submit(params...)
-	if m := c.await(id, params...); m.Executed != 16 {
+	if m := c.await(id, params...); m.Executed < 16 || m.Executed > 16 && !c.stalled() {
 		t.Errorf("%d partitions were executed, want 16", m.Executed)
 	}
 	if !proxy.damaged.Load() {

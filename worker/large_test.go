@@ -99,7 +99,7 @@ func TestLargePartials(t *testing.T) {
 	}
 	id := c.submit("partitions=50", "sleep=5ms")
 	m := c.await(id, "partitions=50")
-	if m.Executed != 50 || len(m.Epochs) != 1 {
+	if m.Executed < 50 || !c.stalled() && (m.Executed > 50 || len(m.Epochs) != 1) {
 		t.Errorf("%d partitions were executed, under epochs %v", m.Executed, m.Epochs)
 	}
 }
@@ -123,7 +123,7 @@ func TestLargePartialsLeave(t *testing.T) {
 		w.end()
 	}
 	m := c.await(id, "partitions=30")
-	if m.Executed > 31 { // the waiting partition may be cancelled
+	if m.Executed > 31 && !c.stalled() { // the waiting partition may be cancelled
 		t.Errorf("%d partitions were executed, want at most 31", m.Executed)
 	}
 }

@@ -41,7 +41,7 @@ func TestWorkerOnAnotherStorage(t *testing.T) {
 	}
 	fleet.logged(`msg="Leader ignored".* error="another storage: leader stray uses storage `)
 
-	if m := c.finish(id, params...); m.State != store.Completed || m.Executed != 300 {
+	if m := c.finish(id, params...); m.State != store.Completed || m.Executed < 300 || m.Executed > 300 && !c.stalled() {
 		t.Errorf("the job is %s and executed %d partitions, want 300: %s", m.State, m.Executed, m.Error)
 	}
 	if n := other.runs.Load(); n > 0 {
