@@ -239,9 +239,11 @@ func (m *process) lead(ctx context.Context, term *election.Term) (successor stri
 		case <-ctx.Done():
 			return "", ctx.Err()
 		case <-term.Stopping():
+			m.leave(term)
 			m.set(func() { successor = m.successor })
 			return successor, nil
 		case name := <-m.stepDown:
+			m.leave(term)
 			return name, nil
 		case err := <-m.fail:
 			return "", err
@@ -249,6 +251,14 @@ func (m *process) lead(ctx context.Context, term *election.Term) (successor stri
 			m.awaitResume()
 		}
 	}
+}
+
+// leave announces the end of a term before the leader stops to answer pings.
+func (m *process) leave(term *election.Term) {
+	m.broadcast(machine.BeaconHeard{Beacon: wire.Beacon{
+		Epoch: term.Epoch, Worker: m.id, LeaseID: term.Record.LeaseID, Workers: m.size(), Leaving: true,
+	}})
+	time.Sleep(latency)
 }
 
 // size returns the number of living processes.

@@ -683,8 +683,13 @@ func TestBeaconsOfDeposedLeader(t *testing.T) {
 // TestBeaconDuringRead lets storage answer with a record that is out of date.
 func TestBeaconDuringRead(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		c.joinAll(2)
+		processes := c.joinAll(2)
 		first := c.await(1, time.Second).process
+		for _, m := range processes {
+			if m != first {
+				first.set(func() { first.successor = m.id }) // otherwise the process that joins may claim the lease
+			}
+		}
 		time.Sleep(time.Second)
 		late := c.join("worker-late")
 		late.set(func() {

@@ -38,7 +38,7 @@ type Config struct {
 	CallTimeout time.Duration
 
 	// PingRate is the approximate number of pings per second that a leader gets from all followers
-	// together; the default is 40, and the maximum 1000. A dead leader is noticed after about
+	// together; the default is 100, and the maximum 1000. A dead leader is noticed after about
 	// 1/PingRate seconds.
 	PingRate float64
 	// PingTimeout bounds each ping; the default is 400 ms. A short PingTimeout is better, because a
@@ -111,7 +111,7 @@ func (c Config) withDefaults() Config {
 	c.Margin = cmp.Or(c.Margin, c.Duration*2/15)
 	c.RenewEvery = cmp.Or(c.RenewEvery, c.Duration/5)
 	c.CallTimeout = cmp.Or(c.CallTimeout, c.Duration/5)
-	c.PingRate = cmp.Or(c.PingRate, 40)
+	c.PingRate = cmp.Or(c.PingRate, 100)
 	c.SilentAfter = cmp.Or(c.SilentAfter, min(2*time.Second, c.Duration/2))
 	c.PingTimeout = cmp.Or(c.PingTimeout, min(400*time.Millisecond, c.SilentAfter/4))
 	c.StableFor = cmp.Or(c.StableFor, 2*time.Second)

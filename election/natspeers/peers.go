@@ -89,7 +89,7 @@ func (p *Peers) Events() <-chan machine.Event { return p.events }
 // resendAfter is how long a ping waits for its answer before it sends another request. A request
 // that is in flight when the leader's process dies is never answered, but a request sent after the
 // death fails at once.
-const resendAfter = 80 * time.Millisecond
+const resendAfter = 30 * time.Millisecond
 
 // Ping asks the leader of an epoch for a sign of life. It may send several requests; the first
 // answer counts.
