@@ -187,6 +187,18 @@ func (b *binding[P, T, R]) InPlace() bool {
 	return ok
 }
 
+// PieceSize implements [engine.Job]. Pieces are shards: the encoding of a range of numbers is a range of the encoding.
+func (b *binding[P, T, R]) PieceSize() int {
+	codec, ok := b.def.Codec.(interface {
+		aliases()
+		size() int
+	})
+	if !ok || b.def.Shards == nil || reflect.TypeOf(b.def.Shards) != reflect.TypeOf(b.def.Codec) {
+		return 0
+	}
+	return codec.size()
+}
+
 func (b *binding[P, T, R]) DecodedSize(partial []byte) uint64 {
 	size := uint64(len(partial))
 	if c, ok := b.def.Codec.(interface{ decodedSize([]byte) uint64 }); ok {

@@ -165,6 +165,10 @@
 //
 //	Codec: jobs.Vector[float64]{}, Shards: jobs.Vector[float64]{},
 //
+// If two partials together exceed the memory of a worker, and Shards and Codec are such a Vector, the worker merges
+// them shard by shard: one partial stays in memory, and the shards of the other one are read from a file. A worker
+// therefore needs memory for one partial, not for two.
+//
 // The number of shards differs from run to run, and the bytes do not, on the condition that [Sharder] states. [Check]
 // merges each node of the tree in 2 to 8 shards too, and finds a Merge that does not satisfy the condition.
 //

@@ -66,6 +66,11 @@ type Job interface {
 	// InPlace reports whether the codec encodes and decodes partials without copying them.
 	InPlace() bool
 
+	// PieceSize returns the number of bytes of which the sizes of pieces are multiples, if encoded partials of the
+	// same size may be merged in pieces: the merge of a piece of two partials is the piece of the merged partial. It
+	// returns 0 if they may not.
+	PieceSize() int
+
 	// DecodedSize returns about how many bytes of memory a partial takes when it is decoded: the size
 	// before the compression by a codec, otherwise the size of its encoding.
 	DecodedSize(partial []byte) uint64

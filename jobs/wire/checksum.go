@@ -31,7 +31,10 @@ const (
 )
 
 // Checksum returns the CRC-32C of data.
-func Checksum(data []byte) (sum uint32) {
+func Checksum(data []byte) uint32 { return UpdateChecksum(0, data) }
+
+// UpdateChecksum adds data to a CRC-32C.
+func UpdateChecksum(sum uint32, data []byte) uint32 {
 	size := checksumPiece
 	if len(data) >= readAheadFrom {
 		size = readAheadPiece

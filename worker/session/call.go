@@ -159,9 +159,14 @@ func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.C
 	if err != nil {
 		return wire.Item{}, nil, err
 	}
+	return Merged(call, merged, epoch), nil, nil
+}
+
+// Merged returns the item of a call of Merge.
+func Merged(call wire.Call, merged []byte, epoch uint64) wire.Item {
 	partial := wire.NewPartial(call.Node, merged)
 	partial.MergedFor, partial.Lacking = epoch, call.Lacking
-	return wire.Item{Partial: &partial}, nil, nil
+	return wire.Item{Partial: &partial}
 }
 
 // InRound describes the round of a call of Finish.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -125,9 +126,25 @@ func answer(source Source, request, buffer []byte) []byte {
 // listens on subject. The partial must have the length of data, and its CRC-32C must be sum. After
 // an error the content of data is undefined.
 func Fetch(ctx context.Context, nc *nats.Conn, subject, job string, node engine.Node, data []byte, sum uint32) error {
+	if err := FetchTo(ctx, nc, subject, job, node, memory(data), int64(len(data))); err != nil {
+		return err
+	}
+	if got := wire.Checksum(data); got != sum {
+		return fmt.Errorf("fetch node %v of %d bytes: %w: their checksum is %08x, want %08x", node, len(data), ErrDamaged, got, sum)
+	}
+	return nil
+}
+
+// memory is an [io.WriterAt] of fixed size.
+type memory []byte
+
+func (m memory) WriteAt(data []byte, offset int64) (int, error) { return copy(m[offset:], data), nil }
+
+// FetchTo is like [Fetch] and writes the bytes to a writer, in pieces and in any order. It does not verify them.
+func FetchTo(ctx context.Context, nc *nats.Conn, subject, job string, node engine.Node, to io.WriterAt, size int64) error {
 	f := &fetch{
 		nc: nc, subject: subject, job: job, node: node, inbox: nc.NewInbox(),
-		data: data, asked: map[int]time.Time{}, answers: make(chan *nats.Msg, 4*window),
+		to: to, size: size, asked: map[int]time.Time{}, answers: make(chan *nats.Msg, 4*window),
 	}
 	sub, err := nc.ChanSubscribe(f.inbox+".*", f.answers)
 	if err != nil {
@@ -135,10 +152,7 @@ func Fetch(ctx context.Context, nc *nats.Conn, subject, job string, node engine.
 	}
 	defer func() { _ = sub.Unsubscribe() }() // Unsubscribe fails only if the connection is closed
 	if err := f.run(ctx); err != nil {
-		return fmt.Errorf("fetch node %v of %d bytes: %w", node, len(data), err)
-	}
-	if got := wire.Checksum(f.data); got != sum {
-		return fmt.Errorf("fetch node %v of %d bytes: %w: their checksum is %08x, want %08x", node, len(data), ErrDamaged, got, sum)
+		return fmt.Errorf("fetch node %v of %d bytes: %w", node, size, err)
 	}
 	return nil
 }
@@ -150,13 +164,14 @@ type fetch struct {
 	job     string
 	node    engine.Node
 	inbox   string
-	data    []byte
+	to      io.WriterAt
+	size    int64
 	next    int               // first chunk that was not requested yet
 	asked   map[int]time.Time // request times of the chunks in flight
 	answers chan *nats.Msg
 }
 
-func (f *fetch) chunks() int { return (len(f.data) + chunkSize - 1) / chunkSize }
+func (f *fetch) chunks() int { return int((f.size + chunkSize - 1) / chunkSize) }
 
 func (f *fetch) run(ctx context.Context) error {
 	heard := time.Now()
@@ -197,14 +212,16 @@ func (f *fetch) run(ctx context.Context) error {
 	return nil
 }
 
-// place returns the part of the data that belongs to a chunk.
-func (f *fetch) place(chunk int) []byte {
-	return f.data[chunk*chunkSize : min((chunk+1)*chunkSize, len(f.data))]
+// place returns where a chunk begins, and its length.
+func (f *fetch) place(chunk int) (offset int64, length int) {
+	offset = int64(chunk) * chunkSize
+	return offset, int(min(chunkSize, f.size-offset))
 }
 
 func (f *fetch) ask(chunk int) error {
 	f.asked[chunk] = time.Now()
-	return f.nc.PublishRequest(f.subject, f.inbox+"."+strconv.Itoa(chunk), encodeRequest(f.job, f.node, int64(chunk)*chunkSize, len(f.place(chunk))))
+	offset, length := f.place(chunk)
+	return f.nc.PublishRequest(f.subject, f.inbox+"."+strconv.Itoa(chunk), encodeRequest(f.job, f.node, offset, length))
 }
 
 // take processes an answer. It returns false if the chunk has already arrived.
@@ -225,11 +242,13 @@ func (f *fetch) take(m *nats.Msg) (took bool, err error) {
 	default:
 		return false, fmt.Errorf("%w: the worker does not understand the request", ErrUnreadable)
 	}
-	place := f.place(chunk)
-	if len(m.Data)-1 != len(place) {
-		return false, fmt.Errorf("%w: a chunk has %d bytes, want %d", ErrDamaged, len(m.Data)-1, len(place))
+	offset, length := f.place(chunk)
+	if len(m.Data)-1 != length {
+		return false, fmt.Errorf("%w: a chunk has %d bytes, want %d", ErrDamaged, len(m.Data)-1, length)
 	}
-	copy(place, m.Data[1:])
+	if _, err := f.to.WriteAt(m.Data[1:], offset); err != nil {
+		return false, err
+	}
 	delete(f.asked, chunk)
 	garbage.add(len(m.Data))
 	return true, nil

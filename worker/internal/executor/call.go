@@ -153,6 +153,9 @@ func (c *call) make() (wire.Item, error) {
 		}
 	}
 	defer c.unreserve()
+	if c.exceedsMemory(job) {
+		return c.mergeInPieces(job, params)
+	}
 	if err := c.reserve(job.Engine().InPlace()); err != nil {
 		return wire.Item{}, err
 	}

@@ -15,7 +15,8 @@
 // (Use), the operands of merges (Reserve), the large states of rounds (UseStates), and one more partial, so that a slot
 // can begin. A partial that is dropped or spilled while it is read counts until the last read ends. Work that would exceed
 // the limit waits. A slot may always begin if nothing but states is in memory, and one merge may run when no more
-// partials can be moved to files, so that a worker with little memory still makes progress. The
+// partials can be moved to files, so that a worker with little memory still makes progress. If the merge would exceed
+// the limit by more than a quarter, it runs when the slots have handed over their partials too. The
 // memory limit is therefore exceeded by at most one partial and the states if partials are decoded in place.
 //
 // A merge takes over the memory of its operands on this worker, so these are not spilled from the
@@ -28,7 +29,7 @@
 // The memory of a dropped partial is kept for later partials of about the same size, if the job
 // allows the reuse. Pooled memory is used before new memory is allocated, because the first write to
 // new memory may take ten times as long as the computation of a partial. Pooled memory takes at most
-// half of the limit. It is freed when memory is short, and when it was not used for [keepPooled]. Until
+// half of the limit, or one partial if that is more. It is freed when memory is short, and when it was not used for [keepPooled]. Until
 // then the next job can use it.
 //
 // # What can fail
@@ -337,14 +338,15 @@ func (h *Holdings) addToPool(data []byte) {
 	if len(h.pool.list) == 0 {
 		h.unused.Reset(keepPooled)
 	}
+	h.pool.limit = max(h.cfg.Limit/2, min(h.next(), h.cfg.Limit))
 	h.pool.add(data, time.Now())
-	h.trim()
+	h.trim(0)
 }
 
 // trim frees pooled memory until the remaining memory fits within the limit, and gives the rest to the caches. For
-// partials, caches drop what they keep.
-func (h *Holdings) trim() {
-	h.pool.trim(h.cfg.Limit - h.used() - h.caches.Used())
+// partials, caches drop what they keep. One buffer remains for the n bytes of memory that have just been counted.
+func (h *Holdings) trim(n int64) {
+	h.pool.trim(h.cfg.Limit - h.used() - h.caches.Used() + h.pool.capacity(n))
 	h.leaveToCaches()
 }
 
@@ -546,7 +548,7 @@ func (h *Holdings) change(which *int64, n int64) {
 		h.freed.Broadcast()
 		h.leaveToCaches()
 	} else {
-		h.trim()
+		h.trim(n)
 	}
 	if h.short() != before {
 		h.cfg.Changed()

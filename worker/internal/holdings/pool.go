@@ -41,14 +41,32 @@ func (p *pool) add(data []byte, now time.Time) {
 // take removes the buffer that was used last among those that hold n bytes, and returns n bytes of
 // the buffer. It returns nil if all buffers are shorter.
 func (p *pool) take(n int64) []byte {
+	i := p.find(n)
+	if i < 0 {
+		return nil
+	}
+	data := p.list[i].data
+	p.list = slices.Delete(p.list, i, i+1)
+	p.bytes -= int64(cap(data))
+	return data[:n]
+}
+
+// find returns the index of the buffer that take returns, or -1.
+func (p *pool) find(n int64) int {
 	for i, b := range slices.Backward(p.list) {
 		if b.holds(n) {
-			p.list = slices.Delete(p.list, i, i+1)
-			p.bytes -= int64(cap(b.data))
-			return b.data[:n]
+			return i
 		}
 	}
-	return nil
+	return -1
+}
+
+// capacity returns the capacity of the buffer that take returns, or 0.
+func (p *pool) capacity(n int64) int64 {
+	if i := p.find(n); i >= 0 {
+		return int64(cap(p.list[i].data))
+	}
+	return 0
 }
 
 // trim frees the oldest buffers until at most limit bytes remain.

@@ -14,8 +14,9 @@ type Reservation struct {
 }
 
 // Reserve waits until n bytes of memory are free, or until there is no other reservation and no
-// partial is being moved to a file. Reservations are granted in the order of the calls, so that
-// small ones cannot keep a large one waiting.
+// partial is being moved to a file. If n bytes would exceed the limit by more than a quarter, Reserve also waits for
+// the merge stacks of slots, which hand over their partials while memory is short. Reservations are granted in the
+// order of the calls, so that small ones cannot keep a large one waiting.
 func (h *Holdings) Reserve(ctx context.Context, n int64) (*Reservation, error) {
 	defer context.AfterFunc(ctx, func() {
 		h.mu.Lock()
@@ -30,7 +31,11 @@ func (h *Holdings) Reserve(ctx context.Context, n int64) (*Reservation, error) {
 		h.waiting = slices.DeleteFunc(h.waiting, func(o *Reservation) bool { return o == r })
 		h.freed.Broadcast()
 	}()
-	for h.waiting[0] != r || (h.reserves > 0 || h.spilling) && h.used()+n > h.cfg.Limit {
+	waits := func() bool {
+		exceeds := h.used() + n - h.cfg.Limit
+		return h.waiting[0] != r || (h.reserves > 0 || h.spilling) && exceeds > 0 || h.stacks > 0 && exceeds > h.cfg.Limit/4
+	}
+	for waits() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
