@@ -108,8 +108,17 @@ func (c *call) reserveFor(p wire.Partial) (err error) {
 
 // pieces is a partial that is read in pieces.
 type pieces struct {
-	read func(to []byte, offset int64) error
-	file *os.File // nil if this worker holds the partial
+	read   func(to []byte, offset int64) error
+	holder string   // worker that holds the partial; empty if it is in storage
+	file   *os.File // nil if this worker holds the partial
+}
+
+// failed returns the error for a partial that cannot be read, which is no failure of the job's code.
+func (p pieces) failed(err error) error {
+	if p.holder == "" {
+		return err
+	}
+	return &fetchError{p.holder, err}
 }
 
 func (p pieces) close() {
@@ -120,6 +129,7 @@ func (p pieces) close() {
 
 // openPieces makes an operand readable in pieces, and verifies its checksum before the merge changes the other operand.
 func (c *call) openPieces(p wire.Partial) (from pieces, err error) {
+	from.holder = p.Holder
 	if p.Holder == c.cfg.ID {
 		from.read = func(to []byte, offset int64) error {
 			return c.partials.checkRead(c.opening.Job, p.Node, c.partials.held.ReadAt(c.opening.Job, p.Node, to, offset))
@@ -139,11 +149,9 @@ func (c *call) openPieces(p wire.Partial) (from pieces, err error) {
 	}
 	if err != nil {
 		from.close()
-		if p.Holder != "" {
-			err = &fetchError{p.Holder, err}
-		}
+		return from, from.failed(err)
 	}
-	return from, err
+	return from, nil
 }
 
 // writeOperand writes an operand that another worker holds, or that is in storage, to a file.
@@ -178,7 +186,7 @@ func (c *call) verify(p wire.Partial, from pieces) error {
 		sum = wire.UpdateChecksum(sum, buffer)
 	}
 	if sum != p.Sum {
-		return fmt.Errorf("%w: their checksum is %08x, want %08x", bulk.ErrDamaged, sum, p.Sum)
+		return fmt.Errorf("node %v of %d bytes: %w: their checksum is %08x, want %08x", p.Node, p.Size, bulk.ErrDamaged, sum, p.Sum)
 	}
 	return nil
 }
@@ -193,8 +201,11 @@ func mergePieces(ctx context.Context, job jobs.Job, params jobs.Params, base []b
 	for i := range n {
 		piece := base[at(i):at(i+1):at(i+1)]
 		read := buffer[:len(piece)]
-		if err := cmp.Or(ctx.Err(), other.read(read, int64(at(i)))); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if err := other.read(read, int64(at(i))); err != nil {
+			return other.failed(err)
 		}
 		l, r := piece, read
 		if !left {

@@ -180,7 +180,7 @@ func TestMergeInPiecesFails(t *testing.T) {
 	defer damaged.Close()
 	l.mergeOf([]wire.Partial{{Holder: "w"}, {Holder: "x"}}, 0)
 	l.wait("the second failure", func() bool { return len(l.failures) == 2 })
-	if f := l.failures[1]; f.Holder != "x" || !strings.Contains(f.Error, bulk.ErrDamaged.Error()) {
+	if f := l.failures[1]; f.Holder != "x" || !strings.Contains(f.Error, "node 0/1 of 8388616 bytes: the bytes are damaged") {
 		t.Errorf("got %+v, want damaged bytes", f)
 	}
 	if n := len(l.lastNodes()); n != 2 {
