@@ -103,8 +103,8 @@ func (g guard) run(parent context.Context, code func(ctx context.Context) error)
 	g.core.goroutines.Go(func() {
 		defer g.core.code.begin()()
 		defer func() {
+			done <- struct{}{} // before the end of the context, because this process may stall between the two
 			cancel()
-			done <- struct{}{}
 		}()
 		returned = code(ctx)
 	})
@@ -115,7 +115,11 @@ func (g guard) run(parent context.Context, code func(ctx context.Context) error)
 	select {
 	case <-done:
 	case <-timer.C:
-		return done, &limitError{limit: g.limit}
+		select {
+		case <-done: // this process has stalled until both had happened
+		default:
+			return done, &limitError{limit: g.limit}
+		}
 	}
 	if passed && returned != nil {
 		return nil, &limitError{limit: g.limit, returned: returned}
