@@ -476,7 +476,7 @@ func TestUnreachable(t *testing.T) {
 	}
 
 	server := natstest.StartOptions(t, server.Options{JetStream: true})
-	c := connect(t, at(server), 300*time.Millisecond)
+	c := connect(t, at(server), 2*time.Second)
 	id := submit(t, c, client.SubmitOptions{})
 	natstest.Stop(server)
 	if _, err := c.Wait(t.Context(), id); err == nil {

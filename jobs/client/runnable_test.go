@@ -25,7 +25,8 @@ func TestSubmitToNobody(t *testing.T) {
 	}
 	for name, where := range storages {
 		t.Run(name, func(t *testing.T) {
-			c := connect(t, where, 300*time.Millisecond)
+			t.Parallel() // it mostly waits for answers that do not come
+			c := connect(t, where, 2*time.Second)
 			_, err := c.Submit(t.Context(), jobs.MustNew(sum), client.SubmitOptions{})
 			want(t, "submit", err, client.ErrUnused, "no worker has used cluster "+where.Name)
 			_, _, err = c.List(t.Context())
