@@ -199,7 +199,9 @@ func (l *Ledger) quarantinedFor(w *worker) *job {
 		if c == nil && j.queue.suspects.quarantined == 0 || !l.canRun(w, j) {
 			return false
 		}
-		another := func(o *worker) bool { return o != w && l.canRun(o, j) && !l.takesLong(o) && (c == nil || o.fetches(j, c)) }
+		another := func(o *worker) bool {
+			return o != w && l.canRun(o, j) && !l.takesLong(o) && (c == nil || o.fetches(j, c))
+		}
 		return w.id != l.cfg.Self || !slices.ContainsFunc(l.workers, another)
 	})
 	if i < 0 {
