@@ -172,17 +172,11 @@ func (c *call) make() (wire.Item, error) {
 	}
 	root := c.copyRoot(made, operands)
 	var item wire.Item
-	gone, err := guard{core: c.core, limit: limit(job.Limits(), made)}.run(c.ctx, func(ctx context.Context) (err error) {
+	err = c.guarded(job, func(ctx context.Context) (err error) {
 		item, c.attachment, err = session.MakeCall(ctx, job, params, made, operands, c.held.Epoch(), in)
 		return err
 	})
-	if gone != nil {
-		c.lose(err)
-		<-gone
-		return wire.Item{}, errLost
-	}
 	if err != nil {
-		c.checkTaken()
 		return wire.Item{}, err
 	}
 	switch {
@@ -197,6 +191,20 @@ func (c *call) make() (wire.Item, error) {
 	}
 	c.unreserve() // a write to storage may take long, and other calls wait for memory
 	return c.moveLarge(item)
+}
+
+// guarded runs code of the job. The call is lost if the code does not return, and guarded then waits until it does.
+func (c *call) guarded(job jobs.Job, code func(context.Context) error) error {
+	gone, err := guard{core: c.core, limit: limit(job.Limits(), c.held.Call())}.run(c.ctx, code)
+	if gone != nil {
+		c.lose(err)
+		<-gone
+		return errLost
+	}
+	if err != nil {
+		c.checkTaken()
+	}
+	return err
 }
 
 // round returns the round in which Finish is called, or nil if the job has no rounds.

@@ -56,16 +56,10 @@ func (c *call) mergeInPieces(job jobs.Job, params jobs.Params) (wire.Item, error
 	if !base.own {
 		base.data = append(c.partials.held.Buffer(int64(len(base.data)))[:0], base.data...)
 	}
-	gone, err := guard{core: c.core, limit: limit(job.Limits(), made)}.run(c.ctx, func(ctx context.Context) error {
+	err = c.guarded(job, func(ctx context.Context) error {
 		return mergePieces(ctx, job, params, base.data, other, stays == 0)
 	})
-	if gone != nil {
-		c.lose(err)
-		<-gone
-		return wire.Item{}, errLost
-	}
 	if err != nil {
-		c.checkTaken()
 		return wire.Item{}, err
 	}
 	c.unreserve()
