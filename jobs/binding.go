@@ -32,6 +32,16 @@ func bind[P, T, R any](d Definition[P, T, R]) (*binding[P, T, R], error) {
 	if d.Merger != nil && d.Shards != nil {
 		return b, errors.New("Merger and Shards: want one of them, because only Merge merges shards")
 	}
+	if s := d.SecondPass; s != nil {
+		switch {
+		case d.Merger != nil || d.Shards != nil:
+			return b, errors.New("SecondPass: want neither a Merger nor Shards")
+		case d.Estimate != nil || d.Stop != nil:
+			return b, errors.New("SecondPass: want neither Estimate nor Stop, because the job has rounds")
+		case s.Has == nil || s.Spill == nil || s.State == nil || s.Open == nil:
+			return b, errors.New("SecondPass: want all of Has, Spill, State and Open")
+		}
+	}
 	if d.Codec == nil {
 		codec, err := newCBORCodec[T]()
 		if err != nil {
@@ -237,11 +247,12 @@ func oneWay[T any](mapper Mapper[T]) error {
 	return nil
 }
 
-// merger merges the partials of a job. It has one of the two functions, and shards only with the first.
+// merger merges the partials of a job. It has one of merge and outside, and at most one of shards and spill, only with merge.
 type merger[T any] struct {
 	merge   func(left, right T) (T, error)                      // the definition's Merge
 	shards  Sharder[T]                                          // the definition's Shards, or nil
 	outside func(ctx context.Context, left, right T) (T, error) // the function that the definition's Merger returned
+	spill   func(ctx context.Context, merged T) (T, error)      // the Spill of the definition's SecondPass, or nil
 	plain   bool                                                // there is only the definition's Merge
 }
 
@@ -252,6 +263,9 @@ func (m merger[T]) call(ctx context.Context, left, right T) (T, error) {
 	if m.shards != nil {
 		return m.mergeWithIdle(ctx, left, right)
 	}
+	if m.spill != nil {
+		return m.mergeAndSpill(ctx, left, right)
+	}
 	return m.merge(left, right)
 }
 
@@ -261,14 +275,19 @@ func (b *binding[P, T, R]) merger(p P) merger[T] {
 			return merger[T]{outside: outside}
 		}
 	}
-	return merger[T]{merge: b.def.Merge, shards: b.def.Shards, plain: b.def.Shards == nil}
+	m := merger[T]{merge: b.def.Merge, shards: b.def.Shards}
+	if s := b.def.SecondPass; s != nil && s.Has(p) {
+		m.spill = func(ctx context.Context, merged T) (T, error) { return s.Spill(ctx, p, merged) }
+	}
+	m.plain = m.shards == nil && m.spill == nil
+	return m
 }
 
 // mergerOf returns the function that merges partials of a job with the given stored parameters.
 func (b *binding[P, T, R]) mergerOf(params []byte) (m merger[T], err error) {
 	var p P
-	if b.def.Merger != nil {
-		if p, err = b.params.parse(params, nil); err != nil {
+	if b.def.Merger != nil || b.def.SecondPass != nil {
+		if p, err = b.parsed(params); err != nil {
 			return m, err
 		}
 	}
@@ -300,6 +319,9 @@ func (b *binding[P, T, R]) family(params Params, build string) (key Key, err err
 			return Key{}, fmt.Errorf("job %s cannot reuse partials of other jobs: %s", b.def.Name, reason)
 		}
 	}
+	if s := b.def.SecondPass; s != nil && s.Has(p) {
+		return Key{}, fmt.Errorf("job %s cannot reuse partials of other jobs: it may have a second pass", b.def.Name)
+	}
 	codec := fmt.Sprintf("%T", b.def.Codec)
 	return engine.NewKey([]byte("family"), []byte(b.def.Name), []byte(b.def.Version), params, []byte(codec), []byte(build)), nil
 }
@@ -309,7 +331,7 @@ func (b *binding[P, T, R]) family(params Params, build string) (key Key, err err
 func (b *binding[P, T, R]) HasMerger(params []byte) (has bool) {
 	defer func() { _ = recover() }()
 	m, err := b.mergerOf(params)
-	return err == nil && m.outside != nil
+	return err == nil && (m.outside != nil || m.spill != nil)
 }
 
 func (b *binding[P, T, R]) Merge(ctx context.Context, params []byte, left, right engine.Operand) (merged []byte, err error) {
@@ -335,7 +357,7 @@ func (b *binding[P, T, R]) Merge(ctx context.Context, params []byte, left, right
 	}
 	m, err := by.call(ctx, l, r)
 	switch {
-	case err != nil && by.outside != nil:
+	case err != nil && by.outside != nil, err != nil && by.spill != nil:
 		return nil, err
 	case err != nil:
 		return nil, Permanent(err)

@@ -111,6 +111,9 @@ type Definition[P, T, R any] struct {
 	// top of the tree, where few merges are left. A definition has not both Shards and a Merger. For a Merge that adds
 	// vectors element by element, Shards is a [Vector].
 	Shards Sharder[T]
+	// SecondPass, if not nil, lets a job whose merged partial may be larger than a worker pass over its partitions twice.
+	// A definition with a second pass has neither Shards nor a Merger.
+	SecondPass *SecondPass[P, T]
 	// Finish computes the result from the root's partial, which covers all partitions. A
 	// large part of the result may be an [Attachment].
 	Finish func(ctx context.Context, p P, root T) (R, error)

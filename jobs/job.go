@@ -16,7 +16,7 @@ type Job struct {
 	parameters             []Parameter
 	limits                 Limits
 	restricted, previews   bool
-	attaches               bool
+	attaches, passes       bool
 	measure                string
 	binding                untyped
 }
@@ -45,7 +45,11 @@ func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 	if err != nil {
 		return Job{}, fmt.Errorf("define job %s: %w", d.Name, err)
 	}
-	return newJob(b), nil
+	job := newJob(b)
+	if d.SecondPass != nil {
+		job.binding, job.passes = &passesBinding[P, T, R]{b}, true
+	}
+	return job, nil
 }
 
 func newJob[P, T, R any](b *binding[P, T, R]) Job {

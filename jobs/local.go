@@ -115,7 +115,12 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 func (l Local) prepare(ctx context.Context) (prepared context.Context, release func()) {
 	log := Logger(ctx)
 	ctx = source.Watch(withMemory(ctx, l.Memory), func(t source.Throttling) { t.Log(log) })
-	return WithGrant(ctx, l.Grant)
+	ctx, dropSpills := withTempSpills(ctx)
+	ctx, endGrant := WithGrant(ctx, l.Grant)
+	return ctx, func() {
+		endGrant()
+		dropSpills()
+	}
 }
 
 // finish computes the result of a job from the root's partial.

@@ -86,6 +86,8 @@ type Job[P, A, R any] struct {
 	Refuse func(p P, acc A) error
 	// Finish computes the result.
 	Finish func(ctx context.Context, p P, acc A, totals Totals) (R, error)
+	// Second is the second pass of a job whose accumulators may be larger than a worker. Nil means that there is none.
+	Second *Second[P, A]
 
 	Limits     jobs.Limits // limits of the definition's functions, as in jobs.Definition
 	Restricted bool
@@ -133,7 +135,7 @@ func define[P, A, R any](j Job[P, A, R], open func(ctx context.Context) source.D
 	d := jobs.Definition[P, Partial[A], R]{
 		Name: j.Name, Version: j.Version, Summary: j.Summary, Defaults: j.Defaults,
 		Plan: e.plan, Preview: e.preview, Open: e.openMapper, Merge: e.merger.Merge, Finish: e.finish, Codec: newCodec[A](),
-		Limits: j.Limits, Restricted: j.Restricted,
+		SecondPass: e.secondPass(), Limits: j.Limits, Restricted: j.Restricted,
 	}
 	if (j.Fold == nil) == (j.Open == nil) || j.Merge == nil || j.Finish == nil || j.Store != nil && (j.Prepare == nil || j.Discard == nil) {
 		d.Plan = nil // a nil Plan makes jobs.New refuse the definition
@@ -245,6 +247,7 @@ type mapper[P, A, R any] struct {
 	params    P
 	outputID  string            // as in Place; empty if Store is not called
 	types     map[string]string // as in Place
+	spills    bool              // the job may have a second pass
 	ranges    ranges
 	setup     []byte
 	setupKey  [sha256.Size]byte // SHA-256 of setup
@@ -438,17 +441,22 @@ func permanent(err error) error {
 	return err
 }
 
-// store calls the job's Store for the accumulators of the readings that have no fault.
+// store calls the job's Store and the Spill of its second pass for the accumulators of the readings that have no fault.
 func (m *mapper[P, A, R]) store(ctx context.Context, scanners []*scanner[A], partition uint64, last bool) error {
-	if m.outputID == "" || m.job.Store == nil {
-		return nil
-	}
+	stores := m.outputID != "" && m.job.Store != nil
 	for _, s := range scanners {
 		if s.out.Fault != nil {
 			continue
 		}
-		if err := m.job.Store(ctx, m.params, Place{m.outputID, partition, last, m.types}, &s.acc); err != nil {
-			return err
+		if stores {
+			if err := m.job.Store(ctx, m.params, Place{m.outputID, partition, last, m.types}, &s.acc); err != nil {
+				return err
+			}
+		}
+		if m.spills {
+			if err := m.job.Second.Spill(ctx, m.params, &s.acc); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -194,6 +194,7 @@ func (e *engine[P, A, R]) openMapper(ctx context.Context, p P, plan jobs.Plan) (
 	from := e.open(ctx)
 	reader := newReader(from).decoding(in)
 	m := &mapper[P, A, R]{engine: e, reader: reader, params: p, outputID: data.OutputID, types: data.Types, ranges: in.cut(l, data.Bgzip), transfers: newTransfers(reader), identities: newIdentities(from)}
+	m.spills = e.job.Second != nil && e.job.Second.Has(p)
 	if m.ranges.count != plan.Partitions {
 		return nil, fmt.Errorf("the plan has %d partitions, this program cuts its listing into %d: want workers of the version that planned the job", plan.Partitions, m.ranges.count)
 	}

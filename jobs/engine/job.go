@@ -30,7 +30,8 @@ type Job interface {
 	Open(ctx context.Context, params []byte, partitions uint64, planData []byte) (Task, error)
 
 	// HasMerger reports whether the partials of a job with these parameters are merged by a function
-	// that the definition's Merger returned. Only workers may call Merge of a job with a merger.
+	// that the definition's Merger returned, or may be moved to storage after a merge. Only workers may call Merge of
+	// such a job.
 	HasMerger(params []byte) bool
 
 	// Merge returns the encoded merge of two encoded partials of sibling nodes. An error is permanent

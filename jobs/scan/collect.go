@@ -4,19 +4,18 @@ import (
 	"cmp"
 	"context"
 	"runtime/debug"
-	"slices"
 	"sync"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
 // collect lists the groups of the result: all groups in the order of the run, or, if the result has a limit far below
-// their number, the first groups of each part of the run, in any order. It also sets the types and the notes of columns,
-// as describe does. A goroutine reads each part.
-func (g *groups) collect(ctx context.Context, columns []Column, orders []rowOrder) error {
+// their number, the first groups of each part of the run, in any order. It returns the notes of the groups. A goroutine
+// reads each part.
+func (g *groups) collect(ctx context.Context, orders []rowOrder) (n notes, err error) {
 	ends, err := g.run.cut(g.parts)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	count := ends[len(ends)-1].groups
 	most := g.limit + g.offset
@@ -24,12 +23,12 @@ func (g *groups) collect(ctx context.Context, columns []Column, orders []rowOrde
 	if !selects {
 		g.order = make([]placed, 0, count) // the exact capacity, because the slice may need much memory
 	}
-	parts, described := make([]collector, len(ends)), slices.Clone(columns)
+	parts := make([]collector, len(ends))
 	begin := boundary{}
 	var wait sync.WaitGroup
 	for i, end := range ends {
 		p := &parts[i]
-		p.groups, p.columns = *g, slices.Clone(described)
+		p.groups, p.notes = *g, make(notes, len(g.aggregates))
 		p.scratch = newScratch(g.aggregates)
 		if selects {
 			p.first = &selector{groups: &p.groups, orders: orders, most: int(most)}
@@ -50,24 +49,19 @@ func (g *groups) collect(ctx context.Context, columns []Column, orders []rowOrde
 	wait.Wait()
 	for _, p := range parts {
 		if p.err != nil {
-			return p.err
+			return nil, p.err
 		}
-		g.order = append(g.order, p.order...)
-		for i, c := range p.columns {
-			if c != described[i] {
-				columns[i] = c
-			}
-		}
+		g.order, n = append(g.order, p.order...), n.merge(p.notes)
 	}
-	return nil
+	return n, nil
 }
 
 // collector collects the groups of a part of the run.
 type collector struct {
 	groups
-	columns []Column
-	first   *selector // nil if all groups are listed
-	err     error
+	notes notes
+	first *selector // nil if all groups are listed
+	err   error
 }
 
 // collect collects the groups between two offsets of the run.
@@ -77,7 +71,7 @@ func (p *collector) collect(ctx context.Context, from, to int) (err error) {
 			return err
 		}
 	}
-	describes := slices.ContainsFunc(p.aggregates, func(a aggregate) bool { return a.takes == numbersOrTexts || a.approximates() })
+	noted := p.noted()
 	c := cursor{rest: p.run[from:to]} // outside of the loop, which would copy it for each group
 	for {
 		if err := cmp.Or(ctx.Err(), c.next()); err != nil {
@@ -87,15 +81,17 @@ func (p *collector) collect(ctx context.Context, from, to int) (err error) {
 			break
 		}
 		at := to - len(c.here)
-		if ok, err := p.selects(at); err != nil {
+		ok, err := p.selects(at)
+		if err != nil {
 			return err
-		} else if !ok {
-			continue
 		}
-		if describes {
-			if err := p.describe(p.columns[len(p.by):], c.states); err != nil {
+		if noted && (ok || p.output) {
+			if err := p.note(c.states); err != nil {
 				return err
 			}
+		}
+		if !ok {
+			continue
 		}
 		if p.first == nil {
 			p.order = append(p.order, placed{at: at})
@@ -109,4 +105,13 @@ func (p *collector) collect(ctx context.Context, from, to int) (err error) {
 		}
 	}
 	return nil
+}
+
+// note adds a group to the notes.
+func (p *collector) note(states []byte) error {
+	p.scratch.reset()
+	if err := p.scratch.read(states); err != nil {
+		return err
+	}
+	return p.notes.add(p.aggregates, p.scratch)
 }

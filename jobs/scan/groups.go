@@ -42,8 +42,8 @@ type placed struct {
 	at     int    // offset of the group in the run
 }
 
-// newGroups sorts the groups of a table. newGroups also returns the columns of the result.
-func (q query) newGroups(ctx context.Context, t *table) (g *groups, columns []Column, err error) {
+// newGroups sorts the groups of a table. newGroups also returns what the groups show of the columns of the result.
+func (q query) newGroups(ctx context.Context, t *table) (g *groups, n notes, err error) {
 	if err := t.settle(); err != nil {
 		return nil, nil, err
 	}
@@ -59,15 +59,15 @@ func (q query) newGroups(ctx context.Context, t *table) (g *groups, columns []Co
 		g.run = t.runs[0]
 	}
 	g.parts = min(runtime.GOMAXPROCS(0), 1+len(g.run)/minPart)
-	columns, err = g.place(ctx)
-	return g, columns, err
+	n, err = g.place(ctx)
+	return g, n, err
 }
 
-// place sets the order of the groups of the result, and returns the columns of the result.
-func (g *groups) place(ctx context.Context) ([]Column, error) {
-	columns := g.resultColumns()
-	orders := g.orders(columns)
-	if err := g.collect(ctx, columns, orders); err != nil {
+// place sets the order of the groups of the result, and returns their notes.
+func (g *groups) place(ctx context.Context) (notes, error) {
+	orders := g.orders()
+	n, err := g.collect(ctx, orders)
+	if err != nil {
 		return nil, err
 	}
 	if err := g.sort(ctx, orders); err != nil {
@@ -77,12 +77,16 @@ func (g *groups) place(ctx context.Context) ([]Column, error) {
 	if g.limit > 0 && g.limit < uint64(len(g.order)) {
 		g.order = g.order[:g.limit]
 	}
-	return columns, nil
+	return n, nil
 }
 
 // orders returns the columns by which the groups are sorted: those of the parameter order, and then those of the
-// parameter by.
-func (q query) orders(columns []Column) (orders []rowOrder) {
+// parameter by. If it returns none, the groups are in the order of runs.
+func (q query) orders() (orders []rowOrder) {
+	if q.unsorted {
+		return nil
+	}
+	columns := q.resultColumns()
 	for _, o := range q.order {
 		at := slices.IndexFunc(columns, func(c Column) bool { return c.Name == o.name })
 		orders = append(orders, rowOrder{at, o.descending})
@@ -103,31 +107,6 @@ func (g *groups) selects(at int) (bool, error) {
 		return false, err
 	}
 	return g.keeps(line)
-}
-
-// describe sets the types of columns of minima and maxima to text if the extremes of a group are
-// texts, and sets the notes of columns with a group whose result is not exact.
-func (g *groups) describe(columns []Column, states []byte) error {
-	g.scratch.reset()
-	if err := g.scratch.read(states); err != nil {
-		return err
-	}
-	for i, a := range g.aggregates {
-		s := g.scratch.states[i]
-		if a.takes == numbersOrTexts {
-			c, err := s.result(0, a)
-			if err != nil {
-				return jobs.Permanent(err)
-			}
-			if c.kind == isString {
-				columns[i].Type = "text"
-			}
-		}
-		if about, ok := s.(approximate); ok && !about.exact(0) {
-			columns[i].Note = a.note
-		}
-	}
-	return nil
 }
 
 // field returns a field of a group's key.
@@ -170,6 +149,11 @@ func (g *groups) compare(a, b, column int) (int, error) {
 	if err := cmp.Or(xErr, yErr); err != nil {
 		return 0, err
 	}
+	return g.compareGroups(&x, &y, column)
+}
+
+// compareGroups compares the values of the groups of two cursors.
+func (g *groups) compareGroups(x, y *cursor, column int) (int, error) {
 	if column < len(g.by) {
 		return compareFields(g.field(x.key, column), g.field(y.key, column)), nil
 	}
@@ -243,16 +227,21 @@ func (g *groups) line(at int) ([]cell, error) {
 	if err != nil {
 		return nil, err
 	}
+	return g.lineOf(c.key, c.states)
+}
+
+// lineOf returns the row of a group.
+func (g *groups) lineOf(key, states []byte) ([]cell, error) {
 	line := make([]cell, 0, len(g.by)+len(g.aggregates))
 	if len(g.by) == 1 {
-		line = append(line, text(string(c.key)))
+		line = append(line, text(string(key)))
 	} else {
-		for _, field := range row(c.key).fields() {
+		for _, field := range row(key).fields() {
 			line = append(line, text(string(field)))
 		}
 	}
 	g.scratch.reset()
-	if err := g.scratch.read(c.states); err != nil {
+	if err := g.scratch.read(states); err != nil {
 		return nil, err
 	}
 	for i, a := range g.aggregates {

@@ -5,6 +5,7 @@ package scan
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,13 +117,12 @@ func TestManyGroups(t *testing.T) {
 		}
 	}
 	rows, _ := rowsOf(t, folder)
-	for i, row := range rows {
-		if want := fmt.Sprintf("%d,0,2\n", i); row != want {
-			t.Fatalf("row %d of %d is %q, want %q", i, len(rows), row, want)
-		}
+	var want []string
+	for i := range keys {
+		want = append(want, fmt.Sprintf("%d,0,2\n", i))
 	}
-	if len(rows) != keys {
-		t.Errorf("got %d rows, want %d", len(rows), keys)
+	if slices.Sort(want); !slices.Equal(rows, want) {
+		t.Errorf("got %d rows, want the %d groups in the order of their bytes", len(rows), keys)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestGroupBytes(t *testing.T) {
 		t.Errorf("got %v, want that the context has ended", err)
 	}
 	g := groups{query: q, run: run{}, order: nil}
-	if err := g.sort(ctx, q.orders(q.resultColumns())); !errors.Is(err, context.Canceled) {
+	if err := g.sort(ctx, q.orders()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that the context has ended", err)
 	}
 	if _, err := finish(ctx, Params{Input: dataset.Defaults(), By: "a", Aggregate: "count"}, groupsOf(5, 5), dataset.Totals{}); !errors.Is(err, context.Canceled) {

@@ -108,6 +108,8 @@ type query struct {
 	offset     uint64       // number of rows that are dropped before the limit applies
 	having     *having      // condition that selects rows of the result; nil selects all
 	types      []columnType // types of columns of the output
+	output     bool         // the rows are written to an output
+	unsorted   bool         // the groups of the result are in the order of the bytes of their keys, as in runs
 }
 
 // ordering is a column of the result by which the rows are sorted.
@@ -117,7 +119,7 @@ type ordering struct {
 }
 
 func newQuery(p Params) (q query, err error) {
-	q = query{by: list(p.By), columns: list(p.Columns), limit: p.Limit, offset: p.Offset}
+	q = query{by: list(p.By), columns: list(p.Columns), limit: p.Limit, offset: p.Offset, output: p.Output != ""}
 	if q.aggregates, err = parseAggregates(p.Aggregate); err != nil {
 		return q, fmt.Errorf("parameter aggregate: %w", err)
 	}
@@ -144,6 +146,7 @@ func newQuery(p Params) (q query, err error) {
 		bare, descending := strings.CutPrefix(name, "-")
 		q.order = append(q.order, ordering{strings.TrimSpace(bare), descending})
 	}
+	q.unsorted = q.output && len(q.order) == 0 && q.limit == 0 && q.offset == 0
 	return q, q.checkLengths()
 }
 

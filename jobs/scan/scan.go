@@ -36,7 +36,7 @@ var Definition = func() jobs.Definition[Params, dataset.Partial[*table], Result]
 }()
 
 var job = dataset.Job[Params, *table, Result]{
-	Name: "scan", Version: "14", Summary: "a table from files or blobs: filter, group, aggregate, sort",
+	Name: "scan", Version: "15", Summary: "a table from files or blobs: filter, group, aggregate, sort",
 	Defaults: Params{Input: dataset.Defaults(), OutputFormat: string(output.CSV)},
 	Columns: func(p Params) []string {
 		q, err := newQuery(p)
@@ -84,6 +84,7 @@ var job = dataset.Job[Params, *table, Result]{
 	Merge:  merge,
 	Refuse: refuse,
 	Finish: finish,
+	Second: second,
 }
 
 // Result is the result of the job: a table.
@@ -144,11 +145,17 @@ func finish(ctx context.Context, p Params, t *table, totals dataset.Totals) (res
 		result.Skipped = append(result.Skipped, Skipped{s.Object, s.Offset, s.Text})
 	}
 	lines := iter.Seq2[[]cell, error](noLines)
-	if len(q.aggregates) == 0 {
+	switch {
+	case len(q.aggregates) == 0:
 		err = t.finishRows(q, &result)
-	} else {
+	case t.notes != nil: // there was a second pass
+		result.Columns, lines = q.notedColumns(t.notes), q.sortedLines(ctx, t.spilled)
+	default:
 		var g *groups
-		if g, result.Columns, err = q.newGroups(ctx, t); err == nil && p.Output == "" {
+		var n notes
+		g, n, err = q.newGroups(ctx, t)
+		result.Columns = q.notedColumns(n)
+		if err == nil && p.Output == "" {
 			result.Rows, err = g.finish(ctx)
 		} else if err == nil {
 			lines = g.lines()

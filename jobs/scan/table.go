@@ -26,6 +26,9 @@ type table struct {
 
 	keyTable
 
+	spilled []spilled // runs that were moved to storage, or the sorted shards of the second pass
+	notes   notes     // of the groups of these runs, or of the shards of the second pass; otherwise nil
+
 	columns []string // names of the columns of rows and out
 	rows    rows
 	out     pending
@@ -124,7 +127,7 @@ func (t *table) settle() error {
 		t.index = t.index[:0]
 		memories.Put(&memory{t.keyTable, t.functions, t.states, t.plains})
 	}
-	*t = table{functions: t.functions, runs: t.runs, columns: t.columns, rows: t.rows, out: t.out}
+	*t = table{functions: t.functions, runs: t.runs, spilled: t.spilled, notes: t.notes, columns: t.columns, rows: t.rows, out: t.out}
 	return t.mergeRuns(math.MaxInt)
 }
 
@@ -141,6 +144,7 @@ func merge(left, right *table) (*table, error) {
 	if left.functions == nil {
 		left.functions = right.functions
 	}
+	left.spilled, left.notes = append(left.spilled, right.spilled...), left.notes.merge(right.notes)
 	left.runs = append(left.runs, right.runs...)
 	return left, left.mergeRuns(math.MaxInt)
 }
@@ -174,7 +178,14 @@ func (t *table) MarshalBinary() ([]byte, error) {
 	for _, name := range t.columns {
 		b = appendText(b, name)
 	}
-	return t.out.append(t.rows.append(b)), nil
+	b = t.out.append(t.rows.append(b))
+	if t.notes == nil {
+		return b, nil
+	}
+	for _, n := range t.notes {
+		b = append(b, byte(n))
+	}
+	return appendSpilled(b, t.spilled), nil
 }
 
 // UnmarshalBinary decodes a table without groups.
@@ -208,7 +219,16 @@ func (t *table) UnmarshalBinary(data []byte) (err error) {
 	if b, err = t.rows.read(b, len(t.columns)); err != nil {
 		return err
 	}
-	if b, err = t.out.read(b, len(t.columns)); err == nil && len(b) > 0 {
+	if b, err = t.out.read(b, len(t.columns)); err != nil || len(b) == 0 {
+		return err
+	}
+	if len(b) < len(t.functions) {
+		return errStates
+	}
+	for _, n := range b[:len(t.functions)] {
+		t.notes = append(t.notes, note(n))
+	}
+	if t.spilled, b, err = readSpilled(b[len(t.functions):]); err == nil && len(b) > 0 {
 		err = errStates
 	}
 	return err

@@ -49,7 +49,8 @@ type core struct {
 	mu      sync.Mutex
 	work    *sync.Cond // signalled when a slot may find a span, after a receipt, and when quit is set
 	session *session.Session
-	quit    bool // slots return, and no call and no audit begins
+	quit    bool            // slots return, and no call and no audit begins
+	spilled map[string]bool // IDs of jobs whose code has moved data to storage here, until the job ends
 }
 
 // timing contains the worker's durations, except the durations of the conversation with the leader.

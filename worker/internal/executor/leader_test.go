@@ -441,6 +441,11 @@ func (s noStore) DropPartial(context.Context, string, string) error {
 	return nil
 }
 
+func (s noStore) DropOtherPartials(context.Context, string, map[string]bool) error {
+	s.t.Error("partials were removed")
+	return nil
+}
+
 // running is a worker whose Run was called.
 type running struct {
 	*Worker

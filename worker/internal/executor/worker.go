@@ -36,6 +36,8 @@ type Store interface {
 	Manifest(ctx context.Context, job string) (store.Manifest, store.Version, error)
 	// DropPartial removes a partial. It is called only after the partial's job has ended.
 	DropPartial(ctx context.Context, job, blob string) error
+	// DropOtherPartials removes the partials of a job that has ended and of its rounds, except the given blobs.
+	DropOtherPartials(ctx context.Context, job string, keep map[string]bool) error
 }
 
 // ErrStuck means that a job's code did not return although its context was done. The goroutines of
@@ -75,6 +77,8 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 		known: make(map[wire.JobKind]jobs.Job),
 		wake:  make(chan struct{}, 1),
 		unfit: make(chan struct{}),
+
+		spilled: make(map[string]bool),
 	}
 	c.work = sync.NewCond(&c.mu)
 	hello := wire.Hello{Host: cfg.Host, PID: cfg.PID, Slots: cfg.Slots, Since: cfg.Since, Storage: cfg.Storage, Build: wire.ThisBuild(), Version: cfg.Version[:min(len(cfg.Version), wire.MaxVersion)], Holds: cfg.Bulk != nil}
@@ -207,6 +211,7 @@ func (w *Worker) direct(action session.Action) {
 			}
 			w.endLog(engine.JobOf(a.Job))
 			w.tasks.endRounds(engine.JobOf(a.Job))
+			w.endSpills(engine.JobOf(a.Job))
 		}
 		if t := w.tasks.end(a.Job); t != nil {
 			w.slots.interrupt(t)

@@ -516,6 +516,8 @@ func (s *slowStore) DropPartial(_ context.Context, _, blob string) error {
 	return nil
 }
 
+func (s *slowStore) DropOtherPartials(context.Context, string, map[string]bool) error { return nil }
+
 // lump is a job whose partials are as large as its plan's data.
 func lump() jobs.Job {
 	return jobs.MustNew(jobs.Definition[struct{}, []byte, int]{
