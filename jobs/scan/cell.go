@@ -47,15 +47,21 @@ func text(s string) cell          { return cell{kind: isString, text: s} }
 
 // String returns the value in the form in which outputs contain it. The text of null is empty.
 func (c cell) String() string {
-	switch c.kind {
-	case isInteger, isDecimal:
-		return c.number.String()
-	case isFloat:
-		return strconv.FormatFloat(c.float, 'g', -1, 64)
-	case isString:
+	if c.kind == isString {
 		return c.text
 	}
-	return ""
+	return string(c.append(nil))
+}
+
+// append appends the text that String returns.
+func (c *cell) append(b []byte) []byte {
+	switch c.kind {
+	case isInteger, isDecimal:
+		return c.number.Append(b)
+	case isFloat:
+		return strconv.AppendFloat(b, c.float, 'g', -1, 64)
+	}
+	return append(b, c.text...)
 }
 
 // MarshalJSON encodes a cell. Decimals are encoded as strings, because many JSON readers round

@@ -114,12 +114,12 @@ func store(ctx context.Context, p Params, at dataset.Place, acc **table) error {
 	}
 	to := p.folder(ctx, at.OutputID)
 	columns := q.outputColumns(to.Format, textColumns(t.columns), at.Types)
-	return t.writeRows(ctx, to, columns, at.Partition)
+	return t.writeObject(ctx, to, columns, at.Partition, fieldsOf(t.out.rows))
 }
 
-// writeRows writes the rows in memory to an object.
-func (t *table) writeRows(ctx context.Context, to output.Folder, columns []output.Column, partition uint64) error {
-	written, err := to.Write(ctx, fmt.Sprintf("%08d-%06d", partition, len(t.out.parts)), columns, fieldsOf(t.out.rows))
+// writeObject writes rows to an object, which follows those of the partition.
+func (t *table) writeObject(ctx context.Context, to output.Folder, columns []output.Column, partition uint64, rows iter.Seq[[][]byte]) error {
+	written, err := to.Write(ctx, fmt.Sprintf("%08d-%06d", partition, len(t.out.parts)), columns, rows)
 	if err != nil {
 		return permanent(err)
 	}

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 
@@ -161,50 +162,37 @@ func (f *sharder) compute(ctx context.Context, partition uint64) (*table, error)
 	return t, err
 }
 
-// write writes the rows of a shard to objects.
+// write writes the rows of a shard to objects. Few rows stay in the partial, as those of a partition of a query without aggregates.
 func (f *sharder) write(ctx context.Context, t *table, partition uint64, end []byte) error {
-	g := &groups{query: f.query, scratch: newScratch(f.aggregates)}
-	noted := f.noted()
-	if f.having != nil {
-		var err error
-		if g.keeps, err = f.having.open(); err != nil {
+	r, err := f.rows(t.notes, end)
+	if err != nil {
+		return err
+	}
+	for r.next(ctx) {
+		if t.out.add(r.row()); t.out.bytes <= maxInline {
+			continue
+		}
+		first := t.out.rows
+		t.out = pending{parts: t.out.parts}
+		err := t.writeObject(ctx, f.to, f.columns, partition, func(yield func([][]byte) bool) {
+			size := 0
+			for fields := range fieldsOf(first) {
+				if !yield(fields) {
+					return
+				}
+			}
+			for size < objectBytes && r.next(ctx) {
+				if !yield(r.fields) {
+					return
+				}
+				size += r.size
+			}
+		})
+		if err := cmp.Or(r.err, err); err != nil {
 			return err
 		}
 	}
-	for {
-		key, states, ok, err := f.merging.next(ctx, end)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			break
-		}
-		line, err := g.lineOf(key, states)
-		if err != nil {
-			return err
-		}
-		if noted {
-			if err := t.notes.add(f.aggregates, g.scratch); err != nil {
-				return err
-			}
-		}
-		if g.keeps != nil {
-			if ok, err := g.keeps(line); err != nil {
-				return err
-			} else if !ok {
-				continue
-			}
-		}
-		if t.out.add(rowOf(line)); t.out.bytes >= objectBytes {
-			if err := t.writeRows(ctx, f.to, f.columns, partition); err != nil {
-				return err
-			}
-		}
-	}
-	if t.out.bytes > maxInline || len(t.out.parts) > 0 && t.out.bytes > 0 {
-		return t.writeRows(ctx, f.to, f.columns, partition)
-	}
-	return nil
+	return r.err
 }
 
 // sort moves the groups of a shard that may be in the result to storage, in the order of the result.

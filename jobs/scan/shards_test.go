@@ -54,6 +54,7 @@ func TestSecondPass(t *testing.T) {
 		"aggregate=sum(n),count;limit=300;having=sum(n) > 500",
 		"aggregate=count;offset=40",
 		"aggregate=count;order=count,-key;output-format=parquet",
+		"aggregate=count,max(name);output-format=parquet",
 	} {
 		t.Run(query, func(t *testing.T) {
 			outputs, err := os.MkdirTemp("", "outputs") // the folder of the test would have a comma in its name

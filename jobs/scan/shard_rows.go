@@ -1,0 +1,106 @@
+package scan
+
+import (
+	"context"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// shardRows computes the rows of a shard from its merged groups, without memory for each row.
+type shardRows struct {
+	groups
+	merging *merging
+	end     []byte // border at the end of the shard
+	notes   notes
+	noted   bool
+
+	fields [][]byte // fields of the current row
+	size   int      // size of the fields in bytes
+	cells  []cell   // memory for the results of the aggregates
+	text   []byte   // memory for their texts
+	ends   []int    // memory for the ends of the texts
+	err    error
+}
+
+func (f *sharder) rows(n notes, end []byte) (r *shardRows, err error) {
+	r = &shardRows{groups: groups{query: f.query, scratch: newScratch(f.aggregates)}, merging: f.merging, end: end, notes: n, noted: f.noted()}
+	if f.having != nil {
+		r.keeps, err = f.having.open()
+	}
+	return r, err
+}
+
+// next moves to the next row of the result. It returns false after the last one, and after an error.
+func (r *shardRows) next(ctx context.Context) bool {
+	for r.err == nil {
+		key, states, ok, err := r.merging.next(ctx, r.end)
+		if r.err = err; err != nil || !ok {
+			return false
+		}
+		if ok, r.err = r.set(key, states); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// set sets the fields to those of a group, and reports whether the group is in the result.
+func (r *shardRows) set(key, states []byte) (bool, error) {
+	r.scratch.reset()
+	if err := r.scratch.read(states); err != nil {
+		return false, err
+	}
+	if r.noted {
+		if err := r.notes.add(r.aggregates, r.scratch); err != nil {
+			return false, err
+		}
+	}
+	if r.keeps != nil {
+		line, err := r.lineOf(key, states)
+		if err != nil {
+			return false, err
+		}
+		if ok, err := r.keeps(line); !ok || err != nil {
+			return false, err
+		}
+	}
+	r.cells = r.cells[:0]
+	for i, a := range r.aggregates {
+		c, err := r.scratch.states[i].result(0, a)
+		if err != nil {
+			return false, jobs.Permanent(err)
+		}
+		r.cells = append(r.cells, c)
+	}
+	r.setFields(key)
+	return true, nil
+}
+
+// setFields sets the fields to those of a key and to the texts of the cells.
+func (r *shardRows) setFields(key []byte) {
+	r.fields, r.text, r.size = r.fields[:0], r.text[:0], len(key)
+	if len(r.by) == 1 {
+		r.fields = append(r.fields, key)
+	} else {
+		r.fields = append(r.fields, row(key).fields()...)
+	}
+	r.ends = r.ends[:0]
+	for i := range r.cells {
+		r.text = r.cells[i].append(r.text)
+		r.ends = append(r.ends, len(r.text))
+	}
+	begin := 0
+	for _, end := range r.ends {
+		r.fields = append(r.fields, r.text[begin:end:end])
+		begin = end
+	}
+	r.size += len(r.text)
+}
+
+// row returns a copy of the current row.
+func (r *shardRows) row() (copied row) {
+	for _, field := range r.fields {
+		copied = appendText(copied, field)
+	}
+	return copied
+}
