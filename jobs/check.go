@@ -81,6 +81,8 @@ const piecesPerSlot = 16
 func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, error) {
 	ctx, release := WithGrant(withMemory(ctx, c.Memory), c.Grant)
 	defer release()
+	ctx, dropSpills := withTempSpills(ctx)
+	defer dropSpills()
 	if err := job.CheckAudit(params); err != nil {
 		return CheckResult{}, err
 	}

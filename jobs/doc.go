@@ -172,6 +172,19 @@
 // The number of shards differs from run to run, and the bytes do not, on the condition that [Sharder] states. [Check]
 // merges each node of the tree in 2 to 8 shards too, and finds a Merge that does not satisfy the condition.
 //
+// # Results larger than a worker
+//
+// The root of the tree must fit into the memory of a worker, unless the definition has a [SecondPass]. Then Spill, which is called
+// after each merge, moves what is large to storage with [PutSpill], for example groups that are sorted by their keys, in pieces of
+// about a megabyte. The partial contains the names of the pieces, so the partial of the root is a list. The second pass cuts the
+// result into shards, such as ranges of keys, and each of its partitions computes one from the pieces that it reads with [GetSpill].
+// All workers therefore compute the end of the job together, and none needs more memory than for a part of it.
+//
+// The bytes are those of every run, if what Spill moves depends on the partial alone, and the shards on the list alone. The
+// name of a piece is the SHA-256 of its bytes, so two attempts of a merge give the same partial. The two passes are rounds: if
+// a leader dies, the next one goes on in the pass that the manifest names. The job scan computes the groups of its parameter output
+// in this way.
+//
 // # Reuse
 //
 // A partial depends on the definition, the parameters, the build and the input of its partitions. The hash

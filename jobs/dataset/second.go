@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -18,9 +19,9 @@ type Second[P, A any] struct {
 	// Spill moves a part of an accumulator to storage with jobs.PutSpill if it is large. Spill is called while a partition
 	// is read, as Job.Store is, and after each merge.
 	Spill func(ctx context.Context, p P, acc *A) error
-	// Spilled reports whether a part of the accumulator is in storage. If this is so for an accumulator of the whole dataset,
-	// there is a second pass.
-	Spilled func(acc A) bool
+	// Needed reports whether the accumulator of a part of the dataset is so large, or partly in storage, that the job needs a
+	// second pass.
+	Needed func(acc A) bool
 	// State returns the state of the second pass from the accumulator of the whole dataset.
 	State func(ctx context.Context, p P, acc A, partitions uint64) (state []byte, err error)
 	// Open returns a function that makes a Map function of the second pass for a slot. The Map functions return the
@@ -58,13 +59,11 @@ func (e *engine[P, A, R]) spill(ctx context.Context, p P, merged Partial[A]) (Pa
 }
 
 func (e *engine[P, A, R]) passState(ctx context.Context, p P, partitions uint64, root Partial[A]) ([]byte, error) {
-	spilled := false
+	needed := false
 	for _, r := range root.Readings {
-		for _, acc := range r.Accs {
-			spilled = spilled || e.job.Second.Spilled(acc)
-		}
+		needed = needed || slices.ContainsFunc(r.Accs, e.job.Second.Needed)
 	}
-	if !spilled {
+	if !needed {
 		return nil, nil
 	}
 	acc, totals, err := e.merger.finish(ctx, newReader(e.open(ctx)), root)

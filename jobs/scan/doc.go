@@ -68,7 +68,8 @@
 // No aggregate depends on the order of the records, so the result has the same bytes for every
 // block size, number of workers and type of processor. The result is sorted by the columns in the
 // parameter order, and then by the groups. Without the parameter order, the rows of a query without
-// aggregates have the order of the input.
+// aggregates have the order of the input. The groups of an output without order, limit and offset are sorted by the bytes of
+// the column in by, so 10 comes before 9, or, with several columns, in another fixed order.
 //
 // The parameter where is an expression of package expr. The path of a member below others, such as a.b, is written as it is,
 // and so is a column with such a name. A column whose name has other characters than letters, digits, underscores and dots,
@@ -196,9 +197,13 @@
 // its groups, sorted by the bytes of their keys and encoded. A group of a query such as min(x),
 // mean(x), max(x) needs about 230 bytes in the hash table and 20 bytes more than its key in a run.
 // Merge reads two runs in order and writes one, so a merge needs the memory of both runs and of the
-// merged run. Finish sorts 24 bytes for each group and reads the groups from the run. A query with
-// 10,000,000 groups therefore runs on workers with the flag --memory 1GiB, which limits such a
-// worker's process to about 1.1 GB.
+// merged run. Without the parameter output, Finish sorts 24 bytes for each group and reads the groups from the run.
+//
+// With output, the number of groups is not limited by memory. Runs of more than 64 MiB are moved to storage, and if the groups of
+// the whole input have more than 256 KiB, the job has a second pass (jobs.SecondPass), which status shows as round 2. Each of its
+// partitions merges a shard, a range of the groups of about 32 MiB, and writes its rows to objects, so that all workers write
+// at the same time. With order, limit or offset it sorts its shard, and Finish merges the sorted shards. A slot needs about
+// 300 MB, and a 240th of the size of all runs.
 //
 // The state of exact_distinct(x) contains each different value of a group once: its bytes and one byte more, or two from 128 bytes
 // on. These bytes are a part of the partial, so they count against the memory of the workers and are sent between

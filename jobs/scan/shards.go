@@ -24,11 +24,20 @@ import (
 const shardBytes = 32 << 20
 
 var second = &dataset.Second[Params, *table]{
-	Has:     mayPass,
-	Spill:   spill,
-	Spilled: func(t *table) bool { return len(t.spilled) > 0 },
-	State:   stateOfShards,
-	Open:    openShards,
+	Has:    mayPass,
+	Spill:  spill,
+	Needed: needsPass,
+	State:  stateOfShards,
+	Open:   openShards,
+}
+
+// passBytes is the size in bytes of the groups above which there is a second pass. Groups of fewer bytes are the state that
+// Finish gets, which stays in storage until the job is removed.
+const passBytes = 256 << 10
+
+// needsPass reports whether the groups of a part of the input are large.
+func needsPass(t *table) bool {
+	return t.runBytes() > passBytes || len(t.spilled) > 0
 }
 
 // shards is the state of the second pass. The fields are exported only for the codec.

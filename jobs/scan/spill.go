@@ -19,10 +19,11 @@ import (
 
 const (
 	// spillBytes is the size in bytes of the runs of a table above which the groups are moved to storage. A merge needs the
-	// memory of both tables and of the merged one. A job whose groups have fewer bytes needs no second pass.
+	// memory of both tables and of the merged one.
 	spillBytes = 64 << 20
-	// pieceBytes is about the size of a piece. A slot that computes a shard has a piece of each run in memory.
-	pieceBytes = 1 << 20
+	// pieceBytes is about the size of a piece, which is one message of JetStream. A slot that computes a shard has a piece of
+	// each run in memory.
+	pieceBytes = 384 << 10
 	// maxFirst is the largest number of bytes of a key that a list of pieces contains.
 	maxFirst = 64
 	// spillsInFlight is the number of pieces that a slot writes or reads at the same time.
@@ -47,11 +48,8 @@ func mayPass(p Params) bool { return p.Output != "" && len(list(p.By)) > 0 }
 
 // spill moves the runs of a table to storage if they are large.
 func spill(ctx context.Context, p Params, acc **table) error {
-	t, size := *acc, 0
-	for _, r := range t.runs {
-		size += len(r)
-	}
-	if size <= bounds.spill {
+	t := *acc
+	if t.runBytes() <= bounds.spill {
 		return nil
 	}
 	q, err := newQuery(p)

@@ -104,6 +104,14 @@ func (t *table) mergeRuns(factor int) (err error) {
 	return nil
 }
 
+// runBytes returns the size of the runs in bytes.
+func (t *table) runBytes() (size int) {
+	for _, r := range t.runs {
+		size += len(r)
+	}
+	return size
+}
+
 // memory is the memory of an empty hash table.
 type memory struct {
 	keys      keyTable
