@@ -29,7 +29,7 @@ type Stopped struct {
 
 // StopsEarly reports whether a job with these parameters can end with the best result that it has when its time is up: a
 // job with estimates or rounds, but not one with a second pass.
-func (j Job) StopsEarly(p Params) bool { return j.Estimates(p) || j.MaxRounds(p) > 0 && !j.passes }
+func (j Job) StopsEarly(p Params) bool { return j.Estimates(p) || j.Iterates(p) }
 
 // Estimates reports whether a job with these parameters has estimates or stops.
 func (j Job) Estimates(p Params) bool { return j.binding.Estimates(p) }

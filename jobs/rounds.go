@@ -100,6 +100,9 @@ func MustNewRounds[P, S, T, R any](d Rounds[P, S, T, R]) Job {
 // MaxRounds returns the largest number of rounds of a job with these parameters, or 0 if the job has no rounds.
 func (j Job) MaxRounds(p Params) uint64 { return j.binding.Rounds(p) }
 
+// Iterates reports whether the definition is a [Rounds]. A job with a second pass has rounds too, but does not iterate.
+func (j Job) Iterates(p Params) bool { return !j.passes && j.MaxRounds(p) > 0 }
+
 // Continues reports whether the job can continue from the last state of an earlier job.
 func (j Job) Continues() bool { return j.binding.Continues() }
 

@@ -14,8 +14,8 @@ import (
 var errNoSpills = errors.New("this code of the job cannot move data to storage: only Map, Merge and a SecondPass of a job that runs can")
 
 // PutSpill moves data from a partial of the first pass to storage, and returns the name by which [GetSpill] finds them in
-// the second pass ([SecondPass]). What the second pass moves there is for Finish. The same data have the same name, so a
-// partial that contains the name is the same in each run. The data are removed when the job has ended.
+// the second pass ([SecondPass]). What the second pass moves there is for Finish. The name is the SHA-256 of the data in
+// hexadecimal, so a partial that contains it is the same in each run. The data are removed when the job has ended.
 //
 // Each call is a write to storage, so data should have about a megabyte. In a cluster PutSpill tries again until storage
 // accepts the data or the context is done. In one process the data are in a temporary folder.

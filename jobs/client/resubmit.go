@@ -71,7 +71,7 @@ func (c *Client) RetryAs(ctx context.Context, job jobs.Job, id string) (again st
 		return "", nil, err
 	}
 	_, keeps := job.Family(s.Params, "")
-	if keeps != nil && s.Rounds == 0 && (s.State == Failed || s.State == Cancelled) {
+	if keeps != nil && !job.Iterates(s.Params) && (s.State == Failed || s.State == Cancelled) {
 		if s.Retries != "" {
 			if old, err := c.Status(ctx, s.Retries); err == nil && old.Completable {
 				again, err = c.Retry(ctx, s.Retries)

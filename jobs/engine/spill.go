@@ -4,10 +4,9 @@ import "context"
 
 // Spills keeps what the partials of a job have moved to storage. The methods may be called from several goroutines.
 type Spills interface {
-	// PutSpill stores data, which later code of the same job and of its next round can read, and returns the name. The
-	// same data have the same name.
+	// PutSpill stores data for the next round of the same job, and returns their name, the SHA-256 in hexadecimal.
 	PutSpill(ctx context.Context, data []byte) (name string, err error)
-	// Spill returns data by their name. The caller owns the data.
+	// Spill returns data that the round before has stored. The caller owns the data.
 	Spill(ctx context.Context, name string) ([]byte, error)
 }
 

@@ -148,6 +148,24 @@ func (s *Store) DropPartial(ctx context.Context, id, blob string) error {
 	return s.remove(ctx, partials, id, blob)
 }
 
+// PutSpill writes what a partial of a round has moved to storage for the next round, whose ID is id, and returns its name, the
+// SHA-256 of the data. It is removed with the partials of that round. PutSpill returns the name even if it returns an error.
+func (s *Store) PutSpill(ctx context.Context, id string, data []byte) (name string, err error) {
+	name = digest(data)
+	return name, s.putSame(ctx, partials, id, data, name)
+}
+
+// Spill returns what PutSpill has written. The error is [ErrCorrupt] if the digest of the bytes differs from the name.
+func (s *Store) Spill(ctx context.Context, id, name string) ([]byte, error) {
+	data, _, err := read(ctx, s, partials, id, func(value []byte) ([]byte, error) {
+		if got := digest(value); got != name {
+			return nil, fmt.Errorf("%w: the digest of its %d bytes is %s", ErrCorrupt, len(value), got)
+		}
+		return value, nil
+	}, name)
+	return data, err
+}
+
 // PutResult writes the result of a job, which never changes. If another result exists,
 // the error is [ErrConflict].
 func (s *Store) PutResult(ctx context.Context, id string, result []byte) error {

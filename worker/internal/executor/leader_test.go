@@ -431,6 +431,16 @@ func (s noStore) Partial(context.Context, string, string) ([]byte, error) {
 	return nil, nil
 }
 
+func (s noStore) PutSpill(context.Context, string, []byte) (string, error) {
+	s.t.Error("data were moved to storage")
+	return "", nil
+}
+
+func (s noStore) Spill(context.Context, string, string) ([]byte, error) {
+	s.t.Error("data were read from storage")
+	return nil, nil
+}
+
 func (s noStore) Manifest(context.Context, string) (store.Manifest, store.Version, error) {
 	s.t.Error("a manifest was read")
 	return store.Manifest{}, "", nil

@@ -3,12 +3,12 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
-	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // This file contains how the code of a job with a second pass moves data to storage. What a round moves there belongs to the
@@ -17,9 +17,13 @@ import (
 
 var _ engine.Spills = jobStorage{}
 
-// provide returns a context with which the code of the job can read its files, and move data to storage.
+// provide returns a context with which the code of the job can read its files, and move data to storage for a second pass.
 func (s jobStorage) provide(ctx context.Context) context.Context {
-	return engine.WithSpills(jobs.WithFiles(ctx, s), s)
+	ctx = jobs.WithFiles(ctx, s)
+	if engine.JobOf(s.job) == s.job { // a job without rounds has no second pass
+		return ctx
+	}
+	return engine.WithSpills(ctx, s)
 }
 
 // PutSpill implements [engine.Spills]. It tries again until the context is done.
@@ -27,7 +31,9 @@ func (s jobStorage) PutSpill(ctx context.Context, data []byte) (string, error) {
 	s.noteSpill()
 	ended := s.ctx
 	s.job, s.ctx = nextRound(s.job), ctx
-	name, err := s.write("move a part of a partial to storage", slog.String("round", s.job), wire.OutputNode(wire.Map), data)
+	name, err := s.writeBlob("move a part of a partial to storage", slog.String("part", "for the next round"), len(data), func() (string, error) {
+		return s.putBlob(func(ctx context.Context) (string, error) { return s.store.PutSpill(ctx, s.job, data) })
+	})
 	if name != "" && ended.Err() != nil {
 		s.removals.Go(func() { s.removeBlobs(s.job, []string{name}, hasEnded) })
 	}
@@ -38,9 +44,12 @@ func (s jobStorage) PutSpill(ctx context.Context, data []byte) (string, error) {
 func (s jobStorage) Spill(ctx context.Context, name string) (data []byte, err error) {
 	s.ctx = ctx
 	err = s.retry("read a part of a partial from storage", func() (err error) {
-		data, err = s.store.Partial(ctx, s.job, name)
+		data, err = s.store.Spill(ctx, s.job, name)
 		return err
 	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) {
+		err = jobs.Permanent(fmt.Errorf("a part of a partial is lost or damaged, resubmit the job: %w", err))
+	}
 	return data, err
 }
 

@@ -72,20 +72,25 @@ func (s jobStorage) writeOutput(function wire.Function, data []byte) (blob strin
 	return s.write("write output", slog.String("function", function.String()), wire.OutputNode(function), data)
 }
 
-// write writes data to storage under a node. It retries until the context is done. If the context
-// ends, write returns the blob's name with the error, because the write may have taken effect. For
-// data that are too large for storage, write returns a permanent error of the job. Log lines and
-// errors name what is written and its size, because the operator of a full storage needs both.
+// write writes data to storage under a node, see [jobStorage.writeBlob].
 func (s jobStorage) write(doing string, what slog.Attr, node engine.Node, data []byte) (blob string, err error) {
+	return s.writeBlob(doing, what, len(data), func() (string, error) { return s.putPartial(node, data) })
+}
+
+// writeBlob makes a write of a blob. It retries until the context is done. If the context
+// ends, writeBlob returns the blob's name with the error, because the write may have taken effect. For
+// data that are too large for storage, it returns a permanent error of the job. Log lines and
+// errors name what is written and its size, because the operator of a full storage needs both.
+func (s jobStorage) writeBlob(doing string, what slog.Attr, size int, put func() (string, error)) (blob string, err error) {
 	err = s.retry(doing, func() (err error) {
-		name, err := s.putPartial(node, data)
+		name, err := put()
 		blob = cmp.Or(name, blob) // an earlier attempt may have taken effect
 		return err
-	}, func(err error) bool { return !errors.Is(err, store.ErrTooLarge) }, what, "bytes", len(data))
+	}, func(err error) bool { return !errors.Is(err, store.ErrTooLarge) }, what, "bytes", size)
 	if err == nil {
 		return blob, nil
 	}
-	err = fmt.Errorf("%s %s of job %s, %d bytes: %w", what.Key, what.Value, s.job, len(data), err)
+	err = fmt.Errorf("%s %s of job %s, %d bytes: %w", what.Key, what.Value, s.job, size, err)
 	if errors.Is(err, store.ErrTooLarge) {
 		return "", jobs.Permanent(err)
 	}

@@ -32,6 +32,11 @@ type Store interface {
 	PutPartial(ctx context.Context, job string, node engine.Node, data []byte) (blob string, err error)
 	// Partial reads a partial.
 	Partial(ctx context.Context, job, blob string) ([]byte, error)
+	// PutSpill stores what a partial of a round has moved to storage for the round with the ID next, and returns the name,
+	// even with an error.
+	PutSpill(ctx context.Context, next string, data []byte) (name string, err error)
+	// Spill reads what PutSpill has stored.
+	Spill(ctx context.Context, round, name string) ([]byte, error)
 	// Manifest reads the manifest of a job.
 	Manifest(ctx context.Context, job string) (store.Manifest, store.Version, error)
 	// DropPartial removes a partial. It is called only after the partial's job has ended.
