@@ -2,15 +2,20 @@ package scan
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
 // small makes tables move their groups to storage when they are small, until the test ends.
@@ -98,4 +103,97 @@ func TestSecondPass(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestShards cuts runs at keys that are long or the same, into more and fewer shards than there are partitions. Each group is in one
+// shard, and each partition computes at most one.
+func TestShards(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		small(t, 0, 1+r.IntN(300), 1+r.IntN(1500))
+		ctx := engine.WithSpills(t.Context(), &memorySpills{data: map[string][]byte{}})
+		groups, runs := map[string]uint64{}, []spilled{}
+		functions, err := parseAggregates("count")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 1 + r.IntN(6) {
+			tab := new(table)
+			tab.bind(functions, []int{-1})
+			for range 1 + r.IntN(200) {
+				key := strings.Repeat("k", r.IntN(3)*maxFirst) + fmt.Sprint(r.IntN(300))
+				if r.IntN(50) == 0 {
+					key = ""
+				}
+				tab.states[0].(*counts).list[tab.group([]byte(key))]++
+				groups[key]++
+			}
+			pieces, err := spillRun(ctx, tab.encodeRun())
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs = append(runs, pieces)
+		}
+		s := &shards{Partitions: 1 + r.Uint64N(40)}
+		s.Borders = borders(runs, s.Partitions)
+		if !slices.IsSortedFunc(s.Borders, bytes.Compare) || len(s.Borders) >= int(s.Partitions) {
+			t.Fatalf("seed %d: %d partitions, borders %q", seed, s.Partitions, s.Borders)
+		}
+		found, last := map[string]uint64{}, -1
+		for partition := range s.Partitions {
+			shard, ok := s.at(partition)
+			if !ok {
+				continue
+			}
+			if shard != last+1 {
+				t.Fatalf("seed %d: partition %d computes shard %d after shard %d", seed, partition, shard, last)
+			}
+			last = shard
+			var begin []byte
+			if shard > 0 {
+				begin = s.end(shard - 1)
+			}
+			m, err := newMerging(ctx, functions, runs, begin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for before := ""; ; {
+				key, states, ok, err := m.next(ctx, s.end(shard))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !ok {
+					break
+				}
+				if _, twice := found[string(key)]; twice || string(key) < before {
+					t.Fatalf("seed %d: group %q is there twice, or after %q", seed, key, before)
+				}
+				before = string(key)
+				found[before], _ = binary.Uvarint(states)
+			}
+		}
+		if last != len(s.Borders) || !maps.Equal(found, groups) {
+			t.Fatalf("seed %d: got %d groups in %d of %d shards, want %d", seed, len(found), last+1, len(s.Borders)+1, len(groups))
+		}
+	}
+}
+
+// memorySpills keeps data in memory.
+type memorySpills struct {
+	mu   sync.Mutex
+	data map[string][]byte
+}
+
+func (m *memorySpills) PutSpill(_ context.Context, data []byte) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name := jobs.File(data).SHA256()
+	m.data[name] = bytes.Clone(data)
+	return name, nil
+}
+
+func (m *memorySpills) Spill(_ context.Context, name string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return bytes.Clone(m.data[name]), nil
 }

@@ -548,3 +548,31 @@ func TestTerms(t *testing.T) {
 		t.Errorf("%d terms; the log says %q", len(terms), f.log)
 	}
 }
+
+func TestSpills(t *testing.T) {
+	f := newFixture()
+	id := store.NewID(time.Now())
+	next := engine.RoundID(id, 2)
+	for range 2 {
+		name, err := f.PutSpill(t.Context(), next, []byte("data"))
+		must(t, err)
+		if name != jobs.File("data").SHA256() {
+			t.Errorf("the name is %s", name)
+		}
+	}
+	name := jobs.File("data").SHA256()
+	data, err := f.Spill(t.Context(), next, name)
+	must(t, err)
+	if string(data) != "data" {
+		t.Errorf("read %q", data)
+	}
+	_, err = f.Spill(t.Context(), engine.RoundID(id, 1), name)
+	want(t, err, store.ErrNotFound)
+	_, err = f.blobs.Put(t.Context(), "partial/"+next+"/"+name, []byte("Data"), store.Always)
+	must(t, err)
+	_, err = f.Spill(t.Context(), next, name)
+	want(t, err, store.ErrCorrupt)
+	must(t, f.DropPartials(t.Context(), next))
+	_, err = f.Spill(t.Context(), next, name)
+	want(t, err, store.ErrNotFound)
+}
