@@ -208,7 +208,7 @@ func (c *cluster) wantResult(job string, params ...string) store.Manifest {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	got, err := c.store.Result(context.Background(), job)
+	got, err := c.store.Result(context.Background(), job, "")
 	if err != nil {
 		c.t.Fatal(err)
 	}

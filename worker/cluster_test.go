@@ -258,7 +258,7 @@ func (c *testCluster) await(id string, params ...string) store.Manifest {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if got, err := c.store.Result(c.t.Context(), id); err != nil || !slices.Equal(got, want.Result) {
+	if got, err := c.store.Result(c.t.Context(), id, ""); err != nil || !slices.Equal(got, want.Result) {
 		c.t.Errorf("job %s is %s: result %s, error %v, want %s", id, m.State, got, err, want.Result)
 	}
 	return m

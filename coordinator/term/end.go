@@ -80,6 +80,9 @@ func (t *Term) storeResult(j *activeJob, result partial) (digest string, err err
 		}
 		return err
 	})
+	if errors.Is(err, store.ErrConflict) && j.spec.StopAfter > 0 { // the earlier leader had more time, and its end is not durable
+		err = t.retry("write result", func(ctx context.Context) error { return t.cfg.Store.PutOtherResult(ctx, j.spec.ID, data) })
+	}
 	switch {
 	case errors.Is(err, store.ErrConflict):
 		return "", &jobFault{errors.New("an earlier leader has written a different result: the job is not deterministic")}

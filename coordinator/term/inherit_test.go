@@ -61,7 +61,7 @@ func TestRetryInherits(t *testing.T) {
 			c.lead(plain)
 			id := c.retry(old, params...)
 			c.until("the job's end", func() bool { return c.manifest(id).State.Final() && c.cleanedUp() })
-			result, err := c.store.Result(context.Background(), id)
+			result, err := c.store.Result(context.Background(), id, "")
 			if m := c.manifest(id); err != nil || m.State != store.Completed || string(result) != localResult(t, params...) {
 				t.Fatalf("the job is %s: %s; %.100s, %v", m.State, m.Error, result, err)
 			}
@@ -141,7 +141,7 @@ func TestRetrySurvivesLeaders(t *testing.T) {
 				}
 				r.replace(c, c.leaders[1], resumeCall)
 				c.until("the end", func() bool { return c.manifest(id).State.Final() && c.cleanedUp() })
-				result, err := c.store.Result(context.Background(), id)
+				result, err := c.store.Result(context.Background(), id, "")
 				if m := c.manifest(id); err != nil || m.State != store.Completed || string(result) != want {
 					t.Fatalf("the job is %s: %s; %.100s, %v", m.State, m.Error, result, err)
 				}

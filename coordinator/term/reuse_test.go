@@ -98,7 +98,7 @@ func TestReuse(t *testing.T) {
 func (c *cluster) wantResult(id string, params ...string) {
 	c.t.Helper()
 	c.until("the job's end", func() bool { return c.manifest(id).State.Final() && c.cleanedUp() })
-	result, err := c.store.Result(context.Background(), id)
+	result, err := c.store.Result(context.Background(), id, "")
 	if m := c.manifest(id); err != nil || m.State != store.Completed || string(result) != localResult(c.t, params...) {
 		c.t.Fatalf("the job is %s: %s; %.100s, %v", m.State, m.Error, result, err)
 	}

@@ -90,7 +90,7 @@ func (c *cluster) partials() []string {
 func (c *cluster) wantCompleted(id, want string) {
 	c.t.Helper()
 	c.until("the job's end", func() bool { return c.manifest(id).State.Final() && c.cleanedUp() })
-	got, err := c.store.Result(context.Background(), id)
+	got, err := c.store.Result(context.Background(), id, "")
 	m := c.manifest(id)
 	if err != nil || m.State != store.Completed || string(got) != want {
 		c.t.Fatalf("job is %s: %s; result %.100s, error %v, want %.100s", m.State, m.Error, got, err, want)

@@ -29,7 +29,7 @@ func TestMergeForDeadLeaderCountsExecutions(t *testing.T) {
 	w.hangs = false
 	c.lead(plain)
 	c.until("the job's end", func() bool { return c.manifest(job).State.Final() && c.cleanedUp() })
-	result, err := c.store.Result(context.Background(), job)
+	result, err := c.store.Result(context.Background(), job, "")
 	if m := c.manifest(job); err != nil || m.State != store.Completed || m.Executed != 2 || string(result) != localResult(t, "partitions=2") || w.ran[job] > 0 {
 		t.Errorf("job is %s, executed %d partitions, result %q, %v; the worker ran %d", m.State, m.Executed, result, err, w.ran[job])
 	}

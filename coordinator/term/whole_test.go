@@ -42,7 +42,7 @@ func (c *cluster) wantRetried(old, want string, params ...string) {
 	}
 	id := c.retry(old, params...)
 	c.until("the retried job's end", func() bool { return c.ended(id) })
-	result, err := c.store.Result(context.Background(), id)
+	result, err := c.store.Result(context.Background(), id, "")
 	if m := c.manifest(id); err != nil || m.State != store.Completed || string(result) != want || len(m.Nodes) > 0 {
 		c.t.Fatalf("the retried job is %s: %s; %.100s, %v; it keeps %v", m.State, m.Error, result, err, m.Nodes)
 	}

@@ -33,7 +33,7 @@ func (c *Client) record(ctx context.Context, s *store.Store, id string) (record,
 	if err != nil || !r.completable() || !hasOutput(r.spec.Params) { // results without an output may be large
 		return r, err
 	}
-	switch result, err := s.Result(ctx, id); {
+	switch result, err := s.Result(ctx, id, manifest.SHA256); {
 	case err == nil:
 		r.rows = ofRows(result)
 	case !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrCorrupt): // a retry writes such a result again

@@ -33,7 +33,7 @@ func (c *Client) Outcome(ctx context.Context, id string) (Outcome, error) {
 	case o.State != Completed:
 		return o, nil
 	}
-	result, err := s.Result(ctx, id)
+	result, err := s.Result(ctx, id, o.SHA256)
 	if err != nil {
 		return o, c.explain(fmt.Errorf("read the result of job %s: %w", id, err))
 	}

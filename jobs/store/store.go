@@ -173,10 +173,23 @@ func (s *Store) PutResult(ctx context.Context, id string, result []byte) error {
 	return err
 }
 
-// Result returns the result of a job. The result's SHA-256 is in the manifest.
-func (s *Store) Result(ctx context.Context, id string) ([]byte, error) {
+// PutOtherResult writes a result beside the one that an earlier leader has written. The manifest says which of them counts.
+func (s *Store) PutOtherResult(ctx context.Context, id string, result []byte) error {
+	return s.putSame(ctx, results, id, result, digest(result))
+}
+
+// Result returns the result of a job with the SHA-256 that the manifest has. If only another result exists, Result returns that
+// one, whose SHA-256 the caller must compare.
+func (s *Store) Result(ctx context.Context, id, sha256 string) ([]byte, error) {
 	result, _, err := read(ctx, s, results, id, undecoded)
-	return result, err
+	if err != nil || digest(result) == sha256 || sha256 == "" {
+		return result, err
+	}
+	other, _, err := read(ctx, s, results, id, undecoded, sha256)
+	if errors.Is(err, ErrNotFound) {
+		return result, nil
+	}
+	return other, err
 }
 
 // Activate adds a job to the index of active jobs. Activating an active job is not an error.
@@ -326,7 +339,7 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.Deactivate(ctx, id); err != nil {
 		return err
 	}
-	for _, kind := range []string{partials, attachments, journals} {
+	for _, kind := range []string{partials, attachments, journals, results} {
 		if err := s.dropAll(ctx, kind, id); err != nil {
 			return err
 		}

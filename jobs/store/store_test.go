@@ -365,15 +365,20 @@ func TestPartials(t *testing.T) {
 func TestResultIsKeptOnce(t *testing.T) {
 	f := newFixture()
 	id := store.NewID(time.Now())
-	_, err := f.Result(t.Context(), id)
+	_, err := f.Result(t.Context(), id, "")
 	want(t, err, store.ErrNotFound)
 	must(t, f.PutResult(t.Context(), id, []byte(`{"count":4}`)))
 	must(t, f.PutResult(t.Context(), id, []byte(`{"count":4}`)))
 	want(t, f.PutResult(t.Context(), id, []byte(`{"count":5}`)), store.ErrConflict)
-	got, err := f.Result(t.Context(), id)
-	must(t, err)
-	if string(got) != `{"count":4}` {
-		t.Errorf("result is %s", got)
+	must(t, f.PutOtherResult(t.Context(), id, []byte(`{"count":5}`)))
+	for sha256, want := range map[string]string{
+		"": `{"count":4}`, jobs.File(`{"count":4}`).SHA256(): `{"count":4}`, jobs.File(`{"count":5}`).SHA256(): `{"count":5}`, someDigest: `{"count":4}`,
+	} {
+		got, err := f.Result(t.Context(), id, sha256)
+		must(t, err)
+		if string(got) != want {
+			t.Errorf("result %s is %s, want %s", sha256, got, want)
+		}
 	}
 }
 
@@ -479,7 +484,7 @@ func TestNoSuchJob(t *testing.T) {
 		for what, err := range map[string]error{
 			"Spec":       second(f.Spec(t.Context(), id)),
 			"Plan":       second(f.Plan(t.Context(), id)),
-			"Result":     second(f.Result(t.Context(), id)),
+			"Result":     second(f.Result(t.Context(), id, "")),
 			"PutPlan":    f.PutPlan(t.Context(), id, store.Plan{Plan: jobs.Plan{Partitions: 1}}),
 			"PutPartial": second(f.PutPartial(t.Context(), id, engine.Leaf(1), nil)),
 			"Activate":   f.Activate(t.Context(), id),

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -110,7 +111,10 @@ func (c *checks) completedWell(j *job, m store.Manifest) {
 		c.sim.fail("compute the reference of job %s: %v", j.spec.ID, err)
 		return
 	}
-	got, _, err := c.sim.storage.blobs.Get(context.Background(), "result/"+j.spec.ID)
+	got, _, err := c.sim.storage.blobs.Get(context.Background(), "result/"+j.spec.ID+"/"+m.SHA256) // of a job that stops in time
+	if errors.Is(err, store.ErrNotFound) {
+		got, _, err = c.sim.storage.blobs.Get(context.Background(), "result/"+j.spec.ID)
+	}
 	if err != nil {
 		c.sim.fail("read the result of job %s: %v", j.spec.ID, err)
 		return
