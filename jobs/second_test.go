@@ -29,7 +29,9 @@ func inTwoPasses() Definition[struct{}, []string, string] {
 				name, err := PutSpill(ctx, []byte(strings.Join(merged, " ")))
 				return []string{name}, err
 			},
-			State: func(_ context.Context, _ struct{}, _ uint64, root []string) ([]byte, error) { return []byte(root[0]), nil },
+			State: func(_ context.Context, _ struct{}, _ uint64, root []string) ([]byte, error) {
+				return []byte(root[0]), nil
+			},
 			Open: func(_ context.Context, _ struct{}, _ Plan, state []byte) (Mapper[[]string], error) {
 				return mapping(func(ctx context.Context, i uint64) ([]string, error) {
 					if i > 0 {
@@ -40,7 +42,9 @@ func inTwoPasses() Definition[struct{}, []string, string] {
 				}), nil
 			},
 		},
-		Finish: func(_ context.Context, _ struct{}, root []string) (string, error) { return strings.Join(root, "|"), nil },
+		Finish: func(_ context.Context, _ struct{}, root []string) (string, error) {
+			return strings.Join(root, "|"), nil
+		},
 	}
 }
 

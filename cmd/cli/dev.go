@@ -117,6 +117,7 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	if err != nil {
 		return err
 	}
+	machine.LimitServer()
 	servers, err := machine.Start(ctx, a.App, cfg, data, flags.port, cfg.Storage == cluster.Azure && !cfg.Azure.Configured(), log)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"math"
+	"runtime/debug"
 
 	"github.com/bellwether-compute/bellwether/cmd/internal/console"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -20,6 +21,14 @@ func ParseMemory(text string) (int64, error) {
 		return 0, console.Usagef("--memory must be a size of at least %s, such as 3GiB, got %q", humanize.IBytes(worker.MinMemory), text)
 	}
 	return int64(n), nil
+}
+
+// LimitServer sets the memory limit of the Go runtime to an eighth of the machine's memory, unless GOMEMLIMIT has set one. A
+// NATS server in this process keeps the blocks of files that it has read until the garbage collector needs the memory.
+func LimitServer() {
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(max(worker.MinMemory, worker.DefaultMemory()/6)) // DefaultMemory is three quarters
+	}
 }
 
 // MemoryEach returns the value of the flag --memory for workers that share the machine's memory.

@@ -518,7 +518,9 @@ func (s *slowStore) DropPartial(_ context.Context, _, blob string) error {
 
 func (s *slowStore) DropOtherPartials(context.Context, string, map[string]bool) error { return nil }
 
-func (s *slowStore) PutSpill(context.Context, string, []byte) (string, error) { panic("not implemented") }
+func (s *slowStore) PutSpill(context.Context, string, []byte) (string, error) {
+	panic("not implemented")
+}
 
 func (s *slowStore) Spill(context.Context, string, string) ([]byte, error) { panic("not implemented") }
 
