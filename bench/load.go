@@ -68,7 +68,12 @@ func timePartition(ctx context.Context, p primes.Params) (time.Duration, error) 
 
 // inOneProcess runs a job in this process on all cores, for comparison with the cluster's result.
 func inOneProcess(ctx context.Context, job jobs.Job, params jobs.Params, tell func(done, all uint64)) ([]byte, error) {
-	local := jobs.Local{Slots: runtime.GOMAXPROCS(0), Attempts: client.DefaultMaxAttempts, Progress: tell}
+	return granted(ctx, jobs.Grant{}, job, params, tell)
+}
+
+// granted is like inOneProcess for a job that needs a grant.
+func granted(ctx context.Context, grant jobs.Grant, job jobs.Job, params jobs.Params, tell func(done, all uint64)) ([]byte, error) {
+	local := jobs.Local{Slots: runtime.GOMAXPROCS(0), Attempts: client.DefaultMaxAttempts, Grant: grant, Progress: tell}
 	result, err := local.Run(ctx, job, params)
 	if err != nil {
 		return nil, fmt.Errorf("run the job in this process: %w", err)

@@ -31,6 +31,7 @@ type ScanConfig struct {
 
 	Blobs    *ScanBlobs    // configuration of the comparison with a download of blobs, or nil
 	Failover *ScanFailover // configuration of the scan during which a leader is killed, or nil
+	Groups   *ScanGroups   // configuration of the scan with many groups, or nil
 
 	Progress func(doing string, done, all uint64) // function that is called with the current activity; may be called from several goroutines
 }
@@ -48,6 +49,9 @@ func (c ScanConfig) validate() error {
 	if c.Failover != nil {
 		errs = append(errs, field.Check(c.Failover.Workers >= 2, "Failover.Workers", c.Failover.Workers, "at least 2"))
 	}
+	if c.Groups != nil {
+		errs = append(errs, field.Check(c.Groups.Keys >= 1, "Groups.Keys", c.Groups.Keys, "at least 1"))
+	}
 	return cmp.Or(errs...)
 }
 
@@ -63,6 +67,7 @@ type ScanReport struct {
 
 	Blobs    *ScanBlobsReport    `json:"blobs,omitempty"`
 	Failover *ScanFailoverReport `json:"failover,omitempty"`
+	Groups   *ScanGroupsReport   `json:"groups,omitempty"`
 }
 
 // ScanTime contains the medians of the times of all rounds.
@@ -129,6 +134,11 @@ func Scan(ctx context.Context, c ScanConfig) (r ScanReport, err error) {
 	if c.Failover != nil {
 		if r.Failover, err = c.scanFailover(ctx); err != nil {
 			return r, fmt.Errorf("scan while the leader is killed: %w", err)
+		}
+	}
+	if c.Groups != nil {
+		if r.Groups, err = c.scanGroups(ctx); err != nil {
+			return r, fmt.Errorf("scan with many groups: %w", err)
 		}
 	}
 	return r, nil
@@ -201,13 +211,18 @@ func scanJob(input string) (job jobs.Job, params jobs.Params, err error) {
 	return job, params, err
 }
 
+// grant allows jobs the folder of the file and the blobs.
+func (c ScanConfig) grant() jobs.Grant {
+	return jobs.Grant{Files: []string{filepath.Dir(c.File)}, Containers: []string{scanContainer}}
+}
+
 // scan runs the job scan over an input and returns its result by key.
 func (c ScanConfig) scan(ctx context.Context, input string) (map[string]measured, error) {
 	job, params, err := scanJob(input)
 	if err != nil {
 		return nil, err
 	}
-	done, err := jobs.Local{Slots: c.Slots, Grant: jobs.Grant{Files: []string{filepath.Dir(c.File)}, Containers: []string{scanContainer}}}.Run(ctx, job, params)
+	done, err := jobs.Local{Slots: c.Slots, Grant: c.grant()}.Run(ctx, job, params)
 	if err != nil {
 		return nil, err
 	}
@@ -269,6 +284,9 @@ func (r ScanReport) Table(w io.Writer) {
 	}
 	if r.Failover != nil {
 		r.Failover.table(w)
+	}
+	if r.Groups != nil {
+		r.Groups.table(w)
 	}
 }
 

@@ -36,7 +36,7 @@ func (c ScanConfig) scanFailover(ctx context.Context) (*ScanFailoverReport, erro
 	if err != nil {
 		return nil, err
 	}
-	want, err := inOneProcess(ctx, job, params, func(uint64, uint64) {})
+	want, err := granted(ctx, c.grant(), job, params, func(uint64, uint64) {})
 	if err != nil {
 		return nil, err
 	}

@@ -22,3 +22,33 @@ func TestScan(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupByHand checks that the loop writes the same rows with any number of goroutines, and that lines differ if a row does.
+func TestGroupByHand(t *testing.T) {
+	input, output := filepath.Join(t.TempDir(), "keys.csv"), filepath.Join(t.TempDir(), "groups.csv")
+	if _, err := writeKeys(input, 3000); err != nil {
+		t.Fatal(err)
+	}
+	var want lines
+	for _, slots := range []int{1, 3} {
+		if err := groupByHand(input, output, slots); err != nil {
+			t.Fatal(err)
+		}
+		got, err := linesIn(output)
+		if err != nil || got.count != 3000 || slots > 1 && got != want {
+			t.Errorf("%d goroutines: got %+v, %v, want %+v", slots, got, err, want)
+		}
+		want = got
+	}
+	text, err := os.ReadFile(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)-2]++
+	if err := os.WriteFile(output, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := linesIn(filepath.Dir(output)); err != nil || got == want || got.count != 3000 {
+		t.Errorf("another row: got %+v, %v", got, err)
+	}
+}

@@ -24,6 +24,8 @@ type scanFlags struct {
 	dir     string
 	blobs   int
 	kill    bool
+	keys    uint64
+	memory  string
 	workers int
 }
 
@@ -46,10 +48,16 @@ in many logs, and the scan needs less processor time for each byte.
 
 With --kill-leader, this command also starts a cluster of worker processes with one slot
 each, and measures the job in the cluster without a fault, and with the leader killed when
-half of the partitions are done. Both results must have the same bytes.`,
+half of the partitions are done. Both results must have the same bytes.
+
+With --keys, this command also measures the count and the sum of a column for each of so many
+keys, each in one row, whose rows are written to files by a cluster of worker processes with
+one slot and --memory each, without a fault and with the leader killed. Beside it, a loop
+that is written by hand keeps all keys in the memory of one process.`,
 		Example: "  " + a.Name + " bench scan --rows 100000000\n" +
 			"  " + a.Name + " bench scan --blobs 64 --columns 8\n" +
-			"  " + a.Name + " bench scan --kill-leader",
+			"  " + a.Name + " bench scan --kill-leader\n" +
+			"  " + a.Name + " bench scan --rows 1000000 --keys 50000000 --workers 2",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
@@ -79,7 +87,9 @@ func (f *scanFlags) register(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.cfg.Rounds, "rounds", 3, "number of measurements, of which the median is printed")
 	cmd.Flags().IntVar(&f.blobs, "blobs", 0, "also measure a scan of this number of blobs of 32 MB")
 	cmd.Flags().BoolVar(&f.kill, "kill-leader", false, "also measure a scan in a cluster whose leader is killed")
-	cmd.Flags().IntVar(&f.workers, "workers", 3, "number of worker processes, with --kill-leader")
+	cmd.Flags().Uint64Var(&f.keys, "keys", 0, "also measure a scan with this number of groups")
+	cmd.Flags().StringVar(&f.memory, "memory", "1GiB", "memory of each worker process, with --keys")
+	cmd.Flags().IntVar(&f.workers, "workers", 3, "number of worker processes, with --kill-leader or --keys")
 	cmd.Flags().StringVar(&f.dir, "dir", "", "folder for the file (default that for temporary files)")
 	console.CompleteFolders(cmd, "dir")
 }
@@ -92,6 +102,7 @@ func (f *scanFlags) check() error {
 		between("slots", f.cfg.Slots, 1, mostProcesses),
 		between("rounds", f.cfg.Rounds, 1, mostRounds),
 		between("blobs", f.blobs, 0, mostBlobs),
+		between("keys", f.keys, 0, 1_000_000_000),
 		between("workers", f.workers, 2, mostProcesses),
 		f.checkAlone(),
 		f.benchmark.check(),
@@ -112,14 +123,19 @@ func (f *scanFlags) run(ctx context.Context, a *console.App, folder string, tell
 		defer server.close()
 		cfg.Blobs = &bench.ScanBlobs{Cluster: server.cluster, Server: server.azurite.PID(), Count: f.blobs, Size: blobSize}
 	}
-	if f.kill {
+	if f.kill || f.keys > 0 {
 		tell("starting the workers", 0, 0)
-		g, err := startFlock(ctx, a, &f.benchmark, f.workers, 1, "--files", folder)
+		g, err := startFlock(ctx, a, &f.benchmark, f.workers, 1, "--files", folder, "--memory", f.memory)
 		if err != nil {
 			return r, err
 		}
 		defer g.close()
-		cfg.Failover = &bench.ScanFailover{Cluster: g.client, Flock: g.workers, Workers: f.workers}
+		if f.kill {
+			cfg.Failover = &bench.ScanFailover{Cluster: g.client, Flock: g.workers, Workers: f.workers}
+		}
+		if f.keys > 0 {
+			cfg.Groups = &bench.ScanGroups{Keys: f.keys, Cluster: g.client, Flock: g.workers, Workers: f.workers}
+		}
 	}
 	return bench.Scan(ctx, cfg)
 }
