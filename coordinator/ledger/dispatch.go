@@ -192,11 +192,11 @@ func (l *Ledger) spreads(w *worker, j *job) bool {
 }
 
 // dueRetry returns a failed partition that a worker can retry now, or nil. A partition is not
-// retried on the worker on which it failed last until Config.RetryAtMost after its backoff, if
-// another worker can run it.
+// retried on the worker on which it failed last until Config.RetryAtMost after its backoff, and never
+// as the probe of that worker, if another worker can run it.
 func (l *Ledger) dueRetry(w *worker, j *job) *failedPartition {
 	r := j.queue.failed.nextRetry(l.now, func(r retry) bool {
-		return r.avoidWorker != w.id || l.now >= r.due+l.cfg.RetryAtMost || !l.anotherCanRun(w, j)
+		return r.avoidWorker != w.id || !w.probes() && l.now >= r.due+l.cfg.RetryAtMost || !l.anotherCanRun(w, j)
 	})
 	if r == nil {
 		return nil
