@@ -80,7 +80,7 @@ func (l *Ledger) endTrial(j *job) {
 }
 
 // heldBack reports whether the job's trial keeps a worker from getting partitions of the job. The
-// leader's own worker is the last to get partitions during a trial.
+// leader's own worker is the last to get partitions during a trial, unless all others run quarantined work that takes long.
 func (l *Ledger) heldBack(w *worker, j *job) bool {
 	switch {
 	case j.trial.over:
@@ -91,7 +91,9 @@ func (l *Ledger) heldBack(w *worker, j *job) bool {
 		return false
 	}
 	limit := l.trialLimit(j)
-	another := func(o *worker) bool { return o != w && !o.draining && o.slots > 0 && o.knows(j) }
+	another := func(o *worker) bool {
+		return o != w && !o.draining && o.slots > 0 && o.knows(j) && !l.takesLong(o)
+	}
 	if w.id == l.cfg.Self && (!j.trial.opened || limit < len(l.workers)) && slices.ContainsFunc(l.workers, another) {
 		return true
 	}
