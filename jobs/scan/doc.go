@@ -203,7 +203,7 @@
 // the whole input have more than 256 KiB, the job has a second pass (jobs.SecondPass), which status shows as round 2. Each of its
 // partitions merges a shard, a range of the groups of about 32 MiB, and writes its rows to objects, so that all workers write
 // at the same time. With order, limit or offset it sorts its shard, and Finish merges the sorted shards. A slot needs about
-// 300 MB, and a 240th of the size of all runs.
+// 300 MB, and a 240th of the size of all runs. A run in one process moves them to the folder for temporary files.
 //
 // The state of exact_distinct(x) contains each different value of a group once: its bytes and one byte more, or two from 128 bytes
 // on. These bytes are a part of the partial, so they count against the memory of the workers and are sent between

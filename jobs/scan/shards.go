@@ -90,8 +90,8 @@ func borders(runs []spilled, most uint64) (list [][]byte) {
 // at returns the shard that a partition computes, or false if it computes none. The shards are evenly spread over the partitions.
 func (s *shards) at(partition uint64) (shard int, ok bool) {
 	count := uint64(len(s.Borders)) + 1
-	shard64 := (partition*count + s.Partitions - 1) / s.Partitions
-	return int(shard64), shard64 < count && shard64*s.Partitions/count == partition
+	next := (partition*count + s.Partitions - 1) / s.Partitions // the first shard that no partition before computes
+	return int(next), next < count && next*s.Partitions/count == partition
 }
 
 // end returns the border at the end of a shard, or nil for the last one.
@@ -158,17 +158,16 @@ func (f *sharder) compute(ctx context.Context, partition uint64) (*table, error)
 			return nil, err
 		}
 	}
-	f.next = -1 // merging is of no more use after an error
-	var err error
+	f.next = -1 // after an error or a panic, merging is in the middle of the shard
+	run := f.sort
 	if f.unsorted {
-		err = f.write(ctx, t, partition, f.shards.end(shard))
-	} else {
-		err = f.sort(ctx, t, f.shards.end(shard))
+		run = func(ctx context.Context, t *table, end []byte) error { return f.write(ctx, t, partition, end) }
 	}
-	if f.next = shard + 1; err != nil {
-		f.next = -1
+	if err := run(ctx, t, f.shards.end(shard)); err != nil {
+		return nil, err
 	}
-	return t, err
+	f.next = shard + 1
+	return t, nil
 }
 
 // write writes the rows of a shard to objects. Few rows stay in the partial, as those of a partition of a query without aggregates.
