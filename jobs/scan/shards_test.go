@@ -48,7 +48,7 @@ func groupsCSV(records int) string {
 
 // TestSecondPass compares the outputs of jobs that move their groups to storage with those of jobs that do not.
 func TestSecondPass(t *testing.T) {
-	name := write(t, "groups.csv", groupsCSV(6000))
+	name := write(t, "groups.csv", groupsCSV(4000))
 	for _, query := range []string{
 		"aggregate=count,sum(n),min(name),max(n),mean(n)",
 		"aggregate=count,sum(n);having=count > 5",
@@ -94,8 +94,8 @@ func TestSecondPass(t *testing.T) {
 			if rounds != 1 {
 				t.Errorf("got %d passes, want 1", rounds)
 			}
-			small(t, 3000, 500, 2000)
-			for _, block := range []string{"block=200000", "block=10000", "block=3000"} {
+			small(t, 6000, 1500, 4000)
+			for _, block := range []string{"block=200000", "block=10000", "block=4000"} {
 				got, columns, rounds := run(block, block)
 				if !slices.Equal(got, want) || columns != wantColumns || rounds != 2 {
 					t.Errorf("%s: got %d rows, columns %s, in %d passes, want %d, %s, in 2", block, len(got), columns, rounds, len(want), wantColumns)
