@@ -95,7 +95,7 @@ func TestSecondPass(t *testing.T) {
 				t.Errorf("got %d passes, want 1", rounds)
 			}
 			small(t, 6000, 1500, 4000)
-			for _, block := range []string{"block=200000", "block=10000", "block=4000"} {
+			for _, block := range []string{"block=60000", "block=10000", "block=4000"} {
 				got, columns, rounds := run(block, block)
 				if !slices.Equal(got, want) || columns != wantColumns || rounds != 2 {
 					t.Errorf("%s: got %d rows, columns %s, in %d passes, want %d, %s, in 2", block, len(got), columns, rounds, len(want), wantColumns)
