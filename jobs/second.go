@@ -25,7 +25,7 @@ type SecondPass[P, T any] struct {
 	// Spill is called with each merged partial, and may move a part of it to storage with [PutSpill]. It may change
 	// and return the partial. Map can call PutSpill itself. Only workers merge partials of such a job, and never the leader.
 	Spill func(ctx context.Context, p P, merged T) (T, error)
-	// State returns the state of the second pass, or nil if the job needs none. Then State must not change the root's
+	// State returns the state of the second pass, or nil if Finish can follow at once. Then State must not change the root's
 	// partial. The parameter partitions is the number of partitions of both passes.
 	State func(ctx context.Context, p P, partitions uint64, root T) (state []byte, err error)
 	// Open returns the mapper of the second pass. Each worker calls Open once. The mapper may have the optional

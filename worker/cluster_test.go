@@ -19,6 +19,7 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/worker"
@@ -234,6 +235,19 @@ func (c *testCluster) checkpoint(id, what string, ok func(store.Manifest) bool) 
 		return err == nil && ok(m)
 	})
 	return m
+}
+
+// cancel cancels a job.
+func (c *testCluster) cancel(id string) {
+	c.t.Helper()
+	user, err := client.Connect(c.t.Context(), client.Config{Cluster: c.cfg, Timeout: patience})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer user.Close()
+	if err := user.Cancel(c.t.Context(), id); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // finish releases the last partition and waits for the job's end.

@@ -217,14 +217,7 @@ func TestCancelRounds(t *testing.T) {
 	c.start(nil)
 	id := c.submitEdited(rounds(1000), "rounds=1000", "sleep=1ms")
 	c.checkpoint(id, "round 3 runs", func(m store.Manifest) bool { return m.Rounds != nil && m.Rounds.Round >= 3 })
-	user, err := client.Connect(t.Context(), client.Config{Cluster: c.cfg, Timeout: patience})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer user.Close()
-	if err := user.Cancel(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	c.cancel(id)
 	m := c.checkpoint(id, "the job has ended", func(m store.Manifest) bool { return m.State.Final() })
 	if m.State != store.Cancelled {
 		t.Errorf("the job is %s: %s", m.State, m.Error)

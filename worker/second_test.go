@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
-	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -143,14 +142,7 @@ func TestCancelSecondPass(t *testing.T) {
 		found, err := c.store.Blobs().List(t.Context(), "partial/"+id+"/")
 		return err == nil && len(found) > 10
 	})
-	user, err := client.Connect(t.Context(), client.Config{Cluster: c.cfg, Timeout: patience})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer user.Close()
-	if err := user.Cancel(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	c.cancel(id)
 	c.checkpoint(id, "the job has ended", func(m store.Manifest) bool { return m.State.Final() })
 	c.noBlobs(id, "")
 }

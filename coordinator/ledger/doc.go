@@ -131,8 +131,8 @@
 // If partitions fail on a worker and then run on other workers, the worker is to blame, for example
 // because its process has no file descriptors left. After five such partitions, without a partition
 // that the worker has finished itself, the worker is benched: it gets no partitions for 10 s, and
-// then one partition as a probe, but none that failed on it last while another worker can run the job,
-// because the probes would use up the partition's attempts. If the probe fails, the worker is benched
+// then one partition as a probe. A partition that failed on it last is no probe while another worker can
+// run it, because the probes would use up the partition's attempts. If the probe fails, the worker is benched
 // for longer, up to a minute. Partitions that fail everywhere, because of their job, bench no worker.
 //
 // # Deaths from outside

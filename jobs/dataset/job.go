@@ -86,7 +86,7 @@ type Job[P, A, R any] struct {
 	Refuse func(p P, acc A) error
 	// Finish computes the result.
 	Finish func(ctx context.Context, p P, acc A, totals Totals) (R, error)
-	// Second is the second pass of a job whose accumulators may be larger than a worker. Nil means that there is none.
+	// Second, which may be nil, is the second pass of a job whose accumulators may be larger than a worker.
 	Second *Second[P, A]
 
 	Limits     jobs.Limits // limits of the definition's functions, as in jobs.Definition

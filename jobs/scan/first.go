@@ -25,33 +25,20 @@ func (s *selector) add(c *cursor, at int) error {
 	switch {
 	case len(s.first) < s.most:
 		if s.first = append(s.first, candidate{at: at}); len(s.first) == s.most {
-			for i := s.most/2 - 1; i >= 0; i-- {
-				s.sink(i)
-			}
+			heapify(s.first, s.above)
 		}
 	default:
 		s.cursor, s.next = c, candidate{at, s.next.prefixes[:0]}
 		if s.compare(&s.next, &s.first[0]) < 0 {
 			s.next, s.first[0] = s.first[0], s.next
-			s.sink(0)
+			sink(s.first, 0, s.above)
 		}
 	}
 	return s.err
 }
 
-// sink moves an element of the heap below all elements that are sorted after it.
-func (s *selector) sink(at int) {
-	for child := 2*at + 1; child < len(s.first); child = 2*at + 1 {
-		if child+1 < len(s.first) && s.compare(&s.first[child], &s.first[child+1]) < 0 {
-			child++
-		}
-		if s.compare(&s.first[at], &s.first[child]) >= 0 {
-			return
-		}
-		s.first[at], s.first[child] = s.first[child], s.first[at]
-		at = child
-	}
-}
+// above reports whether a group is sorted after another one.
+func (s *selector) above(a, b *candidate) bool { return s.compare(a, b) > 0 }
 
 // compare compares two groups in the order of the result.
 func (s *selector) compare(a, b *candidate) int {

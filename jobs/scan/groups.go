@@ -81,7 +81,7 @@ func (g *groups) place(ctx context.Context) (notes, error) {
 }
 
 // orders returns the columns by which the groups are sorted: those of the parameter order, and then those of the
-// parameter by. If it returns none, the groups are in the order of runs.
+// parameter by. Groups in the order of runs are not sorted.
 func (q query) orders() (orders []rowOrder) {
 	if q.unsorted {
 		return nil

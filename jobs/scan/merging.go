@@ -75,9 +75,7 @@ func newMerging(ctx context.Context, functions []aggregate, runs []spilled, key 
 			m.heap = append(m.heap, s)
 		}
 	}
-	for i := len(m.heap)/2 - 1; i >= 0; i-- {
-		m.sink(i)
-	}
+	heapify(m.heap, before)
 	return m, nil
 }
 
@@ -125,29 +123,16 @@ func (m *merging) advance(ctx context.Context) error {
 		m.heap[0], m.heap = m.heap[last], m.heap[:last]
 	}
 	if len(m.heap) > 0 {
-		m.sink(0)
+		sink(m.heap, 0, before)
 	}
 	return nil
 }
 
-// sink moves a stream below all streams with earlier groups.
-func (m *merging) sink(at int) {
-	for child := 2*at + 1; child < len(m.heap); child = 2*at + 1 {
-		if child+1 < len(m.heap) && before(m.heap[child+1], m.heap[child]) {
-			child++
-		}
-		if !before(m.heap[child], m.heap[at]) {
-			return
-		}
-		m.heap[at], m.heap[child] = m.heap[child], m.heap[at]
-		at = child
-	}
-}
-
 // before reports whether the group of a stream precedes that of another one. Groups with the same key are in the order of the input.
-func before(a, b *stream) bool {
-	if a.begin != b.begin {
-		return a.begin < b.begin
+func before(a, b **stream) bool {
+	x, y := *a, *b
+	if x.begin != y.begin {
+		return x.begin < y.begin
 	}
-	return cmp.Or(bytes.Compare(a.key, b.key), cmp.Compare(a.run, b.run)) < 0
+	return cmp.Or(bytes.Compare(x.key, y.key), cmp.Compare(x.run, y.run)) < 0
 }

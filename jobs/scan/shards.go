@@ -87,7 +87,7 @@ func borders(runs []spilled, most uint64) (list [][]byte) {
 	return list
 }
 
-// at returns the shard that a partition computes, or false if it computes none. The shards are evenly spread over the partitions.
+// at returns the shard that a partition computes, or false if another partition computes the next shard. The shards are evenly spread over the partitions.
 func (s *shards) at(partition uint64) (shard int, ok bool) {
 	count := uint64(len(s.Borders)) + 1
 	next := (partition*count + s.Partitions - 1) / s.Partitions // the first shard that no partition before computes
@@ -159,11 +159,13 @@ func (f *sharder) compute(ctx context.Context, partition uint64) (*table, error)
 		}
 	}
 	f.next = -1 // after an error or a panic, merging is in the middle of the shard
-	run := f.sort
-	if f.unsorted {
-		run = func(ctx context.Context, t *table, end []byte) error { return f.write(ctx, t, partition, end) }
+	var err error
+	if end := f.shards.end(shard); f.unsorted {
+		err = f.write(ctx, t, partition, end)
+	} else {
+		err = f.sort(ctx, t, end)
 	}
-	if err := run(ctx, t, f.shards.end(shard)); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	f.next = shard + 1

@@ -31,9 +31,7 @@ func (q query) sortedLines(ctx context.Context, list []spilled) iter.Seq2[[]cell
 				s.heap = append(s.heap, one)
 			}
 		}
-		for i := len(s.heap)/2 - 1; i >= 0; i-- {
-			s.sink(i)
-		}
+		heapify(s.heap, s.before)
 		left := q.limit
 		for skip := q.offset; s.err == nil && len(s.heap) > 0; s.advance(ctx) {
 			if skip > 0 {
@@ -65,23 +63,12 @@ func (s *sortedShards) advance(ctx context.Context) {
 		s.heap[0], s.heap = s.heap[last], s.heap[:last]
 	}
 	if len(s.heap) > 0 {
-		s.sink(0)
+		sink(s.heap, 0, s.before)
 	}
 }
 
-// sink moves a stream below all streams with earlier groups.
-func (s *sortedShards) sink(at int) {
-	for child := 2*at + 1; child < len(s.heap); child = 2*at + 1 {
-		if child+1 < len(s.heap) && s.compare(s.heap[child+1], s.heap[child]) < 0 {
-			child++
-		}
-		if s.compare(s.heap[child], s.heap[at]) >= 0 {
-			return
-		}
-		s.heap[at], s.heap[child] = s.heap[child], s.heap[at]
-		at = child
-	}
-}
+// before reports whether the group of a stream precedes that of another one in the result.
+func (s *sortedShards) before(a, b **sortedStream) bool { return s.compare(*a, *b) < 0 }
 
 // compare compares the groups of two streams in the order of the result. Two groups are equal in no order, because the columns
 // of the parameter by are a part of each order.

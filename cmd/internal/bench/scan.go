@@ -50,10 +50,10 @@ With --kill-leader, this command also starts a cluster of worker processes with 
 each, and measures the job in the cluster without a fault, and with the leader killed when
 half of the partitions are done. Both results must have the same bytes.
 
-With --keys, this command also measures the count and the sum of a column for each of so many
-keys, each in one row, whose rows are written to files by a cluster of worker processes with
-one slot and --memory each, without a fault and with the leader killed. Beside it, a loop
-that is written by hand keeps all keys in the memory of one process.`,
+With --keys, this command also writes a file in which each row has another key. A cluster of
+worker processes, with one slot and --memory each, computes the count and the sum of a column
+by key, and writes the rows to files: without a fault, and with the leader killed. Beside it,
+a loop that is written by hand keeps all keys in the memory of one process.`,
 		Example: "  " + a.Name + " bench scan --rows 100000000\n" +
 			"  " + a.Name + " bench scan --blobs 64 --columns 8\n" +
 			"  " + a.Name + " bench scan --kill-leader\n" +
