@@ -60,26 +60,22 @@ const (
 	maxNamed = 5
 )
 
-// waits describes what the slots run for which a job waits. It returns "" if a worker runs a call or a
-// partition of the job, or if a slot will soon be free.
+// waits describes what the slots run for which a job waits, or the workers if the job's work runs alone. It returns "" if
+// a worker runs a call or a partition of the job, or if a slot or a worker will soon be free.
 func (l *Ledger) waits(j *job) string {
-	call := len(j.calls.list) > 0
+	call, alone := len(j.calls.list) > 0, j.runsAlone()
 	if j.runs() || !call && j.forest.done() == j.tree.Partitions() {
 		return ""
 	}
-	slots, running, shortest := 0, 0, waitsAfter+l.now
+	slots, busy, shortest := 0, 0, waitsAfter+l.now
 	var functions, names []string
 	for _, w := range l.workers {
 		if w.draining || !w.knows(j) {
 			continue
 		}
-		if call {
-			slots += w.callSlots
-		} else {
-			slots += w.slots
-		}
+		running := 0
 		for _, a := range w.assignments {
-			if a.state != stateRunning || a.beside || (a.call != nil) != call {
+			if a.state != stateRunning || !alone && (a.beside || (a.call != nil) != call) {
 				continue
 			}
 			running++
@@ -87,15 +83,34 @@ func (l *Ledger) waits(j *job) string {
 			functions = append(functions, a.function().String())
 			names = append(names, a.job.id())
 		}
+		switch {
+		case alone: // a worker's work that runs alone waits for all that it runs
+			slots, busy = slots+1, busy+min(1, running)
+		case call:
+			slots, busy = slots+w.callSlots, busy+running
+		default:
+			slots, busy = slots+w.slots, busy+running
+		}
 	}
-	if running == 0 || running < slots || shortest < waitsAfter {
+	if busy == 0 || busy < slots || shortest < waitsAfter {
 		return ""
 	}
-	of := "job"
+	waits, of := fmt.Sprintf("waits: %d of %d slots", busy, slots), "job"
+	if alone {
+		waits = fmt.Sprintf("what is left runs alone, since a worker died with it, and waits: %d of %d workers", busy, slots)
+	}
 	if slices.ContainsFunc(names, func(name string) bool { return name != names[0] }) {
 		of = "jobs"
 	}
-	return fmt.Sprintf("waits: %d of %d slots run %s of %s %s for %v", running, running, listed(functions), of, listed(names), shortest.Truncate(time.Second))
+	return fmt.Sprintf("%s run %s of %s %s for %v", waits, listed(functions), of, listed(names), shortest.Truncate(time.Second))
+}
+
+// runsAlone reports whether all work of a job that is queued is quarantined.
+func (j *job) runsAlone() bool {
+	if len(j.calls.list) > 0 {
+		return !slices.ContainsFunc(j.calls.list, func(c *call) bool { return !c.quarantined() })
+	}
+	return j.queue.size() > 0 && j.queue.size() == uint64(j.queue.suspects.quarantined)
 }
 
 // function returns the function of a job that the assignment runs.

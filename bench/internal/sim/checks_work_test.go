@@ -156,7 +156,8 @@ func (c *checks) starved(by *job) {
 }
 
 // suspected reports whether a process died while a partition or call of the job was assigned to it. A leader that was
-// deposed without releasing the lease also counts as dead for the next leader, together with its own worker's calls.
+// deposed without releasing the lease also counts as dead for the next leader, together with its own worker's calls and
+// partitions.
 func (c *checks) suspected(j *job) bool {
 	for p := range c.deaths {
 		if p.job == j.spec.ID {
@@ -169,5 +170,5 @@ func (c *checks) suspected(j *job) bool {
 		}
 	}
 	m := c.manifest(j.spec.ID)
-	return slices.ContainsFunc(m.Calls, func(call store.CallRecord) bool { return call.Led > 0 && len(m.Epochs) > 1 })
+	return len(m.Epochs) > 1 && (slices.ContainsFunc(m.Calls, func(call store.CallRecord) bool { return call.Led > 0 }) || len(m.CrashSuspects) > 0)
 }
