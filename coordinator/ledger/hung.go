@@ -73,9 +73,9 @@ func (l *Ledger) waits(j *job) string {
 		if w.draining || !w.knows(j) {
 			continue
 		}
-		running := 0
+		running, whole := 0, alone || w.reserved
 		for _, a := range w.assignments {
-			if a.state != stateRunning || !alone && (a.beside || (a.call != nil) != call) {
+			if a.state != stateRunning || !whole && (a.beside || (a.call != nil) != call) {
 				continue
 			}
 			running++
@@ -84,7 +84,7 @@ func (l *Ledger) waits(j *job) string {
 			names = append(names, a.job.id())
 		}
 		switch {
-		case alone: // a worker's work that runs alone waits for all that it runs
+		case whole: // quarantined work waits for all that a worker runs, and all other work for quarantined work
 			slots, busy = slots+1, busy+min(1, running)
 		case call:
 			slots, busy = slots+w.callSlots, busy+running

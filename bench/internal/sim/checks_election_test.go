@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/machine"
 )
 
 // acquired is called when storage grants or renews the lease. Each new holder must get the next epoch.
@@ -31,7 +32,8 @@ func (c *checks) changed(epoch uint64) {
 
 // leads is called when a process begins to lead. leads checks that storage granted the epoch to the
 // process and that no process has led under that epoch before.
-func (c *checks) leads(p *process, epoch uint64) {
+func (c *checks) leads(p *process, lead machine.Lead) {
+	epoch := lead.Record.Epoch
 	t := c.terms[epoch]
 	switch {
 	case t == nil:
@@ -43,6 +45,18 @@ func (c *checks) leads(p *process, epoch uint64) {
 		c.sim.fail("%s leads under epoch %d, which is %s's", p.name, epoch, t.holder)
 	}
 	t.leads, t.since = p, c.sim.now
+	t.unaware = lead.Workers > 0 && lead.Workers < c.reported(epoch-1, lead.Predecessor)
+}
+
+// reported returns the number of workers that have reported to the leader of an epoch and that live, including the
+// leader's own.
+func (c *checks) reported(epoch uint64, leader string) (workers int) {
+	for _, p := range c.sim.processes {
+		if c.holders[conversationOf{epoch, p.name}] != nil && (p.alive && p.worker != nil && !p.worker.left || p.name == leader) {
+			workers++
+		}
+	}
+	return workers
 }
 
 // acts is called when a process acts as the leader. Its lease must not have expired.

@@ -145,7 +145,7 @@ func (c *checks) worthStoring(leader *leadership, holder *process, n nodeOf, rec
 
 // mayEndEarly reports whether a leader may end a job before its root is finished.
 func (j *job) mayEndEarly(c *checks) bool {
-	return j.cancelAt >= 0 || j.rogue.function != wire.Map || c.mayFail(j) || c.manifest(j.spec.ID).State.Final()
+	return j.cancelAt >= 0 || j.stopAfter > 0 || j.stop() > 0 || j.rogue.function != wire.Map || c.mayFail(j) || c.manifest(j.spec.ID).State.Final()
 }
 
 // exposed returns how many partitions of a held node only its holder has had, without those in storage.

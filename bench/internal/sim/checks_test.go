@@ -57,6 +57,7 @@ type observedTerm struct {
 	since   time.Duration
 	expires time.Duration // time at which the lease expires unless its holder renews it
 	changed bool          // true if another process took the lease before it had expired
+	unaware bool          // true if a worker reported to the previous leader that the last beacon did not count
 	assigns bool          // true if the leader has assigned work, so that its recovery is over
 }
 

@@ -68,13 +68,14 @@ func (c *checks) delivered(p *process, j *job, items []wire.Item) {
 }
 
 // computes is called when a worker begins to compute partitions. In calm scenarios no living worker may have
-// finished one of them before the leader's term, because it reports them to the new leader.
+// finished one of them before the leader's term, because it reports them to the new leader. A leader does not wait for
+// workers that joined after the last beacon of the leader before it.
 func (c *checks) computes(p *process, j *job, span engine.Span) {
 	if !c.sim.scenario.calm {
 		return
 	}
 	t := c.terms[p.worker.session.Epoch()]
-	if t == nil || t.leads == nil {
+	if t == nil || t.leads == nil || t.unaware {
 		return
 	}
 	for _, other := range c.sim.processes {
@@ -170,5 +171,5 @@ func (c *checks) suspected(j *job) bool {
 		}
 	}
 	m := c.manifest(j.spec.ID)
-	return len(m.Epochs) > 1 && (slices.ContainsFunc(m.Calls, func(call store.CallRecord) bool { return call.Led > 0 }) || len(m.CrashSuspects) > 0)
+	return len(m.Epochs) > 1 && (slices.ContainsFunc(m.Calls, func(call store.CallRecord) bool { return call.Led > 0 || call.Deaths > 0 }) || len(m.CrashSuspects) > 0)
 }

@@ -104,7 +104,7 @@ func (e *elector) perform(a machine.Action) {
 	case machine.Lead:
 		s.cover("takeover: " + string(a.Cause))
 		if p.storage == s.storage {
-			s.checks.leads(p, a.Record.Epoch)
+			s.checks.leads(p, a)
 		}
 		e.term = newTerm(e, a)
 		e.term.begin()
