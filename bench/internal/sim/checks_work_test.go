@@ -124,6 +124,19 @@ func (c *checks) assigns(worker *process, r wire.Receipt) {
 		c.assigned[worker] = append(c.assigned[worker], given)
 		c.runsAlone(worker, a)
 		c.assignsBroken(worker, r.Epoch, a)
+		c.finishesPrefix(r.Epoch, a)
+	}
+}
+
+// finishesPrefix checks that a call of Finish for a prefix of a job is assigned only when the stop is durable. Otherwise
+// the next leader might stop at another prefix, when Finish has already committed objects.
+func (c *checks) finishesPrefix(epoch uint64, a wire.Assignment) {
+	if a.Call == nil || a.Call.Function != wire.Finish || a.Call.Prefix == 0 {
+		return
+	}
+	m := c.manifest(a.Job)
+	if removed := len(m.Epochs) == 0; !removed && (m.Stopped == nil || m.Stopped.At != a.Call.Prefix) {
+		c.sim.fail("epoch %d assigns Finish of the first %d partitions of job %s, and the stop in the manifest is %+v", epoch, a.Call.Prefix, a.Job, m.Stopped)
 	}
 }
 

@@ -484,7 +484,7 @@ var defects = []defect{
 		file:   "coordinator/ledger/prefix.go",
 		old:    "		return j.prefixes.stopped != nil\n",
 		new:    "		return false\n",
-		within: "20000",
+		within: "200",
 	},
 	{
 		name:   "a partition above the prefix that suffices fails the job",
