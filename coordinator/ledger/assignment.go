@@ -26,7 +26,7 @@ type assignment struct {
 	// progressAt and slotSeconds are used to measure rates and to find stragglers.
 	progressAt  time.Duration // time when the assignment began to run, or when span.Lo last changed
 	slotSeconds float64       // time that slots have spent on the assignment since span.Lo last changed
-	adopted     bool          // the partition span.Lo began before this ledger adopted the assignment, so slotSeconds lacks a part of its time
+	adopted     bool          // partitions from span.Lo on began before this ledger adopted the assignment, so slotSeconds lacks a part of their time
 
 	// The next three fields are used only if the assignment is a crash suspect.
 	deaths      int    // number of workers that died while one of the assignment's partitions was assigned to them

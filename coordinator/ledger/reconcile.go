@@ -124,8 +124,8 @@ type progress struct {
 // last report. If more assignments have run than the worker has slots, some of them ran one after
 // the other, so each assignment counts only for a part of the time. The time of a running partition
 // counts only after the partition is finished, because a hanging partition would otherwise lower
-// the rate. A partition whose beginning the ledger has not seen does not count, because it would
-// raise the rate.
+// the rate. The first progress of an adopted assignment does not count, because it would raise the rate: the
+// ledger has not seen the beginning of one partition, or of several that the worker reports together.
 func (l *Ledger) updateRates(w *worker, work []progress) {
 	elapsed := (l.now - w.spansReportedAt).Seconds()
 	w.spansReportedAt = l.now
@@ -139,10 +139,7 @@ func (l *Ledger) updateRates(w *worker, work []progress) {
 		if p.finished == 0 {
 			continue
 		}
-		if a.adopted {
-			p.finished--
-		}
-		if p.finished > 0 {
+		if !a.adopted {
 			a.share.rate.add(float64(p.finished), a.slotSeconds)
 			a.job.rate.add(float64(p.finished), a.slotSeconds)
 		}
