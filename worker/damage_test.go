@@ -31,6 +31,10 @@ type damagingProxy struct {
 // chunkMessage is the size of a message with a chunk of a large partial: a status and 512 KiB.
 const chunkMessage = 1 + 512<<10
 
+// socketPrefix begins the name of a worker's socket, from which another worker on the same machine would fetch partials. The
+// proxy changes the names, so that partials are fetched over NATS.
+const socketPrefix = "@bellwether-"
+
 // startDamagingProxy starts a proxy, which ends with the test.
 func startDamagingProxy(t *testing.T, target string) *damagingProxy {
 	t.Helper()
@@ -94,6 +98,9 @@ func (p *damagingProxy) forward(client io.Writer, server *bufio.Reader) {
 			payload := message[len(line):]
 			if _, err := io.ReadFull(server, payload); err != nil {
 				return
+			}
+			if at := bytes.Index(payload, []byte(socketPrefix)); at >= 0 {
+				payload[at+len(socketPrefix)] ^= 1
 			}
 			if size == chunkMessage {
 				p.damage.Do(func() {

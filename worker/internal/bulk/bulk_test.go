@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -47,10 +48,16 @@ func (s *source) ReadAt(job string, n engine.Node, to []byte, offset int64) erro
 	return nil
 }
 
+// clients are how the tests fetch: from the holder's socket, and over NATS.
+var clients = map[string]func(nc *nats.Conn) *bulk.Client{
+	"near": bulk.NewClient,
+	"far":  func(nc *nats.Conn) *bulk.Client { return bulk.NewFarClient(nc, subject) },
+}
+
 // fetch fetches a partial of a size.
-func fetch(ctx context.Context, nc *nats.Conn, subject, job string, node engine.Node, size uint64, sum uint32) ([]byte, error) {
+func fetch(ctx context.Context, client *bulk.Client, subject, job string, size int, sum uint32) ([]byte, error) {
 	data := make([]byte, size)
-	return data, bulk.Fetch(ctx, nc, subject, job, node, data, sum)
+	return data, client.Fetch(ctx, subject, job, node, data, sum)
 }
 
 func random(n int) []byte {
@@ -76,11 +83,34 @@ func serve(t *testing.T, s *source) *nats.Conn {
 }
 
 func TestFetch(t *testing.T) {
-	for _, size := range []int{0, 1, 256 << 10, 256<<10 + 1, 7_000_001} {
-		s := &source{data: random(size)}
-		got, err := fetch(t.Context(), serve(t, s), subject, "job", node, uint64(size), wire.Checksum(s.data))
-		if err != nil || !bytes.Equal(got, s.data) {
-			t.Errorf("%d bytes: %v", size, err)
+	for name, newClient := range clients {
+		for _, size := range []int{0, 1, 512 << 10, 512<<10 + 1, 7_000_001} {
+			s := &source{data: random(size)}
+			client := newClient(serve(t, s))
+			for range 2 { // the second time the client knows the socket
+				got, err := fetch(t.Context(), client, subject, "job", size, wire.Checksum(s.data))
+				if err != nil || !bytes.Equal(got, s.data) {
+					t.Errorf("%s, %d bytes: %v", name, size, err)
+				}
+			}
+			if near := name == "near" && runtime.GOOS == "linux"; client.Near(subject) != near {
+				t.Errorf("%s: the client has used the socket: %v", name, !near)
+			}
+		}
+	}
+}
+
+// buffer is an [io.WriterAt].
+type buffer []byte
+
+func (b buffer) WriteAt(data []byte, offset int64) (int, error) { return copy(b[offset:], data), nil }
+
+func TestFetchTo(t *testing.T) {
+	for name, newClient := range clients {
+		s := &source{data: random(3_000_001)}
+		got := make(buffer, len(s.data))
+		if err := newClient(serve(t, s)).FetchTo(t.Context(), subject, "job", node, got, int64(len(got))); err != nil || !bytes.Equal(got, s.data) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -99,9 +129,11 @@ func TestFetchFails(t *testing.T) {
 		"another checksum": {&source{data: data}, subject, "job", 1, bulk.ErrDamaged},
 		"cannot read":      {&source{err: errors.New("disk")}, subject, "job", 1, bulk.ErrUnreadable},
 	} {
-		_, err := fetch(t.Context(), serve(t, c.source), c.subject, c.job, node, uint64(len(data)), c.sum)
-		if !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		for where, newClient := range clients {
+			_, err := fetch(t.Context(), newClient(serve(t, c.source)), c.subject, c.job, len(data), c.sum)
+			if !errors.Is(err, c.want) {
+				t.Errorf("%s, %s: got %v, want %v", name, where, err, c.want)
+			}
 		}
 	}
 }
@@ -126,26 +158,57 @@ func TestHolderDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	_, err = fetch(t.Context(), natstest.Connect(t, url), subject, "job", node, uint64(len(s.data)), wire.Checksum(s.data))
+	_, err = fetch(t.Context(), clients["far"](natstest.Connect(t, url)), subject, "job", len(s.data), wire.Checksum(s.data))
 	if !errors.Is(err, bulk.ErrGone) {
 		t.Errorf("after %v: got %v, want ErrGone", time.Since(began), err)
 	}
 }
 
-// TestCancelled cancels a fetch half-way, after which the holder gets no more requests.
-func TestCancelled(t *testing.T) {
+// TestSocketCloses closes the holder's server half-way through a fetch from its socket.
+func TestSocketCloses(t *testing.T) {
 	s := &source{data: random(64 << 20)}
-	ctx, cancel := context.WithCancel(t.Context())
-	var last atomic.Int64
-	s.read = func(offset int64) {
-		last.Store(max(last.Load(), offset))
-		if offset >= 4<<20 {
-			cancel()
+	url := natstest.StartOptions(t, server.Options{}).ClientURL()
+	holder := natstest.Connect(t, url)
+	serving, err := bulk.Serve(holder, subject, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reads atomic.Int64
+	closed := make(chan struct{})
+	s.read = func(int64) {
+		if reads.Add(1) == 20 {
+			go func() {
+				serving.Close()
+				close(closed)
+			}()
 		}
 	}
-	_, err := fetch(ctx, serve(t, s), subject, "job", node, uint64(len(s.data)), wire.Checksum(s.data))
-	if !errors.Is(err, context.Canceled) || last.Load() > 32<<20 {
-		t.Errorf("got %v, the holder was asked for byte %d", err, last.Load())
+	if err := holder.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = fetch(t.Context(), bulk.NewClient(natstest.Connect(t, url)), subject, "job", len(s.data), wire.Checksum(s.data))
+	if !errors.Is(err, bulk.ErrGone) {
+		t.Errorf("got %v, want ErrGone", err)
+	}
+	<-closed
+}
+
+// TestCancelled cancels a fetch half-way, after which the holder gets no more requests.
+func TestCancelled(t *testing.T) {
+	for name, newClient := range clients {
+		s := &source{data: random(64 << 20)}
+		ctx, cancel := context.WithCancel(t.Context())
+		var last atomic.Int64
+		s.read = func(offset int64) {
+			last.Store(max(last.Load(), offset))
+			if offset >= 4<<20 {
+				cancel()
+			}
+		}
+		_, err := fetch(ctx, newClient(serve(t, s)), subject, "job", len(s.data), wire.Checksum(s.data))
+		if !errors.Is(err, context.Canceled) || last.Load() > 32<<20 {
+			t.Errorf("%s: got %v, the holder was asked for byte %d", name, err, last.Load())
+		}
 	}
 }
 
@@ -175,10 +238,15 @@ func BenchmarkFetch(b *testing.B) {
 		b.Fatal(err)
 	}
 	sum := wire.Checksum(s.data)
-	b.SetBytes(int64(len(s.data)))
-	for b.Loop() {
-		if _, err := fetch(b.Context(), fetcher, subject, "job", node, uint64(len(s.data)), sum); err != nil {
-			b.Fatal(err)
-		}
+	for name, newClient := range clients {
+		b.Run(name, func(b *testing.B) {
+			client, data := newClient(fetcher), make([]byte, len(s.data))
+			b.SetBytes(int64(len(s.data)))
+			for b.Loop() {
+				if err := client.Fetch(b.Context(), subject, "job", node, data, sum); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -13,10 +13,10 @@ import (
 func TestFetchCollectsGarbage(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	s := &source{data: make([]byte, 66<<20)}
-	nc := serve(t, s)
+	client := clients["far"](serve(t, s))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := fetch(t.Context(), nc, subject, "job", node, uint64(len(s.data)), wire.Checksum(s.data)); err != nil {
+	if _, err := fetch(t.Context(), client, subject, "job", len(s.data), wire.Checksum(s.data)); err != nil {
 		t.Fatal(err)
 	}
 	if runtime.ReadMemStats(&after); after.NumGC == before.NumGC {

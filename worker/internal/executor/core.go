@@ -13,6 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/internal/bulk"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
@@ -21,6 +22,7 @@ import (
 type core struct {
 	cfg    Config
 	nc     *nats.Conn
+	bulk   *bulk.Client // fetches large partials; nil without Config.Bulk
 	store  Store
 	known  map[wire.JobKind]jobs.Job
 	timing timing

@@ -60,8 +60,8 @@
 // worker/internal/holdings bounds the memory of large partials and of operands and results of
 // merges, and moves partials above the limit to files. Slots wait while memory is short. Two vectors that
 // together exceed the limit are merged in pieces, so that only one of them is in memory. Package
-// worker/internal/bulk sends partials to other workers and fetches operands from them, on a
-// separate connection. Without [Config.Bulk], and for leaders with an old version, large partials
+// worker/internal/bulk sends partials to other workers and fetches operands from them, through a socket of the machine or on a
+// separate connection to NATS. Without [Config.Bulk], and for leaders with an old version, large partials
 // are written to storage instead.
 //
 // # Audits

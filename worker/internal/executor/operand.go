@@ -8,7 +8,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
-	"github.com/bellwether-compute/bellwether/worker/internal/bulk"
 )
 
 // operand is an operand of a call.
@@ -79,7 +78,7 @@ func (c *call) fetch(p wire.Partial, o *operand) error {
 	switch {
 	case p.Holder != c.cfg.ID:
 		o.data, o.own = c.partials.held.Buffer(int64(p.Size)), true
-		err = bulk.Fetch(c.ctx, c.cfg.Bulk, c.cfg.Subjects.Bulk(p.Holder), job, p.Node, o.data, p.Sum)
+		err = c.bulk.Fetch(c.ctx, c.cfg.Subjects.Bulk(p.Holder), job, p.Node, o.data, p.Sum)
 	case c.mayTake():
 		if o.data, o.taken = c.partials.held.Take(job, p.Node); o.taken {
 			o.own = true

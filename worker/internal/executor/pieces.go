@@ -151,7 +151,7 @@ func (c *call) openPieces(p wire.Partial) (from pieces, err error) {
 // writeOperand writes an operand that another worker holds, or that is in storage, to a file.
 func (c *call) writeOperand(p wire.Partial, file io.WriterAt) error {
 	if p.Holder != "" {
-		return bulk.FetchTo(c.ctx, c.cfg.Bulk, c.cfg.Subjects.Bulk(p.Holder), c.opening.Job, p.Node, file, int64(p.Size))
+		return c.bulk.FetchTo(c.ctx, c.cfg.Subjects.Bulk(p.Holder), c.opening.Job, p.Node, file, int64(p.Size))
 	}
 	reserved, err := c.partials.held.Reserve(c.ctx, int64(p.Size))
 	if err != nil {

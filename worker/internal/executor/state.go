@@ -144,7 +144,7 @@ func (l *tasks) fetchState(s jobStorage, o wire.Opening) ([]byte, error) {
 	data := l.partials.buffer(int64(o.StateSize))
 	until := time.Now().Add(stateWait + time.Duration(float64(o.StateSize)/stateBytesPerSecond*float64(time.Second)))
 	for {
-		err := bulk.Fetch(s.ctx, l.cfg.Bulk, l.cfg.Subjects.Bulk(o.StateHolder), o.Job, wire.OutputNode(wire.Finish), data, o.StateSum)
+		err := l.bulk.Fetch(s.ctx, l.cfg.Subjects.Bulk(o.StateHolder), o.Job, wire.OutputNode(wire.Finish), data, o.StateSum)
 		switch {
 		case err == nil:
 			return data, nil

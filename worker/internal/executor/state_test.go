@@ -130,7 +130,7 @@ func TestStateComesFromAnotherWorker(t *testing.T) {
 			l.wait("the worker's first report", func() bool { return len(l.reports) > 0 })
 			l.openRound("j/2", "x", stateOf(2))
 			got := make([]byte, stateSize)
-			if err := bulk.Fetch(t.Context(), nc, l.subjects.Bulk("w"), "j/2", wire.OutputNode(wire.Finish), got, wire.Checksum(stateOf(2))); err != nil {
+			if err := bulk.NewClient(nc).Fetch(t.Context(), l.subjects.Bulk("w"), "j/2", wire.OutputNode(wire.Finish), got, wire.Checksum(stateOf(2))); err != nil {
 				t.Error("fetch the state from the worker:", err)
 			}
 		})
@@ -183,7 +183,7 @@ func TestStateStaysWithTheWorkerThatComputedIt(t *testing.T) {
 	}
 	for round, state := range map[string][]byte{"j/2": stateOf(2), "j/3": stateOf(3)} {
 		got := make([]byte, stateSize)
-		if err := bulk.Fetch(t.Context(), nc, l.subjects.Bulk("w"), round, wire.OutputNode(wire.Finish), got, wire.Checksum(state)); err != nil {
+		if err := bulk.NewClient(nc).Fetch(t.Context(), l.subjects.Bulk("w"), round, wire.OutputNode(wire.Finish), got, wire.Checksum(state)); err != nil {
 			t.Errorf("fetch the state of %s from the worker: %v", round, err)
 		}
 	}

@@ -85,6 +85,9 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 
 		spilled: make(map[string]bool),
 	}
+	if cfg.Bulk != nil {
+		c.bulk = bulk.NewClient(cfg.Bulk)
+	}
 	c.work = sync.NewCond(&c.mu)
 	hello := wire.Hello{Host: cfg.Host, PID: cfg.PID, Slots: cfg.Slots, Since: cfg.Since, Storage: cfg.Storage, Build: wire.ThisBuild(), Version: cfg.Version[:min(len(cfg.Version), wire.MaxVersion)], Holds: cfg.Bulk != nil}
 	for _, job := range cfg.Jobs {
