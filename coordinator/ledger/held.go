@@ -397,16 +397,23 @@ func (j *job) wantStored(c *call, of func(holder string) bool) {
 	}
 }
 
-// fetchBytesPerSecond is the assumed speed at which a worker of a busy cluster fetches a partial
-// from another worker.
-const fetchBytesPerSecond = 200_000_000
+// These are the assumed speeds at which a worker of a busy cluster fetches a partial from another worker: over a network,
+// and on the same machine.
+const (
+	fetchBytesPerSecond     = 200_000_000
+	fetchNearBytesPerSecond = 500_000_000
+)
 
 // leastWork returns the smallest amount of work for which another slot is worthwhile. A smaller
 // amount of work takes less time than the messages for its assignment, or costs about as much
 // processor time as the fetches that follow: those of its partial, and of the partials of nodes that
 // it splits.
 func (l *Ledger) leastWork(j *job) time.Duration {
-	return max(l.minWork(), duration(3*float64(j.largest)/fetchBytesPerSecond))
+	speed := float64(fetchBytesPerSecond)
+	if _, unknown := l.hosts[""]; len(l.hosts) == 1 && !unknown {
+		speed = fetchNearBytesPerSecond
+	}
+	return max(l.minWork(), duration(3*float64(j.largest)/speed))
 }
 
 // leavesForLater reports whether a worker with busy slots should leave the queued partitions of a job

@@ -26,6 +26,7 @@ type Ledger struct {
 	livenessAt  time.Duration       // no worker must be probed or removed before this time
 	departed    map[string]departure
 	departedAt  time.Duration        // time at which departed workers are dropped next
+	hosts       map[string]int       // number of workers on each machine
 	slotsByKind map[wire.JobKind]int // number of slots that can run a kind of job; slots of draining workers do not count
 	reserved    int                  // number of workers that are reserved for quarantined partitions and calls
 	deaths      deathLog
@@ -48,7 +49,7 @@ func New(cfg Config, now time.Duration) (*Ledger, error) {
 	return &Ledger{
 		cfg: cfg, now: now, recovery: recovery{active: true, since: now},
 		jobsByID: map[string]*job{}, unknownJobs: newUnknownJobs(),
-		departed: map[string]departure{}, slotsByKind: map[wire.JobKind]int{},
+		departed: map[string]departure{}, slotsByKind: map[wire.JobKind]int{}, hosts: map[string]int{},
 	}, nil
 }
 

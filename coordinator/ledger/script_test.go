@@ -30,7 +30,7 @@ import (
 //	    worker W N | suspect LO-HI DEATHS[/LED] [ALONE] | attempt P N | executed N | uncounted | skipped P | partition-time D
 //	    judged N | stopped N       rungs up to N are judged, a prefix suffices
 //	    call FUNCTION [NODE] FAILED DEATHS/LED
-//	report W [hello=SLOTS [storage=S] [holds] [joins]] [seq=N] [conversation=N] [draining] [more] [lost=SLOTS] [lost-calls=N] [memory=BYTES]
+//	report W [hello=SLOTS [storage=S] [host=H] [holds] [joins]] [seq=N] [conversation=N] [draining] [more] [lost=SLOTS] [lost-calls=N] [memory=BYTES]
 //	    JOB FIRST: 2/0 !5 !!6       items: a node, a failure, a permanent failure
 //	    JOB FIRST: 2/0@1 plan=N@1 result@1 Open! Plan!! Merge-2/0!
 //	                                items: a node, a plan and a result of calls of epoch 1, failures of calls
@@ -124,6 +124,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			r.Hello.Holds = d.HasArg("holds")
 			d.MaybeScanArgs(t, "storage", &r.Hello.Storage)
 			d.MaybeScanArgs(t, "build", &r.Hello.Build)
+			d.MaybeScanArgs(t, "host", &r.Hello.Host)
 		}
 		d.MaybeScanArgs(t, "server", &r.Server)
 		r.Sequence = arg("seq", r.Sequence)

@@ -127,6 +127,7 @@ func (l *Ledger) register(r wire.Report) *worker {
 	}
 	i, _ := l.findWorker(w.id)
 	l.workers = slices.Insert(l.workers, i, w)
+	l.hosts[w.hello.Host]++
 	l.countSlots(w, w.slots)
 	l.slotsChanged(w)
 	return w
@@ -237,6 +238,9 @@ func (l *Ledger) removeWorker(w *worker, died bool) {
 	l.setSlots(w, 0)
 	i, _ := l.findWorker(w.id)
 	l.workers = slices.Delete(l.workers, i, i+1)
+	if l.hosts[w.hello.Host]--; l.hosts[w.hello.Host] == 0 {
+		delete(l.hosts, w.hello.Host)
+	}
 	l.departed[w.id] = departure{l.now, w.conversation}
 }
 

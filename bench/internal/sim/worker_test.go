@@ -38,7 +38,7 @@ type worker struct {
 const never = time.Duration(math.MaxInt64)
 
 func newWorker(p *process, slots int) *worker {
-	hello := wire.Hello{Host: "sim", PID: 1, Slots: slots, Since: p.wallClock(), Storage: p.storage.identity, Holds: len(p.knows) == len(p.sim.versions)}
+	hello := wire.Hello{Host: p.name, PID: 1, Slots: slots, Since: p.wallClock(), Storage: p.storage.identity, Holds: len(p.knows) == len(p.sim.versions)}
 	for _, d := range p.definitions() {
 		hello.Knows = append(hello.Knows, wire.JobKind{Name: d.Name(), Version: d.Version()})
 	}
