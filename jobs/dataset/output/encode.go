@@ -1,9 +1,9 @@
 package output
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/typed"
@@ -57,6 +57,9 @@ func (f Format) encoder(columns []Column) (encoder, error) {
 	return nil, fmt.Errorf("output format %q: want csv, ndjson or parquet", f)
 }
 
+// quoted contains the characters for which a field of CSV is quoted.
+var quoted = [256]bool{',': true, '"': true, '\r': true, '\n': true}
+
 // csvEncoder writes CSV with a header, as in RFC 4180.
 type csvEncoder struct{ text []byte }
 
@@ -83,7 +86,7 @@ func (e *csvEncoder) line(fields [][]byte) {
 		switch {
 		case len(field) == 0 && len(fields) == 1: // an empty field in quotes, because some readers ignore an empty line
 			e.text = append(e.text, `""`...)
-		case bytes.ContainsAny(field, ",\"\r\n"):
+		case slices.ContainsFunc(field, func(c byte) bool { return quoted[c] }):
 			e.text = append(e.text, '"')
 			for _, c := range field {
 				if c == '"' {

@@ -57,13 +57,12 @@ func NewClient(nc *nats.Conn) *Client {
 // an error the content of data is undefined.
 func (c *Client) Fetch(ctx context.Context, subject, job string, node engine.Node, data []byte, sum uint32) error {
 	w := wanted{job, node, memory(data), int64(len(data))}
-	got, err := c.fetchNear(ctx, subject, w)
-	if mayBeFar(err) {
-		err = c.fetchFar(ctx, subject, w)
-		got = wire.Checksum(data)
-	}
+	got, near, err := c.fetch(ctx, subject, w)
 	if err != nil {
-		return w.failed(err)
+		return err
+	}
+	if !near {
+		got = wire.Checksum(data)
 	}
 	if got != sum {
 		return fmt.Errorf("fetch node %v of %d bytes: %w: their checksum is %08x, want %08x", node, len(data), ErrDamaged, got, sum)
@@ -78,25 +77,27 @@ func (m memory) WriteAt(data []byte, offset int64) (int, error) { return copy(m[
 
 // FetchTo is like Fetch and writes the bytes to a writer, in pieces and in any order. It does not verify them.
 func (c *Client) FetchTo(ctx context.Context, subject, job string, node engine.Node, to io.WriterAt, size int64) error {
-	w := wanted{job, node, to, size}
-	_, err := c.fetchNear(ctx, subject, w)
-	if mayBeFar(err) {
+	_, _, err := c.fetch(ctx, subject, wanted{job, node, to, size})
+	return err
+}
+
+// fetch fetches a partial from the holder's socket, or over NATS if that fails. Only a fetch from the socket returns
+// the CRC-32C of the partial.
+func (c *Client) fetch(ctx context.Context, subject string, w wanted) (sum uint32, near bool, err error) {
+	sum, err = c.fetchNear(ctx, subject, w)
+	near = err == nil || errors.Is(err, ErrNotHeld) || errors.Is(err, ErrUnreadable)
+	if !near {
 		err = c.fetchFar(ctx, subject, w)
 	}
 	if err != nil {
-		return w.failed(err)
+		err = fmt.Errorf("fetch node %v of %d bytes: %w", w.node, w.size, err)
 	}
-	return nil
-}
-
-// mayBeFar reports whether a partial can be fetched over NATS after a fetch from the holder's socket has failed.
-func mayBeFar(err error) bool {
-	return err != nil && !errors.Is(err, ErrNotHeld) && !errors.Is(err, ErrUnreadable)
+	return sum, near, err
 }
 
 // fetchFar fetches a partial over NATS.
 func (c *Client) fetchFar(ctx context.Context, subject string, w wanted) error {
-	f := &fetch{
+	f := &farFetch{
 		wanted: w, nc: c.nc, subject: subject, inbox: c.nc.NewInbox(),
 		asked: map[int]time.Time{}, answers: make(chan *nats.Msg, 4*window),
 	}
@@ -108,8 +109,8 @@ func (c *Client) fetchFar(ctx context.Context, subject string, w wanted) error {
 	return f.run(ctx)
 }
 
-// fetch is the state of a running fetch over NATS.
-type fetch struct {
+// farFetch is the state of a running fetch over NATS.
+type farFetch struct {
 	wanted
 	nc      *nats.Conn
 	subject string
@@ -119,7 +120,7 @@ type fetch struct {
 	answers chan *nats.Msg
 }
 
-func (f *fetch) run(ctx context.Context) error {
+func (f *farFetch) run(ctx context.Context) error {
 	heard := time.Now()
 	tick := time.NewTicker(probeAfter)
 	defer tick.Stop()
@@ -158,13 +159,13 @@ func (f *fetch) run(ctx context.Context) error {
 	return nil
 }
 
-func (f *fetch) ask(chunk int) error {
+func (f *farFetch) ask(chunk int) error {
 	f.asked[chunk] = time.Now()
 	return f.nc.PublishRequest(f.subject, f.inbox+"."+strconv.Itoa(chunk), f.request(chunk))
 }
 
 // take processes an answer. It returns false if the chunk has already arrived.
-func (f *fetch) take(m *nats.Msg) (took bool, err error) {
+func (f *farFetch) take(m *nats.Msg) (took bool, err error) {
 	if m.Header.Get("Status") == "503" { // NATS replies with status 503 if the subject has no responders
 		return false, ErrGone
 	}

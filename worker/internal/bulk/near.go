@@ -10,6 +10,7 @@ import (
 	"net"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -98,7 +99,7 @@ func (s *socket) serve(conn net.Conn) {
 		if _, err := conn.Write(answer(s.source, request[:n], buffer)); err != nil {
 			return
 		}
-		_ = conn.SetDeadline(time.Now().Add(stalledFor))
+		_ = conn.SetDeadline(time.Now().Add(stalledFor)) // fails only if the connection is closed
 	}
 }
 
@@ -118,8 +119,12 @@ func (o offer) connect(ctx context.Context) (net.Conn, error) {
 	if len(o) <= 1+tokenSize || o[0] != statusOK {
 		return nil, errElsewhere
 	}
+	name := string(o[1+tokenSize:])
+	if !strings.HasPrefix(name, socketPrefix) {
+		return nil, errElsewhere
+	}
 	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "unix", string(o[1+tokenSize:]))
+	conn, err := dialer.DialContext(ctx, "unix", name)
 	if err != nil {
 		return nil, err
 	}

@@ -91,10 +91,6 @@ func (w wanted) place(chunk int) (offset int64, length int) {
 	return offset, int(min(chunkSize, w.size-offset))
 }
 
-func (w wanted) failed(err error) error {
-	return fmt.Errorf("fetch node %v of %d bytes: %w", w.node, w.size, err)
-}
-
 // request returns the request for a chunk.
 func (w wanted) request(chunk int) []byte {
 	offset, length := w.place(chunk)
