@@ -86,10 +86,10 @@ func (l *Ledger) waits(j *job) string {
 		switch {
 		case whole: // quarantined work waits for all that a worker runs, and all other work for quarantined work
 			slots, busy = slots+1, busy+min(1, running)
-		case call:
-			slots, busy = slots+w.callSlots, busy+running
+		case call: // a call that runs beside the call slots and does not return takes one of them away
+			slots, busy = slots+max(w.callSlots, running), busy+running
 		default:
-			slots, busy = slots+w.slots, busy+running
+			slots, busy = slots+max(w.slots, running), busy+running
 		}
 	}
 	if busy == 0 || busy < slots || shortest < waitsAfter {
