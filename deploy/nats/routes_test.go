@@ -58,9 +58,9 @@ func TestServerIsLost(t *testing.T) {
 	lost := values.CachedInfo().Cluster.Leader
 	wiped := slices.IndexFunc(servers, func(s *server.Server) bool { return s.Name() != lost })
 	servers[wiped] = restartEmpty(t, servers[wiped])
-	c.until("the server has recovered all streams", func() bool {
+	c.until("the server has recovered all streams and the queue's consumer", func() bool {
 		// For a moment the leader of a stream still says what it knew of the server before.
-		return servers[wiped].JetStreamIsCurrent() && !slices.ContainsFunc(streams, func(name string) bool {
+		return servers[wiped].JetStreamIsCurrent() && votesInAll(servers[wiped], len(streams)+1) && !slices.ContainsFunc(streams, func(name string) bool {
 			stream, err := js.Stream(t.Context(), name)
 			return err != nil || !isCurrent(stream.CachedInfo().Cluster) || !servers[wiped].JetStreamIsStreamCurrent("WORK", name)
 		})
@@ -96,6 +96,18 @@ func restartEmpty(t *testing.T, s *server.Server) *server.Server {
 	s.Shutdown()
 	s.WaitForShutdown()
 	return start(t, options)
+}
+
+// votesInAll reports whether a server has entries of all Raft groups of account WORK: those of the streams and of the
+// queue's consumer. The vote of a server without entries counts only if all servers vote, and not if one is stopped.
+func votesInAll(s *server.Server, groups int) bool {
+	found := (*s.Raftz(&server.RaftzOptions{AccountFilter: "WORK"}))["WORK"]
+	for _, group := range found {
+		if group.PIndex == 0 || group.CatchingUp {
+			return false
+		}
+	}
+	return len(found) == groups
 }
 
 // isCurrent reports whether both replicas of a stream have all messages that its leader has.

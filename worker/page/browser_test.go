@@ -161,14 +161,20 @@ func look[T any](b *browser, script string) T {
 	return v
 }
 
-// until waits until a condition in JavaScript holds.
+// until waits until a condition in JavaScript holds. A condition that fails does not hold yet: it may
+// look at what the page has not received.
 func (b *browser) until(condition string) {
 	b.t.Helper()
-	for began := time.Now(); !look[bool](b, "Boolean("+condition+")"); {
+	attempt := `(() => { try { return (` + condition + `) ? "" : "false" } catch (e) { return String(e) } })()`
+	for began := time.Now(); ; {
+		found := look[string](b, attempt)
 		waited := time.Since(began)
-		if waited > patience {
+		switch {
+		case found == "":
+			return
+		case waited > patience:
 			b.shot("failed")
-			b.t.Fatalf("waited %v until %s", patience, condition)
+			b.t.Fatalf("waited %v until %s: %s", patience, condition, found)
 		}
 		time.Sleep(min(20*time.Millisecond+waited/20, 200*time.Millisecond)) // a check takes processor time from the workers
 	}
