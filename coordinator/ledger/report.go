@@ -47,6 +47,9 @@ func (l *Ledger) onReport(e Reported) {
 	case r.Sequence < w.sequence: // the worker already has the receipt
 		l.dropItems(e.Jobs)
 		return
+	case w.startsOver:
+		l.refuse(e, "the leader has not kept results of a job that was parked: begin again with sequence 1 and a hello")
+		return
 	}
 	w.sequence = r.Sequence
 	l.setDraining(w, r.Draining)

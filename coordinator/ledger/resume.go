@@ -25,6 +25,7 @@ func (l *Ledger) addJob(e JobAdded) {
 	l.jobs = slices.Insert(l.jobs, i, j)
 	l.jobsByID[j.spec.ID] = j
 	l.unknownJobs.markKnown(j.spec.ID)
+	l.collectUnkept(j.spec.ID)
 	l.queueGrew = true
 	l.resumeDeaths(e)
 	j.resumeCost(e.Cost, e.LeaderDied)

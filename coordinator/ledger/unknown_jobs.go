@@ -67,8 +67,8 @@ func (u *unknownJobs) markEnded(job string) {
 
 // onUnknownJob handles an unknown job that a worker reports. The parameter lastItem is the number
 // of the last reported item, or 0 if there are no items. Items of a parked job are acknowledged, so
-// the worker stops resending them to this leader. Items of a job that may still be added are not
-// acknowledged, so the worker resends them.
+// the worker stops resending them to this leader; if the job is added after all, the worker must start
+// over. Items of a job that may still be added are not acknowledged, so the worker resends them.
 func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
 	if l.unknownJobs.hasEnded(job) {
 		l.sendEnded(w, job)
@@ -79,6 +79,21 @@ func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
 	}
 	if lastItem > 0 && l.isParked(w, job) {
 		w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: job, Received: lastItem})
+		if !slices.Contains(w.unkept, job) {
+			w.unkept = append(w.unkept, job)
+		}
+	}
+}
+
+// collectUnkept lets the workers start over that have reported items of a job before it was added. During recovery the
+// ledger waits for these items.
+func (l *Ledger) collectUnkept(job string) {
+	for _, w := range l.workers {
+		if slices.Contains(w.unkept, job) {
+			w.startsOver = true
+			l.recovery.await(w.id)
+			l.nudge(w)
+		}
 	}
 }
 

@@ -68,6 +68,8 @@ type worker struct {
 	nodes         []heldNode    // nodes that the worker held at its last report
 	unknownSpans  int           // number of the worker's spans of unknown jobs
 	unknownJobs   []string      // jobs that the worker has reported and that the ledger does not have
+	unkept        []string      // parked jobs whose items the ledger has acknowledged but not kept
+	startsOver    bool          // the worker must report again all items that it has, because a job in unkept was added
 }
 
 // departure describes a worker that died, left or was silent for too long.
