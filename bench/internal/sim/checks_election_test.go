@@ -45,6 +45,9 @@ func (c *checks) leads(p *process, lead machine.Lead) {
 		c.sim.fail("%s leads under epoch %d, which is %s's", p.name, epoch, t.holder)
 	}
 	t.leads, t.since = p, c.sim.now
+	if before := c.terms[epoch-1]; before != nil && before.leads != nil && before.leads.alive && lead.Cause.Crashed() {
+		c.blame(before.leads) // it lives, but the new leader takes it for dead
+	}
 	t.unaware = lead.Workers > 0 && lead.Workers < c.reported(epoch-1, lead.Predecessor)
 }
 

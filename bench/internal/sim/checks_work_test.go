@@ -140,10 +140,14 @@ func (c *checks) finishesPrefix(epoch uint64, a wire.Assignment) {
 	}
 }
 
-// died is called when a process dies. It counts the death for each partition and call that was assigned to the
-// process, because a leader may suspect them.
+// died is called when a process dies.
 func (c *checks) died(p *process) {
 	c.diedAlone(p)
+	c.blame(p)
+}
+
+// blame counts a death for each partition and call that was assigned to a process, because a leader may suspect them.
+func (c *checks) blame(p *process) {
 	for _, a := range c.assigned[p] {
 		if a.function != wire.Map {
 			c.callsDied[callOf{engine.JobOf(a.job), a.function}]++
