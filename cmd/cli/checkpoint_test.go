@@ -57,9 +57,7 @@ func TestOldCheckpointIsResumed(t *testing.T) {
 	c.add(2)
 	got := c.finish(id, oldParams...)
 	c.wantOnce(got)
-	if len(got.Epochs) != 2 {
-		t.Errorf("epochs: got %v, want two", got.Epochs)
-	}
+	c.wantTerms(got.Epochs, 2)
 }
 
 // openStorage opens the storage driver of the cluster.
