@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,14 +28,15 @@ type worker struct {
 	id       string
 	job      jobs.Job
 
-	epoch, sequence uint64
-	openings        map[string]wire.Opening
-	held            []wire.HeldSpan
-	calls           []wire.Assignment      // calls that the worker holds
-	items           map[string][]wire.Item // all items of a job, from number 1 on
-	received        map[string]uint64
-	durable         map[string]uint64
-	ended           map[string]bool
+	epoch, conversation, sequence uint64
+
+	openings map[string]wire.Opening
+	held     []wire.HeldSpan
+	calls    []wire.Assignment      // calls that the worker holds
+	items    map[string][]wire.Item // all items of a job, from number 1 on
+	received map[string]uint64
+	durable  map[string]uint64
+	ended    map[string]bool
 }
 
 func newWorker(c *cluster, id string, job jobs.Job) *worker {
@@ -59,7 +61,7 @@ func (w *worker) follow(epoch uint64) {
 
 func (w *worker) next() wire.Report {
 	w.sequence++
-	r := wire.Report{Epoch: w.epoch, Worker: w.id, Sequence: w.sequence, Spans: slices.Clone(w.held)}
+	r := wire.Report{Epoch: w.epoch, Worker: w.id, Conversation: w.conversation, Sequence: w.sequence, Spans: slices.Clone(w.held)}
 	for _, a := range w.calls {
 		r.Spans = append(r.Spans, wire.HeldSpan{ID: a.ID, Job: a.Job, Function: a.Call.Function, Node: a.Call.Node})
 	}
@@ -78,7 +80,12 @@ func (w *worker) next() wire.Report {
 func (w *worker) report() wire.Receipt {
 	w.t.Helper()
 	receipt := w.send(w.next())
-	if receipt.Refused != "" {
+	switch {
+	case strings.Contains(receipt.Refused, "of a job that was parked"):
+		w.conversation++
+		w.follow(w.epoch)
+		return w.report()
+	case receipt.Refused != "":
 		w.t.Fatalf("report refused: %s", receipt.Refused)
 	}
 	for _, o := range receipt.Opens {

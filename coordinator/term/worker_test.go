@@ -70,6 +70,7 @@ type worker struct {
 	storage string // identity of the worker's storage; empty if the worker does not send it
 	build   string // build of the worker's program; empty if the worker does not send it
 
+	conversation uint64
 	sequence     uint64
 	inFlight     *wire.Report // the report without a receipt
 	nextReport   time.Time    // time of the next report if there is nothing new
@@ -117,7 +118,7 @@ func (w *worker) report() {
 	w.nextReport = now.Add(reportEvery)
 	if w.inFlight == nil {
 		w.sequence++
-		r := wire.Report{Epoch: w.leader.epoch, Worker: w.id, Sequence: w.sequence, Spans: slices.Clone(w.held), Draining: w.drains}
+		r := wire.Report{Epoch: w.leader.epoch, Worker: w.id, Conversation: w.conversation, Sequence: w.sequence, Spans: slices.Clone(w.held), Draining: w.drains}
 		if w.sequence == 1 {
 			r.Hello = &wire.Hello{Host: "host", PID: 1, Slots: 1, Knows: w.knows, Storage: w.storage, Build: w.build}
 		}
@@ -146,7 +147,12 @@ func (w *worker) report() {
 
 func (w *worker) take(receipt wire.Receipt) {
 	w.cluster.t.Helper()
-	if receipt.Refused != "" {
+	switch {
+	case strings.Contains(receipt.Refused, "of a job that was parked"):
+		w.conversation++
+		w.follow(w.leader)
+		return
+	case receipt.Refused != "":
 		w.cluster.t.Fatalf("report refused: %s", receipt.Refused)
 	}
 	for _, o := range receipt.Opens {
