@@ -4,8 +4,8 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync/atomic"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
