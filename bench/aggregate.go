@@ -22,13 +22,14 @@ import (
 // AggregateConfig is the configuration of [Aggregate].
 type AggregateConfig struct {
 	// Cluster is a client of a cluster whose workers are the processes of Flock and whose NATS
-	// server runs in this process. The workers know the job [Vectors].
+	// server runs in this process. The workers know the jobs [Vectors] and [VectorShards].
 	Cluster *client.Client
 	Flock   *procs.Supervisor
 	Workers int
 
 	Shapes []AggregateShape
-	Rounds int // number of rounds, each of which measures every shape as a plain loop, as a job in this process and as a job in the cluster
+	Shard  uint64 // size in bytes of a shard, a multiple of 64 KiB, if the job is [VectorShards]; 0 if it is [Vectors]
+	Rounds int    // number of rounds, each of which measures every shape as a plain loop, as a job in this process and as a job in the cluster
 	Kill   Victim
 
 	Progress func(doing string, done, all uint64) // function that is called with the current activity; may be called from several goroutines
@@ -56,6 +57,7 @@ func (c AggregateConfig) validate() error {
 		field.Check(c.Workers >= 1, "Workers", c.Workers, "at least 1"),
 		field.Check(c.Rounds >= 1, "Rounds", c.Rounds, "at least 1"),
 		field.Check(len(c.Shapes) > 0, "Shapes", nil, "at least one"),
+		field.Check(c.Shard%checkedBlock == 0, "Shard", c.Shard, "a multiple of %d", checkedBlock),
 		field.Check(c.Kill == KillNobody || c.Kill == KillLeader || c.Kill == KillWorker, "Kill", string(c.Kill), "%q, %q or nothing", KillLeader, KillWorker),
 		field.Check(c.Kill == KillNobody || c.Workers >= 2, "Workers", c.Workers, "at least 2 if one is killed"),
 	}
@@ -67,11 +69,15 @@ func (c AggregateConfig) validate() error {
 
 // Aggregate measures the speed at which a cluster adds vectors. For comparison Aggregate also
 // measures two plain loops that reuse their memory, and a run of the same job in this process, each
-// with one goroutine per core. One loop adds in turn, the other pairwise. The job adds pairwise, so that
-// its result does not depend on which worker adds what.
+// with one goroutine per core. One loop adds in turn, the other as the job does: pairwise, so that
+// the result does not depend on which worker adds what, or shard by shard.
 func Aggregate(ctx context.Context, cfg AggregateConfig) (AggregateReport, error) {
 	return measure("aggregation", &cfg.Progress, cfg.validate(), func() (AggregateReport, error) {
-		return (&aggregation{cfg, jobs.MustNew(Vectors), runtime.GOMAXPROCS(0)}).run(ctx)
+		a := &aggregation{cfg, jobs.MustNew(Vectors), runtime.GOMAXPROCS(0)}
+		if cfg.Shard > 0 {
+			a.job = jobs.MustNewSharded(VectorShards)
+		}
+		return a.run(ctx)
 	})
 }
 
@@ -82,7 +88,7 @@ type aggregation struct {
 }
 
 func (a *aggregation) run(ctx context.Context) (AggregateReport, error) {
-	report := AggregateReport{Workers: a.Workers, Cores: a.cores, Kill: a.Kill}
+	report := AggregateReport{Workers: a.Workers, Cores: a.cores, Shard: a.Shard, Kill: a.Kill}
 	rounds := make([][]aggregateRound, len(a.Shapes))
 	all := uint64(a.Rounds * len(a.Shapes))
 	for n := range all {
@@ -101,11 +107,11 @@ func (a *aggregation) run(ctx context.Context) (AggregateReport, error) {
 
 // aggregateRound contains the measurements of a shape in one round.
 type aggregateRound struct {
-	loop, pairwise float64 // durations in seconds of the plain loop that adds in turn, and of the one that adds pairwise
-	local          float64 // duration in seconds of the job in this process
-	first          float64 // duration in seconds of the run before cluster
-	cluster        clusterRun
-	killed         clusterRun // run in which a process was killed; zero if the round has no such run
+	loop, alike float64 // durations in seconds of the plain loop that adds in turn, and of the one that adds as the job does
+	local       float64 // duration in seconds of the job in this process
+	first       float64 // duration in seconds of the run before cluster
+	cluster     clusterRun
+	killed      clusterRun // run in which a process was killed; zero if the round has no such run
 }
 
 // clusterRun contains the measurements of one run of the job in the cluster.
@@ -119,7 +125,7 @@ type clusterRun struct {
 
 func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uint64) (r aggregateRound, err error) {
 	params := VectorParams{Partitions: s.Partitions, Length: int(s.Bytes / 8)}
-	stored, err := a.job.EncodeParams(params)
+	stored, err := a.params(params)
 	if err != nil {
 		return r, err
 	}
@@ -132,8 +138,8 @@ func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uin
 	r.loop = time.Since(began).Seconds()
 	debug.FreeOSMemory() // must happen before the cluster's run, which measures the memory of this process
 
-	a.Progress(fmt.Sprintf("%v: plain loop, pairwise", s), done, all)
-	if r.pairwise, err = a.loopPairwise(ctx, params, want); err != nil {
+	a.Progress(fmt.Sprintf("%v: plain loop, %s", s, a.manner()), done, all)
+	if r.alike, err = a.loopAlike(ctx, params, want); err != nil {
 		return r, err
 	}
 	debug.FreeOSMemory()
@@ -167,19 +173,40 @@ func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uin
 	return r, err
 }
 
-// loopPairwise measures the plain loop that adds pairwise, and compares its result with want. The first
+// params returns the stored parameters of the job.
+func (a *aggregation) params(p VectorParams) (jobs.Params, error) {
+	if a.Shard > 0 {
+		return a.job.EncodeParams(VectorShardsParams{p.Partitions, p.Length, int(a.Shard / 8)})
+	}
+	return a.job.EncodeParams(p)
+}
+
+// manner says in which order the job adds.
+func (c AggregateConfig) manner() string {
+	if c.Shard > 0 {
+		return "in shards"
+	}
+	return "pairwise"
+}
+
+// loopAlike measures the plain loop that adds as the job does, and compares its result with want. The first
 // run does not count, because it writes to new memory.
-func (a *aggregation) loopPairwise(ctx context.Context, params VectorParams, want []byte) (seconds float64, err error) {
+func (a *aggregation) loopAlike(ctx context.Context, params VectorParams, want []byte) (seconds float64, err error) {
 	same := adders(a.cores, newPairwise)
 	for range 2 {
 		began := time.Now()
-		got, err := vectorLoop(ctx, params, same)
+		var got []byte
+		if a.Shard > 0 {
+			got, err = shardLoop(ctx, params, int(a.Shard/8), a.cores)
+		} else {
+			got, err = vectorLoop(ctx, params, same)
+		}
 		if err != nil {
 			return 0, err
 		}
 		seconds = time.Since(began).Seconds()
 		if string(got) != string(want) {
-			return 0, fmt.Errorf("the result of the pairwise loop is %s, that of the loop %s", got, want)
+			return 0, fmt.Errorf("the result of the loop that adds %s is %s, that of the loop %s", a.manner(), got, want)
 		}
 	}
 	return seconds, nil

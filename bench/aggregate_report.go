@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
@@ -12,7 +13,8 @@ import (
 // AggregateReport is the result of Aggregate.
 type AggregateReport struct {
 	Workers int              `json:"workers"`
-	Cores   int              `json:"cores"` // number of goroutines of the plain loop, and number of slots of the run in one process
+	Cores   int              `json:"cores"`           // number of goroutines of the plain loop, and number of slots of the run in one process
+	Shard   uint64           `json:"shard,omitempty"` // size in bytes of a shard; 0 if the job is not sharded
 	Kill    Victim           `json:"kill,omitempty"`
 	Points  []AggregatePoint `json:"points"`
 }
@@ -22,16 +24,16 @@ type AggregateReport struct {
 type AggregatePoint struct {
 	AggregateShape
 	Loop         float64      `json:"loop_seconds"`
-	Pairwise     float64      `json:"pairwise_seconds"`      // time of the loop that adds pairwise
+	Alike        float64      `json:"alike_seconds"`         // time of the loop that adds as the job does: pairwise or in shards
 	Local        float64      `json:"run_seconds"`           // time of the same job in one process
 	First        float64      `json:"first_cluster_seconds"` // time of the cluster's run before the first measured one
 	Cluster      float64      `json:"cluster_seconds"`       // time from the submission to the durable result
 	LocalRatio   float64      `json:"run_ratio"`             // median ratio of Local to the loop's time in the same round
 	ClusterRatio float64      `json:"cluster_ratio"`
-	OverPairwise float64      `json:"cluster_pairwise_ratio"` // median ratio of Cluster to Pairwise
-	PingP99      float64      `json:"ping_p99_seconds"`       // 99th percentile over all rounds of the times until the leader answered a ping
-	Epochs       int          `json:"epochs"`                 // largest number of leaders in a round
-	Repeated     uint64       `json:"repeated"`               // maximum over the rounds of the number of repeated executions of partitions
+	OverAlike    float64      `json:"cluster_alike_ratio"` // median ratio of Cluster to Alike
+	PingP99      float64      `json:"ping_p99_seconds"`    // 99th percentile over all rounds of the times until the leader answered a ping
+	Epochs       int          `json:"epochs"`              // largest number of leaders in a round
+	Repeated     uint64       `json:"repeated"`            // maximum over the rounds of the number of repeated executions of partitions
 	Processes    []ProcessUse `json:"processes"`
 	Killed       *KilledPoint `json:"killed,omitempty"`
 }
@@ -60,13 +62,13 @@ func (r aggregateRound) lost(partitions uint64) float64 {
 }
 
 func newAggregatePoint(s AggregateShape, rounds []aggregateRound) AggregatePoint {
-	var loop, pairwise, local, cluster, localRatio, clusterRatio, overPairwise, killed, extra, lost, pings []float64
+	var loop, alike, local, cluster, localRatio, clusterRatio, overAlike, killed, extra, lost, pings []float64
 	p := AggregatePoint{AggregateShape: s, First: rounds[0].first}
 	var k KilledPoint
 	for _, r := range rounds {
-		loop, pairwise, local, cluster = append(loop, r.loop), append(pairwise, r.pairwise), append(local, r.local), append(cluster, r.cluster.seconds)
+		loop, alike, local, cluster = append(loop, r.loop), append(alike, r.alike), append(local, r.local), append(cluster, r.cluster.seconds)
 		localRatio, clusterRatio = append(localRatio, r.local/r.loop), append(clusterRatio, r.cluster.seconds/r.loop)
-		overPairwise = append(overPairwise, r.cluster.seconds/r.pairwise)
+		overAlike = append(overAlike, r.cluster.seconds/r.alike)
 		pings = append(pings, r.cluster.pings...)
 		p.Epochs, p.Repeated, p.Processes = max(p.Epochs, r.cluster.epochs), max(p.Repeated, r.cluster.repeated), r.cluster.processes
 		if r.killed.epochs > 0 {
@@ -75,8 +77,8 @@ func newAggregatePoint(s AggregateShape, rounds []aggregateRound) AggregatePoint
 			k.Epochs, k.Repeated, k.Processes = max(k.Epochs, r.killed.epochs), max(k.Repeated, r.killed.repeated), r.killed.processes
 		}
 	}
-	p.Loop, p.Pairwise, p.Local, p.Cluster = Median(loop), Median(pairwise), Median(local), Median(cluster)
-	p.LocalRatio, p.ClusterRatio, p.OverPairwise = Median(localRatio), Median(clusterRatio), Median(overPairwise)
+	p.Loop, p.Alike, p.Local, p.Cluster = Median(loop), Median(alike), Median(local), Median(cluster)
+	p.LocalRatio, p.ClusterRatio, p.OverAlike = Median(localRatio), Median(clusterRatio), Median(overAlike)
 	if len(pings) > 0 {
 		p.PingP99 = Quantile(pings, 0.99)
 	}
@@ -125,12 +127,21 @@ func most(uses []ProcessUse, role string) (bytes uint64) {
 	return bytes
 }
 
+// shards says how large the shards are.
+func (r AggregateReport) shards() string {
+	if r.Shard == 0 {
+		return ""
+	}
+	return " in shards of " + humanize.IBytes(r.Shard)
+}
+
 // Table writes the report as tables with tabs between columns.
 func (r AggregateReport) Table(w io.Writer) {
-	fmt.Fprintf(w, "sums of vectors: %d workers with one slot each, and plain loops of %d goroutines\n\n", r.Workers, r.Cores)
-	fmt.Fprintf(w, "VECTORS\tLOOP\tPAIRWISE\tRUN\tCLUSTER\tRUN/LOOP\tCLUSTER/LOOP\tCLUSTER/PAIRWISE\tFIRST RUN\tMEMORY: LEADER\tWORKER\tNATS\tLEADER MOVES\tPINGS P99\tLEADERS\n")
+	fmt.Fprintf(w, "sums of vectors%s: %d workers with one slot each, and plain loops of %d goroutines\n\n", r.shards(), r.Workers, r.Cores)
+	alike := strings.ToUpper(AggregateConfig{Shard: r.Shard}.manner())
+	fmt.Fprintf(w, "VECTORS\tLOOP\t%s\tRUN\tCLUSTER\tRUN/LOOP\tCLUSTER/LOOP\tCLUSTER/%s\tFIRST RUN\tMEMORY: LEADER\tWORKER\tNATS\tLEADER MOVES\tPINGS P99\tLEADERS\n", alike, alike)
 	for _, p := range r.Points {
-		fmt.Fprintf(w, "%v\t%.2f s\t%.2f s\t%.2f s\t%.2f s\t%.2f\t%.2f\t%.2f\t%.2f s\t%s\t%s\t%s\t+%.2f %%\t%.0f ms\t%d\n", p.AggregateShape, p.Loop, p.Pairwise, p.Local, p.Cluster, p.LocalRatio, p.ClusterRatio, p.OverPairwise, p.First,
+		fmt.Fprintf(w, "%v\t%.2f s\t%.2f s\t%.2f s\t%.2f s\t%.2f\t%.2f\t%.2f\t%.2f s\t%s\t%s\t%s\t+%.2f %%\t%.0f ms\t%d\n", p.AggregateShape, p.Loop, p.Alike, p.Local, p.Cluster, p.LocalRatio, p.ClusterRatio, p.OverAlike, p.First,
 			humanize.Bytes(most(p.Processes, roleLeader)), humanize.Bytes(most(p.Processes, roleWorker)), humanize.Bytes(most(p.Processes, roleNATS)), 100*p.LeaderShare(), 1000*p.PingP99, p.Epochs)
 	}
 	if r.Kill == KillNobody {
@@ -149,17 +160,17 @@ func (r AggregateReport) Table(w io.Writer) {
 // Figure draws the times, and the times relative to the loop, over the size of a vector.
 func (r AggregateReport) Figure() plot.Figure {
 	loop := plot.Line{Name: "plain loop", Color: plot.Grey, Dots: true}
-	pairwise := plot.Line{Name: "plain loop, pairwise", Color: plot.Orange, Dots: true}
+	alike := plot.Line{Name: "plain loop, " + AggregateConfig{Shard: r.Shard}.manner(), Color: plot.Orange, Dots: true}
 	local := plot.Line{Name: "run, one process", Color: plot.Green, Dots: true}
 	cluster := plot.Line{Name: fmt.Sprintf("cluster of %d workers", r.Workers), Color: plot.Blue, Dots: true}
 	killed := plot.Line{Name: fmt.Sprintf("cluster, the %s killed", r.Kill), Color: plot.Vermilion, Dots: true}
-	pairwiseRatio, localRatio, clusterRatio := pairwise, local, cluster
+	alikeRatio, localRatio, clusterRatio := alike, local, cluster
 	for _, p := range r.Points {
 		x := float64(p.Bytes)
 		add := func(l *plot.Line, y float64) { l.Points = append(l.Points, plot.Point{X: x, Y: y}) }
 		add(&loop, p.Loop)
-		add(&pairwise, p.Pairwise)
-		add(&pairwiseRatio, p.Pairwise/p.Loop)
+		add(&alike, p.Alike)
+		add(&alikeRatio, p.Alike/p.Loop)
 		add(&local, p.Local)
 		add(&cluster, p.Cluster)
 		add(&localRatio, p.LocalRatio)
@@ -170,14 +181,14 @@ func (r AggregateReport) Figure() plot.Figure {
 	}
 	times := plot.Panel{
 		X: plot.Axis{Label: "bytes of a vector", Log: true}, Y: plot.Axis{Label: "seconds", Log: true},
-		Lines: []plot.Line{loop, pairwise, local, cluster},
+		Lines: []plot.Line{loop, alike, local, cluster},
 	}
 	if r.Kill != KillNobody {
 		times.Lines = append(times.Lines, killed)
 	}
 	ratios := plot.Panel{
 		X: plot.Axis{Label: "bytes of a vector", Log: true}, Y: plot.Axis{Label: "time relative to the loop", Log: true},
-		Lines: []plot.Line{pairwiseRatio, localRatio, clusterRatio},
+		Lines: []plot.Line{alikeRatio, localRatio, clusterRatio},
 	}
-	return plot.Figure{Title: "Sums of vectors, by the size of a vector", Panels: []plot.Panel{times, ratios}}
+	return plot.Figure{Title: "Sums of vectors" + r.shards() + ", by the size of a vector", Panels: []plot.Panel{times, ratios}}
 }

@@ -48,13 +48,14 @@ func TestAggregateConfig(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*AggregateConfig){
-		"Flock":        func(c *AggregateConfig) { c.Flock = nil },
-		"Workers 0":    func(c *AggregateConfig) { c.Workers = 0 },
-		"Workers 1":    func(c *AggregateConfig) { c.Workers = 1 },
-		"Rounds":       func(c *AggregateConfig) { c.Rounds = 0 },
-		"Shapes: want": func(c *AggregateConfig) { c.Shapes = nil },
-		"12 B: want":   func(c *AggregateConfig) { c.Shapes = []AggregateShape{{12, 1}} },
-		"Kill \"all":   func(c *AggregateConfig) { c.Kill = "all" },
+		"Flock":         func(c *AggregateConfig) { c.Flock = nil },
+		"Workers 0":     func(c *AggregateConfig) { c.Workers = 0 },
+		"Workers 1":     func(c *AggregateConfig) { c.Workers = 1 },
+		"Rounds":        func(c *AggregateConfig) { c.Rounds = 0 },
+		"Shapes: want":  func(c *AggregateConfig) { c.Shapes = nil },
+		"12 B: want":    func(c *AggregateConfig) { c.Shapes = []AggregateShape{{12, 1}} },
+		"Shard 8: want": func(c *AggregateConfig) { c.Shard = 8 },
+		"Kill \"all":    func(c *AggregateConfig) { c.Kill = "all" },
 	} {
 		c := good
 		change(&c)
@@ -68,12 +69,12 @@ func TestAggregateReport(t *testing.T) {
 	uses := []ProcessUse{{roleLeader, 9e6, 5e6}, {roleWorker, 7e6, 1e6}, {roleWorker, 8e6, 3e6}, {roleNATS, 6e6, 99e6}}
 	shape := AggregateShape{1e6, 101}
 	r := AggregateReport{Workers: 3, Cores: 2, Kill: KillLeader, Points: []AggregatePoint{newAggregatePoint(shape, []aggregateRound{
-		{loop: 1, pairwise: 2, local: 2, first: 5, cluster: clusterRun{3, uses, 1, 0, []float64{0.01, 0.02}}, killed: clusterRun{4, uses, 2, 5, nil}},
-		{loop: 2, pairwise: 2, local: 2, cluster: clusterRun{4, uses, 1, 7, []float64{0.05}}, killed: clusterRun{4.5, uses, 2, 6, nil}},
-		{loop: 4, pairwise: 5, local: 8, cluster: clusterRun{4, uses, 1, 0, nil}, killed: clusterRun{6, uses, 3, 0, nil}},
+		{loop: 1, alike: 2, local: 2, first: 5, cluster: clusterRun{3, uses, 1, 0, []float64{0.01, 0.02}}, killed: clusterRun{4, uses, 2, 5, nil}},
+		{loop: 2, alike: 2, local: 2, cluster: clusterRun{4, uses, 1, 7, []float64{0.05}}, killed: clusterRun{4.5, uses, 2, 6, nil}},
+		{loop: 4, alike: 5, local: 8, cluster: clusterRun{4, uses, 1, 0, nil}, killed: clusterRun{6, uses, 3, 0, nil}},
 	})}}
 	p := r.Points[0]
-	if p.Loop != 2 || p.LocalRatio != 2 || p.ClusterRatio != 2 || p.Pairwise != 2 || p.OverPairwise != 1.5 || p.Repeated != 7 || p.Killed.Extra != 1 || p.Killed.Repeated != 6 || p.Killed.Epochs != 3 {
+	if p.Loop != 2 || p.LocalRatio != 2 || p.ClusterRatio != 2 || p.Alike != 2 || p.OverAlike != 1.5 || p.Repeated != 7 || p.Killed.Extra != 1 || p.Killed.Repeated != 6 || p.Killed.Epochs != 3 {
 		t.Errorf("got %+v with %+v", p, p.Killed)
 	}
 	if got := p.LeaderShare(); got != 0.015 { // the leader's process moved 5 - (1+3)/2 bytes more than the other workers; 2*100 bytes were merged

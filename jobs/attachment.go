@@ -2,12 +2,15 @@ package jobs
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
@@ -34,13 +37,32 @@ type Attachment struct {
 	name, sha256 string
 	size         int64
 	data         []byte
+	spills       []string // names of what the attachment consists of, if it has no data
 }
 
 // NewAttachment returns an attachment with a name, which is shown to the user: 1 to 100 characters
 // without slashes and control characters. The caller must not use the slice data after the call.
 func NewAttachment(name string, data []byte) Attachment {
 	sum := engine.Digest(data)
-	return Attachment{name, hex.EncodeToString(sum[:]), int64(len(data)), data}
+	return Attachment{name: name, sha256: hex.EncodeToString(sum[:]), size: int64(len(data)), data: data}
+}
+
+// AttachSpills returns an attachment that consists of what [PutSpill] has moved to storage, in the order of the names. A
+// result can therefore be larger than a worker. AttachSpills is called by Finish. It reads all data once for their
+// SHA-256, and needs memory for one spill.
+func AttachSpills(ctx context.Context, name string, spills []string) (Attachment, error) {
+	a := Attachment{name: name, spills: spills}
+	sum := sha256.New()
+	for _, spill := range spills {
+		data, err := GetSpill(ctx, spill)
+		if err != nil {
+			return Attachment{}, fmt.Errorf("attachment %q: %w", name, err)
+		}
+		a.size += int64(len(data))
+		sum.Write(data) // never returns an error
+	}
+	a.sha256 = hex.EncodeToString(sum.Sum(nil))
+	return a, nil
 }
 
 // Name returns the attachment's name, which is empty for the zero Attachment.
@@ -52,9 +74,58 @@ func (a Attachment) Size() int64 { return a.size }
 // SHA256 returns the SHA-256 of the bytes in hexadecimal.
 func (a Attachment) SHA256() string { return a.sha256 }
 
-// Data returns the bytes, or nil if the attachment was decoded from a result. The caller must not
+// Data returns the bytes, or nil if the attachment was decoded from a result or consists of spills. The caller must not
 // change the bytes.
 func (a Attachment) Data() []byte { return a.data }
+
+// Pieces implements [engine.Attachment].
+func (a Attachment) Pieces(ctx context.Context, size int) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for piece := range slices.Chunk(a.data, size) {
+			if !yield(piece, nil) {
+				return
+			}
+		}
+		var piece []byte
+		for _, spill := range a.spills {
+			data, err := GetSpill(ctx, spill)
+			if err != nil {
+				yield(nil, fmt.Errorf("attachment %q: %w", a.name, err))
+				return
+			}
+			for len(data) > 0 {
+				n := min(len(data), size-len(piece))
+				piece, data = append(piece, data[:n]...), data[n:]
+				if len(piece) < size {
+					break
+				}
+				if !yield(piece, nil) {
+					return
+				}
+				piece = piece[:0]
+			}
+		}
+		if len(piece) > 0 {
+			yield(piece, nil)
+		}
+	}
+}
+
+// inMemory returns the attachment with its bytes in memory.
+func (a Attachment) inMemory(ctx context.Context) (Attachment, error) {
+	if a.spills == nil {
+		return a, nil
+	}
+	data := make([]byte, 0, a.size)
+	for piece, err := range a.Pieces(ctx, 1<<20) {
+		if err != nil {
+			return Attachment{}, err
+		}
+		data = append(data, piece...)
+	}
+	a.data, a.spills = data, nil
+	return a, nil
+}
 
 // attachmentJSON is the form of an attachment in the JSON of a result.
 type attachmentJSON struct {
@@ -114,7 +185,7 @@ func (a Attachment) complete() error {
 	if a.name == "" && a.data == nil {
 		return nil
 	}
-	if int64(len(a.data)) != a.size {
+	if a.spills == nil && int64(len(a.data)) != a.size {
 		return fmt.Errorf("attachment %q has %d of its %d bytes: want one that NewAttachment returned", a.name, len(a.data), a.size)
 	}
 	return a.check()

@@ -178,7 +178,7 @@ func (b *binding[P, T, R]) newTask(p P, plan Plan, mapper Mapper[T]) (t *task[T]
 		return nil, err
 	}
 	if _, ok := mapper.(Filler[T]); ok {
-		if t.merge.outside != nil {
+		if t.merge.outside != nil && !b.def.sharded {
 			return nil, fmt.Errorf("the mapper %T has the method Fill, and the definition a Merger: want one of them", mapper)
 		}
 		if err := fillable(reflect.TypeFor[T]()); err != nil {
@@ -333,6 +333,9 @@ func (b *binding[P, T, R]) HasMerger(params []byte) (has bool) {
 	m, err := b.mergerOf(params)
 	return err == nil && (m.outside != nil || m.spill != nil)
 }
+
+// Spills implements [engine.Job].
+func (b *binding[P, T, R]) Spills() bool { return b.def.SecondPass != nil || b.def.sharded }
 
 func (b *binding[P, T, R]) Merge(ctx context.Context, params []byte, left, right engine.Operand) (merged []byte, err error) {
 	defer func() {

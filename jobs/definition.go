@@ -106,6 +106,9 @@ type Definition[P, T, R any] struct {
 	// function must not change its operands, because a failed call is retried up to the job's
 	// number of attempts.
 	Merger func(p P) func(ctx context.Context, left, right T) (T, error)
+	// sharded is true for the partials of a [Sharded]. The functions may then move data to storage, and the mapper may be a
+	// Filler, because the function that Merger returns changes its operands only if it succeeds or its error is permanent.
+	sharded bool
 	// Shards, if not nil, says how partials are cut into shards, and promises that Merge merges each shard as it merges
 	// the partial. Merges of large partials then use the slots of their process that have no work, for example at the
 	// top of the tree, where few merges are left. A definition has not both Shards and a Merger. For a Merge that adds

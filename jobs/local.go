@@ -127,6 +127,9 @@ func (l Local) prepare(ctx context.Context) (prepared context.Context, release f
 func (j Job) finish(ctx context.Context, params Params, root engine.Operand) (json.RawMessage, Attachment, error) {
 	result, attached, err := j.binding.Finish(ctx, params, root)
 	attachment, _ := attached.(Attachment)
+	if err == nil {
+		attachment, err = attachment.inMemory(ctx) // what was moved to storage is removed when the run has ended
+	}
 	return result, attachment, err
 }
 

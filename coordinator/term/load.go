@@ -180,7 +180,7 @@ func (t *Term) begin(spec store.StoredSpec, first store.Manifest, cond store.Con
 	first.SpecVersion = spec.Written
 	var plan store.Plan
 	var err error
-	if spec.Retries != "" {
+	if spec.Retries != "" && !j.moves() { // what the earlier job has moved to storage was removed with it
 		if plan, err = t.inherit(spec, &first); err != nil {
 			return loadedJob{}, fmt.Errorf("begin job: %w", err)
 		}
@@ -346,7 +346,7 @@ func (t *Term) activate(j *activeJob, plan store.Plan, found store.Found) {
 	delete(t.jobs.parked, j.spec.ID)
 	m := withFound(j.manifest.last, found)
 	resumed := len(m.Epochs) > 1
-	j.blobs.exist = resumed || j.spec.Keep > 0 || j.spec.Rounds > 0 // there may be blobs that no manifest names: of an earlier leader, or of a worker that has planned
+	j.blobs.exist = resumed || j.spec.Keep > 0 || j.spec.Rounds > 0 || !j.known() || j.moves() // there may be blobs that no manifest names: of an earlier leader, or of a worker
 	round := j.setRound(nil)
 	j.setPlan(plan)
 	e := ledger.Snapshot{Nodes: t.finishedNodes(j, m.Nodes), Work: m.Work, Whole: len(m.Whole) > 0}
@@ -361,9 +361,15 @@ func (t *Term) activate(j *activeJob, plan store.Plan, found store.Found) {
 	t.add(j, round, e)
 }
 
+// known reports whether the leader's program has the job's definition.
+func (j *activeJob) known() bool { return j.job.Name() != "" }
+
+// moves reports whether the job's code may move data to storage, as far as the leader knows.
+func (j *activeJob) moves() bool { return j.known() && j.job.Engine().Spills() }
+
 // add adds a job to the ledger, or the next round of a job with rounds.
 func (t *Term) add(j *activeJob, round ledger.Round, snapshot ledger.Snapshot) {
-	known := j.job.Name() != ""
+	known := j.known()
 	resumed := len(j.manifest.last.Epochs) > 1 && !j.began
 	e := ledger.JobAdded{
 		Spec: j.spec, Plan: j.plan, Snapshot: snapshot, Round: round,

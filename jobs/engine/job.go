@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"regexp"
 )
 
@@ -33,6 +34,9 @@ type Job interface {
 	// that the definition's Merger returned, or may be moved to storage after a merge. Only workers may call Merge of
 	// such a job.
 	HasMerger(params []byte) bool
+
+	// Spills reports whether the code of the job may move data to storage that no partial of the engine names.
+	Spills() bool
 
 	// Merge returns the encoded merge of two encoded partials of sibling nodes. An error is permanent
 	// unless a partial could not be decoded, or the job has a merger.
@@ -102,5 +106,8 @@ type Attachment interface {
 	Name() string   // name that is shown to the user
 	Size() int64    // size in bytes
 	SHA256() string // SHA-256 of the bytes in hexadecimal
-	Data() []byte   // the bytes, which must not be changed
+
+	// Pieces returns the bytes in pieces, of which each but the last one has the given size. A piece must not be changed,
+	// and is valid until the next one. The sequence ends with the first error.
+	Pieces(ctx context.Context, size int) iter.Seq2[[]byte, error]
 }

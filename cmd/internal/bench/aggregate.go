@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/bench"
@@ -26,6 +27,8 @@ type aggregateFlags struct {
 	rounds  int
 	kill    string
 	memory  string
+	shard   string
+	bytes   uint64 // size of a shard
 }
 
 func aggregateCommand(a *console.App) *cobra.Command {
@@ -45,6 +48,9 @@ more memory at a time, which is slower if the vectors of LOOP fit into the proce
 cache and those of PAIRWISE do not. For each size there are as many vectors as make up
 the total. The first write to new memory is slow, so the cluster runs the job once
 before it is measured: FIRST RUN. PAIRWISE is measured likewise.
+
+With --shard, vectors are computed and added shard by shard, and a loop that does the
+same takes the place of PAIRWISE: IN SHARDS.
 
 With --kill, the job runs once more in the cluster, and the process is killed when half
 of the vectors are done. LOST WORK is the time that the cluster needs
@@ -81,6 +87,7 @@ func (f *aggregateFlags) register(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.rounds, "rounds", 3, "number of measurements of each")
 	cmd.Flags().StringVar(&f.kill, "kill", "", "also measure with this process killed: leader or worker")
 	cmd.Flags().StringVar(&f.memory, "memory", "", "memory of each worker for large partials, such as 3GiB (default that of worker)")
+	cmd.Flags().StringVar(&f.shard, "shard", "", "size of a shard, such as 256KiB, a multiple of 64 KiB (default whole vectors)")
 	console.CompleteWords(cmd, "kill", "leader", "worker")
 }
 
@@ -94,6 +101,11 @@ func (f *aggregateFlags) check() (shapes []bench.AggregateShape, err error) {
 	}
 	if _, err := machine.ParseMemory(f.memory); err != nil {
 		return nil, err
+	}
+	if f.shard != "" {
+		if f.bytes, err = humanize.ParseBytes(f.shard); err != nil || f.bytes == 0 || f.bytes%(64<<10) != 0 || f.bytes > mostVector {
+			return nil, console.Usagef("--shard: want a multiple of 64 KiB, up to 2 GB, such as 256KiB, got %q", f.shard)
+		}
 	}
 	for _, size := range f.sizes.list {
 		if size%8 != 0 {
@@ -127,6 +139,6 @@ func (f *aggregateFlags) run(ctx context.Context, a *console.App, shapes []bench
 	defer g.close()
 	return bench.Aggregate(ctx, bench.AggregateConfig{
 		Cluster: g.client, Flock: g.workers, Workers: f.workers,
-		Shapes: shapes, Rounds: f.rounds, Kill: bench.Victim(f.kill), Progress: tell,
+		Shapes: shapes, Shard: f.bytes, Rounds: f.rounds, Kill: bench.Victim(f.kill), Progress: tell,
 	})
 }

@@ -46,7 +46,7 @@ func workerJobs(traces string) []jobs.Job {
 	}
 	return []jobs.Job{
 		jobs.MustNew(load), jobs.MustNew(probe.Definition), jobs.MustNew(bench.Vectors), jobs.MustNew(scan.Definition),
-		jobs.MustNewRounds(bench.EmptyRounds), jobs.MustNewRounds(bench.LargeRounds),
+		jobs.MustNewSharded(bench.VectorShards), jobs.MustNewRounds(bench.EmptyRounds), jobs.MustNewRounds(bench.LargeRounds),
 		jobs.MustNewRounds(kmeans.Definition), jobs.MustNewRounds(glm.Definition),
 	}
 }

@@ -42,18 +42,32 @@ func (s jobStorage) writeAttachment(a engine.Attachment) error {
 		}
 		return err
 	}, retryable)
-	for offset := int64(0); err == nil && offset < a.Size(); offset += store.MaxAttachmentPiece {
-		piece := a.Data()[offset:min(offset+store.MaxAttachmentPiece, a.Size())]
-		err = s.retry("write attachment", func() error {
-			return s.uncut(func(ctx context.Context) error {
-				return kept.PutAttachmentPiece(ctx, engine.JobOf(s.job), a.SHA256(), offset, piece)
-			})
-		}, retryable)
+	if err == nil {
+		err = s.writePieces(kept, a, retryable)
 	}
 	if errors.Is(err, store.ErrTooLarge) {
 		return jobs.Permanent(fmt.Errorf("attachment %q of %d bytes: %w", a.Name(), a.Size(), err))
 	}
 	return err
+}
+
+func (s jobStorage) writePieces(kept AttachmentStore, a engine.Attachment, retryable func(error) bool) error {
+	offset := int64(0)
+	for piece, err := range a.Pieces(s.provide(s.ctx, true), store.MaxAttachmentPiece) {
+		if err != nil {
+			return err
+		}
+		err = s.retry("write attachment", func() error {
+			return s.uncut(func(ctx context.Context) error {
+				return kept.PutAttachmentPiece(ctx, engine.JobOf(s.job), a.SHA256(), offset, piece)
+			})
+		}, retryable)
+		if err != nil {
+			return err
+		}
+		offset += int64(len(piece))
+	}
+	return nil
 }
 
 // dropAttachment starts to remove the attachment of a job that has ended. The attachment of a

@@ -54,7 +54,7 @@ func (l *calls) begin() {
 		c := &call{core: l.core, calls: l, partials: l.partials, held: held, opening: held.Opening()}
 		c.ctx, c.cancel = context.WithCancel(l.life)
 		c.storage = jobStorage{l.core, c.opening.Job, c.ctx}
-		c.ctx = c.withLog(c.storage.provide(c.ctx), c.opening.Job, place{function: held.Call().Function.String()})
+		c.ctx = c.withLog(c.storage.provide(c.ctx, l.spills(c.opening.Kind)), c.opening.Job, place{function: held.Call().Function.String()})
 		l.running[held] = c
 		l.goroutines.Go(c.run)
 	}

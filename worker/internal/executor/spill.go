@@ -9,28 +9,37 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// This file contains how the code of a job with a second pass moves data to storage. What a round moves there belongs to the
-// next round, as the state of that round does. The leader removes it with the blobs of the next round, or of the job. A worker
-// that hears later of the end may have written more by then, so it removes what it finds.
+// This file contains how the code of a sharded job, or of a job with a second pass, moves data to storage. What a round moves
+// there belongs to the next round, as the state of that round does. The leader removes it with the blobs of the next round, or
+// of the job. A worker that hears later of the end may have written more by then, so it removes what it finds.
 
 var _ engine.Spills = jobStorage{}
 
-// provide returns a context with which the code of the job can read its files, and move data to storage for a second pass.
-func (s jobStorage) provide(ctx context.Context) context.Context {
+// provide returns a context with which the code of the job can read its files and, if it spills, move data to storage.
+func (s jobStorage) provide(ctx context.Context, spills bool) context.Context {
 	ctx = jobs.WithFiles(ctx, s)
-	if engine.JobOf(s.job) == s.job { // a job without rounds has no second pass
+	if !spills {
 		return ctx
 	}
 	return engine.WithSpills(ctx, s)
+}
+
+// spills reports whether the code of a job may move data to storage.
+func (c *core) spills(kind wire.JobKind) bool {
+	job, known := c.known[kind]
+	return known && job.Engine().Spills()
 }
 
 // PutSpill implements [engine.Spills]. It tries again until the context is done.
 func (s jobStorage) PutSpill(ctx context.Context, data []byte) (string, error) {
 	s.noteSpill()
 	ended := s.ctx
-	s.job, s.ctx = nextRound(s.job), ctx
+	if s.ctx = ctx; engine.JobOf(s.job) != s.job {
+		s.job = nextRound(s.job)
+	}
 	name, err := s.writeBlob("move a part of a partial to storage", slog.String("part", "for the next round"), len(data), func() (string, error) {
 		return s.putBlob(func(ctx context.Context) (string, error) { return s.store.PutSpill(ctx, s.job, data) })
 	})

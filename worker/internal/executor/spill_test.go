@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -65,12 +66,12 @@ func newSpillStore(t *testing.T) (*spillStore, *core) {
 func TestSpill(t *testing.T) {
 	s, c := newSpillStore(t)
 	s.put = []error{store.ErrFull, store.ErrUnavailable}
-	ctx := jobStorage{c, "j/1", t.Context()}.provide(t.Context())
+	ctx := jobStorage{c, "j/1", t.Context()}.provide(t.Context(), true)
 	name, err := jobs.PutSpill(ctx, []byte("data"))
 	if err != nil || name != "j/2 "+jobs.File("data").SHA256() {
 		t.Fatalf("got %s, %v", name, err)
 	}
-	next := jobStorage{c, "j/2", t.Context()}.provide(t.Context())
+	next := jobStorage{c, "j/2", t.Context()}.provide(t.Context(), true)
 	if data, err := jobs.GetSpill(next, name); err != nil || string(data) != "j/2 data" {
 		t.Errorf("got %s, %v", data, err)
 	}
@@ -81,8 +82,11 @@ func TestSpill(t *testing.T) {
 	if _, err := jobs.PutSpill(ctx, nil); !jobs.IsPermanent(err) {
 		t.Errorf("got %v, want a permanent error", err)
 	}
-	if engine.SpillsOf(jobStorage{c, "j", t.Context()}.provide(t.Context())) != nil {
-		t.Error("a job without rounds can move data to storage")
+	if name, err := jobs.PutSpill(jobStorage{c, "j", t.Context()}.provide(t.Context(), true), []byte("data")); err != nil || !strings.HasPrefix(name, "j ") {
+		t.Errorf("a job without rounds moves data to %s, %v", name, err)
+	}
+	if engine.SpillsOf(jobStorage{c, "j", t.Context()}.provide(t.Context(), false)) != nil {
+		t.Error("a job that does not spill can move data to storage")
 	}
 }
 
@@ -93,11 +97,11 @@ func TestLateSpill(t *testing.T) {
 		s, c := newSpillStore(t)
 		s.manifest = store.Manifest{State: state, Rounds: &store.Rounds{Blob: "state"}}
 		ended, end := context.WithCancel(t.Context())
-		if _, err := jobs.PutSpill(jobStorage{c, "j/1", ended}.provide(t.Context()), []byte("1")); err != nil {
+		if _, err := jobs.PutSpill(jobStorage{c, "j/1", ended}.provide(t.Context(), true), []byte("1")); err != nil {
 			t.Fatal(err)
 		}
 		end()
-		name, err := jobs.PutSpill(jobStorage{c, "j/1", ended}.provide(t.Context()), []byte("2"))
+		name, err := jobs.PutSpill(jobStorage{c, "j/1", ended}.provide(t.Context(), true), []byte("2"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -77,7 +77,7 @@ func (l *tasks) newTask(o wire.Opening) *task {
 	t.limits.Map = cmp.Or(o.PartitionTimeout, t.limits.Map)
 	t.ctx, t.cancel = context.WithCancel(l.life)
 	t.storage = jobStorage{l.core, o.Job, t.ctx}
-	t.ctx = t.withLog(t.storage.provide(t.ctx), o.Job, place{function: "Open"})
+	t.ctx = t.withLog(t.storage.provide(t.ctx, l.spills(o.Kind)), o.Job, place{function: "Open"})
 	return t
 }
 
