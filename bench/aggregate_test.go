@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// TestVectorLoop checks that the loops and a check of the job give the same bytes.
+// TestVectorLoop checks that the loops and checks of the jobs give the same bytes.
 func TestVectorLoop(t *testing.T) {
 	job := jobs.MustNew(Vectors)
 	loops := map[string]func() adder{"in turn": newInTurn, "pairwise": newPairwise}
@@ -33,8 +33,29 @@ func TestVectorLoop(t *testing.T) {
 			}
 		}
 	}
+	sharded := jobs.MustNewSharded(VectorShards)
+	for _, p := range []VectorShardsParams{{1, 1, 8192}, {3, 20_000, 8192}, {5, 16384, 8192}, {2, 20_000, 16384}} {
+		params, err := sharded.EncodeParams(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checked, err := jobs.Check{Slots: 2, Attempts: 1}.Run(t.Context(), sharded, params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := VectorParams{p.Partitions, p.Length}
+		if got, err := vectorLoop(t.Context(), whole, adders(2, newInTurn)); err != nil || string(got) != string(checked.Result) {
+			t.Errorf("%+v: the loop gives %s, %v, the job in shards %s", p, got, err, checked.Result)
+		}
+		if got, err := shardLoop(t.Context(), whole, p.Shard, 2); err != nil || string(got) != string(checked.Result) {
+			t.Errorf("%+v: the loop in shards gives %s, %v, the job %s", p, got, err, checked.Result)
+		}
+	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
+	if _, err := shardLoop(done, VectorParams{10, 10}, 8192, 2); err == nil {
+		t.Error("the loop in shards returned a result although its context is done")
+	}
 	for name, newAdder := range loops {
 		if _, err := vectorLoop(done, VectorParams{10, 10}, adders(2, newAdder)); err == nil {
 			t.Errorf("the loop that adds %s returned a result although its context is done", name)

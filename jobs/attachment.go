@@ -49,12 +49,11 @@ func NewAttachment(name string, data []byte) Attachment {
 
 // AttachSpills returns an attachment that consists of what [PutSpill] has moved to storage, in the order of the names. A
 // result can therefore be larger than a worker. AttachSpills is called by Finish. It reads all data once for their
-// SHA-256, and needs memory for one spill.
+// SHA-256, and needs memory for a few spills.
 func AttachSpills(ctx context.Context, name string, spills []string) (Attachment, error) {
 	a := Attachment{name: name, spills: spills}
 	sum := sha256.New()
-	for _, spill := range spills {
-		data, err := GetSpill(ctx, spill)
+	for data, err := range spillsOf(ctx, spills) {
 		if err != nil {
 			return Attachment{}, fmt.Errorf("attachment %q: %w", name, err)
 		}
@@ -87,13 +86,15 @@ func (a Attachment) Pieces(ctx context.Context, size int) iter.Seq2[[]byte, erro
 			}
 		}
 		var piece []byte
-		for _, spill := range a.spills {
-			data, err := GetSpill(ctx, spill)
+		for data, err := range spillsOf(ctx, a.spills) {
 			if err != nil {
 				yield(nil, fmt.Errorf("attachment %q: %w", a.name, err))
 				return
 			}
 			for len(data) > 0 {
+				if piece == nil {
+					piece = make([]byte, 0, size)
+				}
 				n := min(len(data), size-len(piece))
 				piece, data = append(piece, data[:n]...), data[n:]
 				if len(piece) < size {
@@ -102,7 +103,7 @@ func (a Attachment) Pieces(ctx context.Context, size int) iter.Seq2[[]byte, erro
 				if !yield(piece, nil) {
 					return
 				}
-				piece = piece[:0]
+				piece = nil
 			}
 		}
 		if len(piece) > 0 {

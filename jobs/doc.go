@@ -174,7 +174,17 @@
 //
 // # Results larger than a worker
 //
-// The root of the tree must fit into the memory of a worker, unless the definition has a [SecondPass]. Then Spill, which is called
+// The root of the tree must fit into the memory of a worker, unless the job is computed in shards, or has a second pass.
+//
+// A [Sharded] is the definition of a job that computes its partials shard by shard, for example ranges of vectors. Map gets
+// the numbers of a shard and of a partition. Each shard is merged on its own, and FinishShard takes it as soon as it is merged:
+// it computes what the result needs of the shard, or moves the shard to storage with [PutSpill]. [AttachSpills] makes the attachment of the
+// result of these. All workers map, merge and finish shards at the same time, and a worker needs memory for a few
+// shards. This is also the fastest way to add up large vectors, if a range can be computed without the rest of its vector:
+// shards of some 256 KiB are merged in the caches of the processor. The shards of a job have the bytes that they have in
+// the job that is not sharded.
+//
+// A [SecondPass] is for partials that grow while they are merged, such as groups by a key. Spill, which is called
 // after each merge, moves what is large to storage with [PutSpill], for example groups that are sorted by their keys, in pieces of
 // about a megabyte. The partial contains the names of the pieces, so the partial of the root is a list. The second pass cuts the
 // result into shards, such as ranges of keys, and each of its partitions computes one from the pieces that it reads with [GetSpill].

@@ -21,7 +21,9 @@ var bands = jobs.Sharded[bandsParams, []float64, string, jobs.Attachment]{
 	Plan: func(_ context.Context, p bandsParams) (jobs.ShardedPlan, error) {
 		return jobs.ShardedPlan{Shards: uint64((p.Length-1)/p.Band + 1), Partitions: p.Samples}, nil
 	},
-	Open: func(_ context.Context, p bandsParams, _ jobs.ShardedPlan) (jobs.ShardMapper[[]float64], error) { return p, nil },
+	Open: func(_ context.Context, p bandsParams, _ jobs.ShardedPlan) (jobs.ShardMapper[[]float64], error) {
+		return p, nil
+	},
 	Merge: func(left, right []float64) ([]float64, error) {
 		for i := range left {
 			left[i] += right[i]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"sync"
@@ -11,10 +12,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 )
 
-var errNoSpills = errors.New("this code of the job cannot move data to storage: only Map, Merge and a SecondPass of a job that runs can")
+var errNoSpills = errors.New("this code cannot move data to storage: only the code of a running job with a SecondPass or in shards can")
 
-// PutSpill moves data from a partial of the first pass to storage, and returns the name by which [GetSpill] finds them in
-// the second pass ([SecondPass]). What the second pass moves there is for Finish. The name is the SHA-256 of the data in
+// PutSpill moves data from a partial of a [Sharded] job, or of the first pass of a job with a [SecondPass], to storage, and
+// returns the name by which [GetSpill] and [AttachSpills] find them: in the second pass, or in Finish of a sharded job.
+// What the second pass moves there is for Finish. The name is the SHA-256 of the data in
 // hexadecimal, so a partial that contains it is the same in each run. The data are removed when the job has ended.
 //
 // Each call is a write to storage, so data should have about a megabyte. In a cluster PutSpill tries again until storage
@@ -34,6 +36,38 @@ func GetSpill(ctx context.Context, name string) ([]byte, error) {
 		return nil, Permanent(errNoSpills)
 	}
 	return s.Spill(ctx, name)
+}
+
+// spillsAhead is the number of spills that are read at the same time.
+const spillsAhead = 4
+
+// spillsOf yields the data of spills in order. The caller owns them. The sequence ends with the first error.
+func spillsOf(ctx context.Context, names []string) iter.Seq2[[]byte, error] {
+	type read struct {
+		data []byte
+		err  error
+	}
+	return func(yield func([]byte, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		var reads sync.WaitGroup
+		defer reads.Wait()
+		defer cancel()
+		var ahead []chan read
+		for i := range names {
+			for next := i + len(ahead); len(ahead) < spillsAhead && next < len(names); next++ {
+				done := make(chan read, 1)
+				reads.Go(func() {
+					data, err := GetSpill(ctx, names[next])
+					done <- read{data, err}
+				})
+				ahead = append(ahead, done)
+			}
+			r := <-ahead[0]
+			if ahead = ahead[1:]; !yield(r.data, r.err) || r.err != nil {
+				return
+			}
+		}
+	}
 }
 
 // tempSpills is the [engine.Spills] of a run in one process: a temporary folder with a file per name.

@@ -60,9 +60,11 @@ are computed again later.`,
 			if flags.port < 0 || flags.port > 65535 {
 				return console.Usagef("--port must be 0 to 65535, got %d", flags.port)
 			}
-			if _, err := machine.ParseMemory(flags.memory); err != nil {
+			each, err := machine.ParseMemory(flags.memory)
+			if err != nil {
 				return err
 			}
+			machine.LimitServer(each)
 			flags.allow.setDefault(a, cmd, "exec")
 			return a.dev(cmd.Context(), flags)
 		},
@@ -70,7 +72,7 @@ are computed again later.`,
 	}
 	cmd.Flags().IntVar(&flags.workers, "workers", 2, "number of worker processes; 0 runs only the NATS server")
 	cmd.Flags().IntVar(&flags.slots, "slots", 0, "slots per worker; 0 divides the machine's cores among the workers, at least 1 each")
-	cmd.Flags().StringVar(&flags.memory, "memory", "", "memory of each worker for large partials and for data that rounds keep, such as 3GiB (default three quarters of the machine's memory, divided among the workers)")
+	cmd.Flags().StringVar(&flags.memory, "memory", "", "memory of each worker for large partials and for data that rounds keep, and at most of the NATS server, such as 3GiB (default three quarters of the machine's memory, divided among the workers)")
 	cmd.Flags().StringVar(&flags.data, "data", "", "folder for the cluster's data (default \""+defaultData("~/.local/state")+"\", or under XDG_STATE_HOME)")
 	cmd.Flags().IntVar(&flags.port, "port", defaultPort, "port of the NATS server; 0 is any free port")
 	cmd.Flags().StringVar(&flags.http.Address, "http", "", "address to serve a page that shows the cluster, such as 127.0.0.1:0 for any free port")
@@ -117,7 +119,6 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	if err != nil {
 		return err
 	}
-	machine.LimitServer()
 	servers, err := machine.Start(ctx, a.App, cfg, data, flags.port, cfg.Storage == cluster.Azure && !cfg.Azure.Configured(), log)
 	if err != nil {
 		return err

@@ -107,7 +107,7 @@ type Attachment interface {
 	Size() int64    // size in bytes
 	SHA256() string // SHA-256 of the bytes in hexadecimal
 
-	// Pieces returns the bytes in pieces, of which each but the last one has the given size. A piece must not be changed,
-	// and is valid until the next one. The sequence ends with the first error.
+	// Pieces returns the bytes in pieces, of which each but the last one has the given size. A piece must not be changed.
+	// The sequence ends with the first error.
 	Pieces(ctx context.Context, size int) iter.Seq2[[]byte, error]
 }

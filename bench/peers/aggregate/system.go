@@ -33,7 +33,8 @@ const (
 // Systems returns all systems, Bellwether first.
 func Systems() []System {
 	return []System{
-		{Name: Bellwether, Language: "Go", Versions: bellwetherVersion, Run: runBellwether},
+		{Name: Bellwether, Language: "Go", Versions: bellwetherVersion, Run: runBellwether()},
+		{Name: "Bellwether, vectors in shards", Language: "Go", Versions: bellwetherVersion, Run: runBellwether("--shard", "256KiB")},
 		{Name: openMPI, Language: "C", Versions: func(ctx context.Context, _ *place) (string, error) { return processes.VersionMPI(ctx) }, Run: runMPI},
 		{Name: "Dask", Language: "NumPy", Versions: pythonVersion("dask"), Run: runPython("dask")},
 		{Name: "Redis", Language: "NumPy", Versions: pythonVersion("redis"), Run: runRedis},
@@ -78,24 +79,30 @@ func sum(ctx context.Context, s Shape, name string, args ...string) (seconds flo
 	return a.Seconds, a.check(s)
 }
 
-func runBellwether(ctx context.Context, p *place, s Shape) (t timed, err error) {
-	var report struct {
-		Points []struct {
-			Loop    float64 `json:"loop_seconds"`
-			Local   float64 `json:"run_seconds"`
-			Cluster float64 `json:"cluster_seconds"`
+// runBellwether returns a function that runs the benchmark with further flags.
+func runBellwether(flags ...string) func(context.Context, *place, Shape) (timed, error) {
+	return func(ctx context.Context, p *place, s Shape) (t timed, err error) {
+		var report struct {
+			Points []struct {
+				Loop    float64 `json:"loop_seconds"`
+				Local   float64 `json:"run_seconds"`
+				Cluster float64 `json:"cluster_seconds"`
+			}
 		}
+		args := append([]string{
+			"bench", "aggregate", "-o", "json", "--rounds", "1", "--workers", strconv.Itoa(p.workers),
+			"--sizes", fmt.Sprint(s.Bytes), "--total", fmt.Sprint(s.Bytes), "--least", fmt.Sprint(s.Partitions),
+		}, flags...)
+		err = processes.Ask(ctx, &report, "", p.program, args...)
+		if err == nil && len(report.Points) != 1 {
+			err = fmt.Errorf("bench aggregate printed %d points, want 1", len(report.Points))
+		}
+		if err != nil {
+			return t, err
+		}
+		point := report.Points[0]
+		return timed{point.Cluster, point.Loop, point.Local}, nil
 	}
-	err = processes.Ask(ctx, &report, "", p.program, "bench", "aggregate", "-o", "json", "--rounds", "1", "--workers", strconv.Itoa(p.workers),
-		"--sizes", fmt.Sprint(s.Bytes), "--total", fmt.Sprint(s.Bytes), "--least", fmt.Sprint(s.Partitions))
-	if err == nil && len(report.Points) != 1 {
-		err = fmt.Errorf("bench aggregate printed %d points, want 1", len(report.Points))
-	}
-	if err != nil {
-		return t, err
-	}
-	point := report.Points[0]
-	return timed{point.Cluster, point.Loop, point.Local}, nil
 }
 
 func bellwetherVersion(ctx context.Context, p *place) (string, error) {

@@ -23,12 +23,21 @@ func ParseMemory(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// LimitServer sets the memory limit of the Go runtime to an eighth of the machine's memory, unless GOMEMLIMIT has set one. A
-// NATS server in this process keeps the blocks of files that it has read until the garbage collector needs the memory.
-func LimitServer() {
+// LimitServer sets the memory limit of the Go runtime to an eighth of the machine's memory, and to at most the memory of a
+// worker if it is not 0, unless GOMEMLIMIT has set one. A NATS server in this process keeps the blocks of files that it has
+// read or written until the garbage collector needs the memory.
+func LimitServer(each int64) {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
-		debug.SetMemoryLimit(max(worker.MinMemory, worker.DefaultMemory()/6)) // DefaultMemory is three quarters
+		debug.SetMemoryLimit(serverMemory(each))
 	}
+}
+
+func serverMemory(each int64) int64 {
+	limit := max(worker.MinMemory, worker.DefaultMemory()/6) // DefaultMemory is three quarters
+	if each > 0 {
+		limit = min(limit, each)
+	}
+	return limit
 }
 
 // MemoryEach returns the value of the flag --memory for workers that share the machine's memory.

@@ -1,9 +1,12 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
@@ -51,23 +54,29 @@ func (s jobStorage) writeAttachment(a engine.Attachment) error {
 	return err
 }
 
+// writesAtOnce is the number of pieces of an attachment that are written at the same time.
+const writesAtOnce = 4
+
 func (s jobStorage) writePieces(kept AttachmentStore, a engine.Attachment, retryable func(error) bool) error {
-	offset := int64(0)
-	for piece, err := range a.Pieces(s.provide(s.ctx, true), store.MaxAttachmentPiece) {
-		if err != nil {
-			return err
+	writes, ctx := errgroup.WithContext(s.ctx)
+	writes.SetLimit(writesAtOnce)
+	s.ctx = ctx
+	next := int64(0)
+	for piece, err := range a.Pieces(s.provide(ctx, true), store.MaxAttachmentPiece) {
+		if err != nil || ctx.Err() != nil { // the error of the write that ended ctx comes first
+			return cmp.Or(writes.Wait(), err)
 		}
-		err = s.retry("write attachment", func() error {
-			return s.uncut(func(ctx context.Context) error {
-				return kept.PutAttachmentPiece(ctx, engine.JobOf(s.job), a.SHA256(), offset, piece)
-			})
-		}, retryable)
-		if err != nil {
-			return err
-		}
-		offset += int64(len(piece))
+		offset := next
+		writes.Go(func() error {
+			return s.retry("write attachment", func() error {
+				return s.uncut(func(ctx context.Context) error {
+					return kept.PutAttachmentPiece(ctx, engine.JobOf(s.job), a.SHA256(), offset, piece)
+				})
+			}, retryable)
+		})
+		next += int64(len(piece))
 	}
-	return nil
+	return writes.Wait()
 }
 
 // dropAttachment starts to remove the attachment of a job that has ended. The attachment of a

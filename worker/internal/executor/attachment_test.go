@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -15,7 +18,8 @@ import (
 // attachmentStore keeps attachments in memory.
 type attachmentStore struct {
 	noStore
-	pieces   map[string][]byte // pieces by attachment, in the order of the writes
+	mu       sync.Mutex
+	pieces   map[string]map[int64][]byte // pieces by attachment and offset
 	fits     error
 	put      []error // errors of the next writes
 	manifest store.Manifest
@@ -25,17 +29,30 @@ type attachmentStore struct {
 func (s *attachmentStore) Fits(context.Context, int64) error { return s.fits }
 
 func (s *attachmentStore) PutAttachmentPiece(_ context.Context, _, sha256 string, offset int64, piece []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(s.put) > 0 {
 		err := s.put[0]
 		if s.put = s.put[1:]; err != nil {
 			return err
 		}
 	}
-	if offset != int64(len(s.pieces[sha256])) || len(piece) > store.MaxAttachmentPiece {
-		s.t.Errorf("a piece of %d bytes was written at %d of %d", len(piece), offset, len(s.pieces[sha256]))
+	if offset%store.MaxAttachmentPiece != 0 || len(piece) > store.MaxAttachmentPiece {
+		s.t.Errorf("a piece of %d bytes was written at %d", len(piece), offset)
 	}
-	s.pieces[sha256] = append(s.pieces[sha256], piece...)
+	if s.pieces[sha256] == nil {
+		s.pieces[sha256] = make(map[int64][]byte)
+	}
+	s.pieces[sha256][offset] = bytes.Clone(piece)
 	return nil
+}
+
+// written returns the bytes of an attachment.
+func (s *attachmentStore) written(sha256 string) (data []byte) {
+	for _, offset := range slices.Sorted(maps.Keys(s.pieces[sha256])) {
+		data = append(data, s.pieces[sha256][offset]...)
+	}
+	return data
 }
 
 func (s *attachmentStore) DropAttachment(_ context.Context, _, sha256 string) error {
@@ -48,7 +65,7 @@ func (s *attachmentStore) Manifest(context.Context, string) (store.Manifest, sto
 }
 
 func newAttachmentStore(t *testing.T) (*attachmentStore, jobStorage) {
-	s := &attachmentStore{noStore: noStore{t}, pieces: make(map[string][]byte)}
+	s := &attachmentStore{noStore: noStore{t}, pieces: make(map[string]map[int64][]byte)}
 	w := &core{store: s, cfg: Config{Logger: slog.New(slog.DiscardHandler)}, storageLife: t.Context()}
 	return s, jobStorage{w, "j", t.Context()}
 }
@@ -58,8 +75,8 @@ func TestWriteAttachment(t *testing.T) {
 	s, storage := newAttachmentStore(t)
 	s.fits = store.ErrFull // another call may have written the pieces
 	s.put = []error{nil, store.ErrFull, store.ErrUnavailable, nil}
-	if err := storage.writeAttachment(a); err != nil || !bytes.Equal(s.pieces[a.SHA256()], a.Data()) {
-		t.Errorf("wrote %d of %d bytes: %v", len(s.pieces[a.SHA256()]), a.Size(), err)
+	if err := storage.writeAttachment(a); err != nil || !bytes.Equal(s.written(a.SHA256()), a.Data()) {
+		t.Errorf("wrote %d of %d bytes: %v", len(s.written(a.SHA256())), a.Size(), err)
 	}
 	empty := jobs.NewAttachment("empty", nil)
 	if err := storage.writeAttachment(empty); err != nil {
