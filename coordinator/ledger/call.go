@@ -82,21 +82,6 @@ func (c *call) String() string {
 	return c.function.String()
 }
 
-// callList contains the unfinished calls of a job, in the order in which they were added.
-type callList struct {
-	list   []*call
-	record []store.CallRecord // records in the manifest for calls that were not added again
-}
-
-// find returns the call of a function, or nil.
-func (l *callList) find(function wire.Function, node engine.Node) *call {
-	i := slices.IndexFunc(l.list, func(c *call) bool { return c.function == function && c.node == node })
-	if i < 0 {
-		return nil
-	}
-	return l.list[i]
-}
-
 // addCall queues a call. If the manifest has a record of the call, the new call starts with the
 // recorded deaths and failures.
 func (l *Ledger) addCall(j *job, function wire.Function, node engine.Node) {
@@ -117,7 +102,7 @@ func (l *Ledger) addCall(j *job, function wire.Function, node engine.Node) {
 			break
 		}
 	}
-	j.calls.list = append(j.calls.list, c)
+	j.calls.add(c)
 	l.queueGrew = true
 	if c.quarantined() && l.blamedCall(j, c) {
 		l.deaths.forget(j)
@@ -127,17 +112,14 @@ func (l *Ledger) addCall(j *job, function wire.Function, node engine.Node) {
 
 // callDone removes a call that has returned, or whose result is known from another source.
 func (j *job) callDone(c *call) {
-	c.done = true
-	j.calls.list = slices.DeleteFunc(j.calls.list, func(o *call) bool { return o == c })
+	j.calls.remove(c)
 	j.checkpoint.dirty = true
 }
 
 // mergesDone removes the queued merges of nodes within a finished span.
 func (j *job) mergesDone(span engine.Span) {
-	for _, c := range slices.Clone(j.calls.list) {
-		if c.function == wire.Merge && span.Contains(j.tree.Span(c.node)) {
-			j.callDone(c)
-		}
+	for _, c := range j.calls.within(j.tree, span) {
+		j.callDone(c)
 	}
 }
 
@@ -147,7 +129,7 @@ func (l *Ledger) assignCalls(w *worker) {
 		withdrawQueued(w)
 	}
 	for _, j := range l.jobs {
-		for _, c := range j.calls.list {
+		for c := range j.calls.queued() {
 			if !l.canCall(w, j, c) {
 				continue
 			}
@@ -228,7 +210,7 @@ func (l *Ledger) anotherTakesCalls(w *worker, j *job, c *call) bool {
 // For each queued call of a job, nudgeForCalls asks one worker that can begin the call at once for a report.
 // Other workers need no nudge, because they report when one of their calls returns.
 func (l *Ledger) nudgeForCalls(j *job) {
-	if !slices.ContainsFunc(j.calls.list, l.mayAssign) {
+	if !j.calls.any(l.mayAssign) {
 		return
 	}
 	type candidate struct {
@@ -250,7 +232,7 @@ func (l *Ledger) nudgeForCalls(j *job) {
 		}
 		return 1
 	})
-	for _, c := range j.calls.list {
+	for c := range j.calls.queued() {
 		if len(idle) == 0 {
 			return
 		}
@@ -278,9 +260,10 @@ func (l *Ledger) stealCalls(w *worker) {
 		if free <= 0 || !l.takesCalls(w, j) {
 			continue
 		}
-		for _, c := range j.calls.list {
+		for c := range j.calls.all() {
 			a := c.assignment
-			if free > 0 && a != nil && a.worker != w && l.mayMove(j, c, w) && l.maySteal(w, j, c) && a.state == stateConfirmed && a.cut == nil && a.worker.calls > a.worker.callSlots {
+			held := a != nil && a.worker != w && a.state == stateConfirmed && a.cut == nil && a.worker.calls > a.worker.callSlots
+			if free > 0 && held && l.mayMove(j, c, w) && l.maySteal(w, j, c) {
 				a.cutAt(0, nil)
 				l.nudge(a.worker)
 				free--
@@ -492,13 +475,12 @@ func blameCall(c *call, lastWorker string) string {
 
 // quarantinedCall returns a queued quarantined call of a job that a worker can begin, or nil.
 func (l *Ledger) quarantinedCall(w *worker, j *job) *call {
-	i := slices.IndexFunc(j.calls.list, func(c *call) bool {
-		return c.quarantined() && c.assignment == nil && l.now >= c.due && w.callSlots > 0 && w.fetches(j, c)
-	})
-	if i < 0 {
-		return nil
+	for c := range j.calls.all() {
+		if c.quarantined() && c.assignment == nil && l.now >= c.due && w.callSlots > 0 && w.fetches(j, c) {
+			return c
+		}
 	}
-	return j.calls.list[i]
+	return nil
 }
 
 // resumeCalls restores the calls from the manifest's records. If the last leader died, a call in
@@ -528,7 +510,7 @@ func (c *call) toRecord() store.CallRecord {
 // contains the number of deaths to assume if the leader dies.
 func (l *Ledger) snapshotCalls(j *job) []store.CallRecord {
 	list := slices.Clone(j.calls.record)
-	for _, c := range j.calls.list {
+	for c := range j.calls.all() {
 		r := c.toRecord()
 		if c.assignment != nil && c.assignment.worker.id == l.cfg.Self && !l.stopping {
 			r.Led = c.deathsAfterOne()

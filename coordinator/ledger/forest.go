@@ -471,19 +471,19 @@ func (f *forest) remainingMerges() uint64 { return uint64(max(0, f.partials-1)) 
 // partitions were all skipped, in the order of their partitions.
 func (f *forest) finishedNodes() []FinishedNode {
 	list := make([]FinishedNode, 0, f.partials)
-	f.eachMaximal((*treeNode).fragile, func(n engine.Node, p *treeNode) {
+	f.eachMaximal(f.tree.Span(f.tree.Root()), (*treeNode).fragile, func(n engine.Node, p *treeNode) {
 		list = append(list, FinishedNode{Node: n, Ref: p.ref, Size: p.size, Large: p.large})
 	})
 	return list
 }
 
-// eachMaximal calls visit with the maximal finished nodes for which skip returns false, in the
-// order of their partitions.
-func (f *forest) eachMaximal(skip func(*treeNode) bool, visit func(n engine.Node, p *treeNode)) {
+// eachMaximal calls visit with the maximal finished nodes that have partitions of a span and for which skip returns false, in
+// the order of their partitions.
+func (f *forest) eachMaximal(s engine.Span, skip func(*treeNode) bool, visit func(n engine.Node, p *treeNode)) {
 	var walk func(n engine.Node, p *treeNode)
 	walk = func(n engine.Node, p *treeNode) {
-		switch {
-		case p == nil:
+		switch within := f.tree.Span(n); {
+		case p == nil || within.Hi <= s.Lo || s.Hi <= within.Lo:
 		case p.finished && !skip(p):
 			visit(n, p)
 		case n.Level > 0:

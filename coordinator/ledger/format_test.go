@@ -190,7 +190,7 @@ func formatState(l *Ledger) string {
 			b.WriteString(", ending")
 		}
 		b.WriteString("\n")
-		for _, c := range j.calls.list {
+		for c := range j.calls.all() {
 			fmt.Fprintf(&b, "  call %s", formatCall(c.function, c.node))
 			if c.assignment == nil {
 				b.WriteString(" queued")

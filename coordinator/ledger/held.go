@@ -121,15 +121,11 @@ func (l *Ledger) loseNode(w *worker, n heldNode) {
 	if lost.Empty() {
 		return
 	}
-	for _, c := range slices.Clone(j.calls.list) {
-		if !j.hasOperands(c) {
-			j.withdraw(c)
-		}
-	}
+	j.withdrawAbove(n.node)
 	j.checkpoint.dirty = true
 	j.recompute(lost.Len())
 	l.enqueueLost(j, lost)
-	j.forest.eachMaximal(func(*treeNode) bool { return false }, func(m engine.Node, _ *treeNode) {
+	j.forest.eachMaximal(lost, func(*treeNode) bool { return false }, func(m engine.Node, _ *treeNode) {
 		if lost.Contains(j.tree.Span(m)) {
 			l.mergeUp(j, m)
 		}
@@ -160,6 +156,22 @@ func (j *job) hasOperands(c *call) bool {
 		return ok
 	}
 	return true
+}
+
+// withdrawAbove removes the calls that have lost an operand with a node: merges of its ancestors, and Finish and Estimate.
+func (j *job) withdrawAbove(lost engine.Node) {
+	withdraw := func(c *call) {
+		if c != nil && !j.hasOperands(c) {
+			j.withdraw(c)
+		}
+	}
+	for n := j.tree.Lift(lost); ; n = j.tree.Lift(n.Parent()) {
+		if withdraw(j.calls.find(wire.Merge, n)); n == j.tree.Root() {
+			break
+		}
+	}
+	withdraw(j.calls.find(wire.Finish, engine.Node{}))
+	withdraw(j.calls.find(wire.Estimate, engine.Node{}))
 }
 
 // withdraw removes a call whose operands were lost. A record keeps the call's failures and deaths

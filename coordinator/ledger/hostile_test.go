@@ -440,7 +440,7 @@ func (s *liars) checkPartitions(j *job) {
 
 // checkCalls checks that a job has exactly the calls that it needs.
 func (s *liars) checkCalls(j *job) {
-	for _, c := range j.calls.list {
+	for c := range j.calls.all() {
 		if _, wanted := j.operands(c); !wanted || c.function == wire.Plan && j.planned() {
 			s.Fatalf("job %s waits for %v, which is done", j.spec.ID, c)
 		}

@@ -63,7 +63,7 @@ const (
 // waits describes what the slots run for which a job waits, or the workers if the job's work runs alone. It returns "" if
 // a worker runs a call or a partition of the job, or if a slot or a worker will soon be free.
 func (l *Ledger) waits(j *job) string {
-	call, alone := len(j.calls.list) > 0, j.runsAlone()
+	call, alone := j.calls.len() > 0, j.runsAlone()
 	if j.runs() || !call && j.forest.done() == j.tree.Partitions() {
 		return ""
 	}
@@ -107,8 +107,8 @@ func (l *Ledger) waits(j *job) string {
 
 // runsAlone reports whether all work of a job that is queued is quarantined.
 func (j *job) runsAlone() bool {
-	if len(j.calls.list) > 0 {
-		return !slices.ContainsFunc(j.calls.list, func(c *call) bool { return !c.quarantined() })
+	if j.calls.len() > 0 {
+		return !j.calls.any(func(c *call) bool { return !c.quarantined() })
 	}
 	return j.queue.size() > 0 && j.queue.size() == uint64(j.queue.suspects.quarantined)
 }

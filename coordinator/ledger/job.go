@@ -249,7 +249,7 @@ func (l *Ledger) end(j *job, outcome store.State, reason string, result Ref) {
 // dropWork drops the work of a job or of a round that is ending.
 func (l *Ledger) dropWork(j *job) {
 	j.queue = queue{}
-	for _, c := range slices.Clone(j.calls.list) {
+	for c := range j.calls.all() {
 		j.callDone(c)
 	}
 }

@@ -319,7 +319,7 @@ func (l *Ledger) judge(j *job, rung uint64, value []byte, stop bool) {
 		return
 	}
 	var list []engine.Node
-	j.forest.eachMaximal(func(*treeNode) bool { return false }, func(n engine.Node, _ *treeNode) {
+	j.forest.eachMaximal(engine.Span{Hi: next}, func(*treeNode) bool { return false }, func(n engine.Node, _ *treeNode) {
 		if j.tree.Span(n).Hi <= next {
 			list = append(list, n)
 		}
@@ -364,7 +364,7 @@ func (l *Ledger) dropAbove(j *job, at uint64) {
 	above := engine.Span{Lo: at, Hi: j.tree.Partitions()}
 	j.queue.remove(above)
 	j.queue.failed.remove(above)
-	for _, c := range slices.Clone(j.calls.list) {
+	for c := range j.calls.all() {
 		if c.function == wire.Merge && j.tree.Span(c.node).Hi > at || c.function == wire.Estimate && j.prefixes.stopped != nil {
 			j.callDone(c)
 		}
@@ -415,7 +415,7 @@ func (l *Ledger) stopAtPrefix(j *job) {
 		span := j.tree.Span(c.node)
 		return c.function == wire.Merge && span.Lo < at && at < span.Hi
 	}
-	if at > 0 && at < j.tree.Partitions() && !slices.ContainsFunc(j.calls.list, merging) {
+	if at > 0 && at < j.tree.Partitions() && !j.calls.any(merging) {
 		l.stop(j, at, true)
 	}
 }

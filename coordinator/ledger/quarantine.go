@@ -125,7 +125,7 @@ func (l *Ledger) mayReserve(w *worker) bool {
 		return true
 	}
 	return reserved < len(l.workers)/2 && w.holdsNothing() && !slices.ContainsFunc(l.jobs, func(j *job) bool {
-		return l.hasWork(w, j) || slices.ContainsFunc(j.calls.list, l.mayAssign)
+		return l.hasWork(w, j) || j.calls.any(l.mayAssign)
 	})
 }
 

@@ -147,7 +147,7 @@ func (l *Ledger) wholeKept(j *job) {
 // mergeAll requests the merges of all finished nodes, after merges have waited.
 func (l *Ledger) mergeAll(j *job) {
 	var list []engine.Node
-	j.forest.eachMaximal(func(*treeNode) bool { return false }, func(n engine.Node, _ *treeNode) { list = append(list, n) })
+	j.forest.eachMaximal(j.tree.Span(j.tree.Root()), func(*treeNode) bool { return false }, func(n engine.Node, _ *treeNode) { list = append(list, n) })
 	for _, n := range list {
 		l.mergeUp(j, n)
 	}
