@@ -201,10 +201,10 @@ func (w *worker) makeCall(a wire.Assignment) (wire.Item, error) {
 		}
 	}
 	item, _, err := session.MakeCall(context.Background(), w.job, w.openings[a.Job].Params, *a.Call, operands, a.ID.Epoch, nil)
-	if p := item.Partial; p != nil && len(p.Data) > session.MaxInline {
+	if p := item.Partial; p != nil && len(p.Data) > wire.MaxInline {
 		*p = wire.Partial{Node: p.Node, Blob: w.putPartial(a.Job, p.Node, p.Data), MergedFor: p.MergedFor}
 	}
-	if o := item.Output; o != nil && len(o.Data) > session.MaxInline {
+	if o := item.Output; o != nil && len(o.Data) > wire.MaxInline {
 		o.Blob, o.Data, o.Sum = w.putPartial(a.Job, wire.OutputNode(o.Function), o.Data), nil, 0
 	}
 	return item, err
@@ -263,7 +263,7 @@ func (w *worker) drain(job string, stack engine.Stack, hi uint64) {
 	}
 	for _, p := range partials {
 		partial := wire.NewPartial(p.Node, p.Data)
-		if len(p.Data) > session.MaxInline {
+		if len(p.Data) > wire.MaxInline {
 			partial = wire.Partial{Node: p.Node, Blob: w.putPartial(job, p.Node, p.Data)}
 		}
 		w.items[job] = append(w.items[job], wire.Item{Partial: &partial})

@@ -142,7 +142,7 @@
 //
 // # Large partials
 //
-// A partial whose encoding is larger than 256 KiB is large. A large partial stays in the memory of the
+// A partial whose encoding is larger than 256 KiB is large, and in a cluster with more than 256 slots a smaller one. A large partial stays in the memory of the
 // worker that computed it, and the leader receives only its node, size and checksum. A merge of large
 // partials is assigned to a worker that holds an operand, and this worker fetches the other operand
 // from its holder. If memory is short, a worker moves large partials to files. A worker writes a large

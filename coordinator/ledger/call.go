@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// maxCalls is the maximum number of calls that are assigned to a worker that is not hung. A worker
-	// with maxCalls calls and maxPerWorker spans holds less than session.MaxHeld assignments.
-	maxCalls = 48
+	// maxCalls is the maximum number of calls that are assigned to a worker that is not hung. maxAssigned is the maximum
+	// number of its calls and spans, which is below session.MaxHeld.
+	maxCalls    = 264
+	maxAssigned = 2040
 	// maxAhead is the maximum number of calls of Plan and Finish per call slot, while these calls take at
 	// most shortCall each.
 	maxAhead  = 8
 	shortCall = 100 * time.Millisecond
 	// maxMerges is the maximum number of merges among the calls of a worker, so that other calls do not wait
 	// for many merges.
-	maxMerges = 40
+	maxMerges = 256
 	// leaderMakesAfter is the time after which the leader's own worker may run a call or a
 	// quarantined partition that no other worker has begun.
 	leaderMakesAfter = 5 * time.Second
@@ -160,7 +161,7 @@ func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
 	hung := l.hung(w)
 	free := w.callSlots - w.longCalls // merges must not wait for slow calls of Plan or Finish
 	switch {
-	case hung && !w.makesBeside(c) || !hung && w.calls >= maxCalls:
+	case hung && !w.makesBeside(c) || !hung && (w.calls >= maxCalls || len(w.assignments) >= maxAssigned):
 		return false
 	case c.function == wire.Merge && !hung && (free <= 0 || w.calls >= min(free*maxPerSlot, maxMerges)):
 		return false

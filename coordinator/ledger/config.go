@@ -81,6 +81,11 @@ type Config struct {
 	// with the partial.
 	StoreBytesPerSecond int
 
+	// PartialBytes is the number of bytes that the partials in reports may take in the leader if each slot
+	// reports one; the default is 64 MiB. With more than 256 slots, the largest partial in a report is therefore
+	// smaller than [wire.MaxInline], but at least 4 KiB. Workers hold larger partials, and merge them among themselves.
+	PartialBytes int
+
 	// RetryAfter is the backoff after the first failure of a partition; the default is 200 ms. The
 	// backoff doubles with each failure, up to RetryAtMost; the default is 10 s.
 	RetryAfter  time.Duration
@@ -120,6 +125,7 @@ func (c Config) withDefaults() Config {
 	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, time.Second)
 	c.MeanTimeBetweenFailures = cmp.Or(c.MeanTimeBetweenFailures, 6*time.Hour)
 	c.StoreBytesPerSecond = cmp.Or(c.StoreBytesPerSecond, 50_000_000)
+	c.PartialBytes = cmp.Or(c.PartialBytes, 64<<20)
 	c.RetryAfter = cmp.Or(c.RetryAfter, 200*time.Millisecond)
 	c.RetryAtMost = cmp.Or(c.RetryAtMost, 10*time.Second)
 	c.MaxWorkers = cmp.Or(c.MaxWorkers, 10_000)
@@ -145,6 +151,7 @@ func (c Config) validate() error {
 		field.Check(c.RetryAtMost >= 0, "RetryAtMost", c.RetryAtMost, duration),
 		field.Check(c.ReportsPerSecond >= 0, "ReportsPerSecond", c.ReportsPerSecond, number),
 		field.Check(c.StoreBytesPerSecond >= 0, "StoreBytesPerSecond", c.StoreBytesPerSecond, number),
+		field.Check(c.PartialBytes >= 0, "PartialBytes", c.PartialBytes, number),
 		field.Check(c.MaxWorkers >= 0, "MaxWorkers", c.MaxWorkers, number),
 		field.Check(c.MaxTreeNodes >= 0, "MaxTreeNodes", c.MaxTreeNodes, number),
 		field.Check(c.MaxFailing >= 0, "MaxFailing", c.MaxFailing, number),

@@ -13,8 +13,7 @@ const (
 	// without a pause.
 	minPerSlot = 2
 	// maxPerSlot is the maximum number of assignments per slot, for jobs with short assignments.
-	// maxPerWorker is the maximum number of spans of one worker; together with maxCalls it stays
-	// below session.MaxHeld.
+	// maxPerWorker is the maximum number of spans of one worker, which also has at most maxAssigned spans and calls.
 	maxPerSlot   = 16
 	maxPerWorker = minPerSlot * wire.MaxSlots
 	// With more than manyAssignments assignments in total, each slot gets at most minPerSlot per
@@ -82,7 +81,7 @@ func (l *Ledger) assignNext(w *worker) bool {
 // is less. A worker with more than its fair share would still be busy when other workers are
 // already idle.
 func (l *Ledger) wantsMore(w *worker, priority int) bool {
-	if len(w.assignments)-w.calls >= maxPerWorker || w.probes() && len(w.assignments) > w.calls {
+	if len(w.assignments)-w.calls >= maxPerWorker || len(w.assignments) >= maxAssigned || w.probes() && len(w.assignments) > w.calls {
 		return false
 	}
 	count, ahead := l.ahead(w, priority)

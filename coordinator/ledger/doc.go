@@ -341,7 +341,7 @@
 //   - For each job the ledger keeps the first KiB of at most ten errors; other errors are only
 //     counted.
 //   - Each job has at most one call of Plan, one of Finish, and one of Merge for each pair of
-//     finished siblings. A worker has at most 48 calls; a receipt contains at most 512 KiB of
+//     finished siblings. A worker has at most 264 calls; a receipt contains at most 512 KiB of
 //     operands, unless it contains only one call.
 //   - The ledger looks up at most 100 unknown jobs at a time, and keeps the IDs of the last 4,096
 //     jobs that ended. The ledger's caller bounds the numbers of parked and of active jobs.

@@ -37,9 +37,16 @@ type stateSpread struct {
 	workers []string // workers that have the state or fetch it, level by level; nil if none is known
 }
 
+// minInline is the size in bytes of partials that a worker may put into a report however many slots there are. To hold,
+// fetch and merge a smaller one takes longer than to report it.
+const minInline = 4 << 10
+
 // openingFor returns the opening of a job for a worker. It names the worker from which a large state is fetched.
 func (l *Ledger) openingFor(w *worker, j *job) wire.Opening {
 	o, s := j.opening, &j.spread
+	if inline := max(minInline, l.cfg.PartialBytes/l.slotsFor(j)); w.hello.Holds && inline < wire.MaxInline {
+		o.Inline = uint32(inline)
+	}
 	if o.StateBlob == "" || len(s.workers) == 0 || !w.hello.Holds {
 		return o
 	}

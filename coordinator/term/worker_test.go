@@ -253,7 +253,7 @@ func (w *worker) work() {
 	}
 	for _, p := range partials {
 		partial := wire.NewPartial(p.Node, p.Data)
-		if len(p.Data) > session.MaxInline {
+		if len(p.Data) > wire.MaxInline {
 			partial = wire.Partial{Node: p.Node, Blob: w.putPartial(s.Job, p.Node, p.Data)}
 		}
 		w.items[s.Job] = append(w.items[s.Job], wire.Item{Partial: &partial})
@@ -299,11 +299,11 @@ func (w *worker) makeCall(h wire.HeldSpan, call wire.Call) (wire.Item, error) {
 	if call.Function == wire.Finish {
 		w.keeps = append(w.keeps, string(call.Key))
 	}
-	if o := item.Output; o != nil && len(o.Data) > session.MaxInline {
+	if o := item.Output; o != nil && len(o.Data) > wire.MaxInline {
 		o.Blob = w.putPartial(h.Job, wire.OutputNode(o.Function), o.Data)
 		o.Data, o.Sum = nil, 0
 	}
-	if p := item.Partial; p != nil && len(p.Data) > session.MaxInline {
+	if p := item.Partial; p != nil && len(p.Data) > wire.MaxInline {
 		p.Blob = w.putPartial(h.Job, p.Node, p.Data)
 		p.Data, p.Sum = nil, 0
 	}

@@ -12,6 +12,10 @@ import (
 // MaxMessage is the largest size of a message in bytes: the default limit of NATS.
 const MaxMessage = 1 << 20
 
+// MaxInline is the largest size in bytes of a partial or an output in a report. Workers hold larger partials, and
+// write larger outputs to storage.
+const MaxInline = 256 << 10
+
 // maxElements is the largest number of elements of a list in a message. An empty
 // element takes one byte in a message and 150 bytes in memory, so maxElements bounds the
 // memory that decoding allocates.

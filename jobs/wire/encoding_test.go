@@ -78,7 +78,7 @@ var (
 		Opens: []Opening{{
 			Job: "j", Kind: JobKind{"primes", "1"}, Params: jobs.Params(`{"limit":9}`),
 			Priority: -2, Partitions: 100, Data: []byte{1}, InStore: true, ParamsSHA256: []byte{2}, PartitionTimeout: time.Minute, Audit: 1000, Keep: 1 << 30,
-			State: []byte{3}, StateBlob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Rounds: true, Last: true, StateHolder: "w-2", StateSize: 100_000, StateSum: 9,
+			State: []byte{3}, StateBlob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Rounds: true, Last: true, StateHolder: "w-2", StateSize: 100_000, StateSum: 9, Inline: 5000,
 		}},
 		Assigned: []Assignment{
 			{ID: SpanID{7, 2}, Job: "j", Span: engine.Span{Lo: 9, Hi: 20}, Alone: true, Attempt: 3},

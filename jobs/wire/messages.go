@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -315,6 +316,15 @@ type Opening struct {
 	StateHolder string `cbor:"34,keyasint,omitempty"`
 	StateSize   uint64 `cbor:"35,keyasint,omitempty"`
 	StateSum    uint32 `cbor:"36,keyasint,omitempty"`
+
+	// Inline is the size in bytes of the largest partial that a worker puts into a report; it holds larger ones. With many
+	// slots Inline is small, so that their partials do not pile up in the leader. 0 means [MaxInline].
+	Inline uint32 `cbor:"40,keyasint,omitempty"`
+}
+
+// MayReport reports whether a partial of the job is small enough for a report.
+func (o *Opening) MayReport(bytes int) bool {
+	return bytes <= int(min(cmp.Or(o.Inline, MaxInline), MaxInline))
 }
 
 // MaxState is the maximum size in bytes of the state of a round in an [Opening]. Larger states are in StateBlob.

@@ -133,7 +133,7 @@ func (s *Session) dropQueuedCalls(j *job) {
 // merge's node, or the output of Plan, Finish or Estimate, and the attachment of the result of Finish or nil. The parameter epoch is the epoch of the leader
 // that assigned the call, and operands contains the encoded operands. MakeCall runs the job's code,
 // so it must not be called while the session's lock is held. If the item's data is larger than
-// [MaxInline], the caller must move the data into storage. The parameter in is the round of the call, for Finish of a job with rounds.
+// [wire.MaxInline], the caller must move the data into storage. The parameter in is the round of the call, for Finish of a job with rounds.
 func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.Call, operands []engine.Operand, epoch uint64, in *InRound) (wire.Item, engine.Attachment, error) {
 	switch call.Function {
 	case wire.Plan:

@@ -292,7 +292,7 @@ func (w *world) items(j *jobTruth, s *slotState, hi uint64) []logged {
 	return list
 }
 
-var large = make([]byte, MaxInline)
+var large = make([]byte, wire.MaxInline)
 
 // deliver delivers the results of the partitions before hi.
 func (w *world) deliver(s *slotState, hi uint64) {

@@ -14,9 +14,6 @@ const (
 	// MaxHeld is the maximum number of spans and calls that a worker holds.
 	MaxHeld = 2048
 
-	// MaxInline is the largest size in bytes of a partial in a report.
-	MaxInline = 256 << 10
-
 	itemBudget = 700 << 10 // maximum total size in bytes of the items in a report
 	jobSize    = 100       // maximum size in bytes of a JobReport without its items
 	itemSize   = 60        // maximum size in bytes of an item without its data or text

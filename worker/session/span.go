@@ -179,8 +179,8 @@ func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item, h
 			covers = h.job.tree.Span(*d.Held)
 		case d.Partial == nil || !h.job.tree.Contains(d.Partial.Node):
 			return fmt.Errorf("deliver span %v: an item is no node of the tree", h.id)
-		case len(d.Partial.Data) > MaxInline:
-			return fmt.Errorf("deliver span %v: node %v has %d bytes, at most %d are allowed", h.id, d.Partial.Node, len(d.Partial.Data), MaxInline)
+		case len(d.Partial.Data) > wire.MaxInline:
+			return fmt.Errorf("deliver span %v: node %v has %d bytes, at most %d are allowed", h.id, d.Partial.Node, len(d.Partial.Data), wire.MaxInline)
 		default:
 			covers = h.job.tree.Span(d.Partial.Node)
 		}

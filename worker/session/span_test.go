@@ -215,7 +215,7 @@ func TestItemsThatDoNotFitFollowBeforeSpansAdvance(t *testing.T) {
 	r := s.Take()
 	for p := range uint64(4) {
 		wantClaim(t, s, r, 1, p, p+1)
-		partial := wire.NewPartial(engine.Leaf(p), make([]byte, MaxInline))
+		partial := wire.NewPartial(engine.Leaf(p), make([]byte, wire.MaxInline))
 		deliver(t, s, r, p+1, wire.Item{Partial: &partial})
 	}
 	s.Release(r)
@@ -247,7 +247,7 @@ func TestReportsAreNotUrgentIfTheLeaderTakesNothing(t *testing.T) {
 	r := s.Take()
 	for p := range uint64(3) {
 		wantClaim(t, s, r, 1, p, p+1)
-		partial := wire.NewPartial(engine.Leaf(p), make([]byte, MaxInline))
+		partial := wire.NewPartial(engine.Leaf(p), make([]byte, wire.MaxInline))
 		deliver(t, s, r, p+1, wire.Item{Partial: &partial})
 	}
 	if report, _ := exchange(t, s, nil); !report.More || s.schedule.urgent {
@@ -354,7 +354,7 @@ func TestDeliverRefusesItemsThatDoNotCover(t *testing.T) {
 	s.Opened("a")
 	r := s.Take()
 	wantClaim(t, s, r, 6, 10, 16)
-	big := wire.NewPartial(engine.Leaf(10), make([]byte, MaxInline+1))
+	big := wire.NewPartial(engine.Leaf(10), make([]byte, wire.MaxInline+1))
 	outside := wire.NewPartial(engine.Node{Level: 9, Index: 7}, nil)
 	for name, c := range map[string]struct {
 		hi    uint64

@@ -158,16 +158,18 @@ func (c *call) operands() (list []engine.Operand, err error) {
 // store writes data that are too large for a report to storage, and names the blob in the item. A worker that
 // may hold partials keeps a large partial in memory instead.
 func (c *call) store(item wire.Item) (wire.Item, error) {
+	opening := c.call.Opening()
+	mayReport := opening.MayReport
 	switch {
-	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline && c.worker.session.MayHold(0):
+	case item.Partial != nil && !mayReport(len(item.Partial.Data)) && c.worker.session.MayHold(0):
 		c.held = item.Partial.Data
 		return wire.Item{}, nil
-	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline:
+	case item.Partial != nil && !mayReport(len(item.Partial.Data)):
 		partial := wire.Partial{Node: item.Partial.Node, Size: uint64(len(item.Partial.Data)), MergedFor: item.Partial.MergedFor, Lacking: item.Partial.Lacking}
 		err := c.write(c.job.spec.ID, partial.Node, item.Partial.Data)
 		partial.Blob = c.blob
 		return wire.Item{Partial: &partial}, err
-	case item.Output != nil && len(item.Output.Data) > session.MaxInline:
+	case item.Output != nil && len(item.Output.Data) > wire.MaxInline:
 		output := *item.Output
 		id := c.job.spec.ID
 		if output.Continues {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
-	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 type conversationOf struct {
@@ -221,7 +220,7 @@ const joinsMerges = 2 * time.Second
 // leaderMerges is called when a leader merges partials. leaderMerges checks in calm scenarios that the
 // leader does not merge large partials while a worker reports to it that can merge and hold them.
 func (c *checks) leaderMerges(leader *leadership, j *job) {
-	if j.pad <= session.MaxInline {
+	if j.pad <= wire.MaxInline {
 		return
 	}
 	c.sim.cover("seen: leader merges large partials")

@@ -7,7 +7,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/engine"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
-	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 // finds is the behaviour of a simulated job that reuses partials of earlier jobs.
@@ -54,7 +53,7 @@ func (c *call) find(plan *wire.Output) error {
 				return err
 			}
 			n := store.StoredNode{Node: node, Data: data}
-			if len(data) > session.MaxInline {
+			if len(data) > wire.MaxInline {
 				n.Blob, err = p.store.PutPartial(c.ctx, j.spec.ID, node, data)
 				if c.found = append(c.found, n.Blob); err != nil {
 					return c.ctx.Err()

@@ -57,6 +57,7 @@ func Run(seed uint64, out io.Writer) (Coverage, error) {
 	s.drawFound(seed)
 	s.drawRounds(seed)
 	s.drawNamed(seed)
+	s.drawInline(seed)
 	s.run()
 	return s.coverage, s.failure
 }

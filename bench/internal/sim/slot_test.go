@@ -136,14 +136,18 @@ func (s *slot) deliver(hi uint64, failed error, then func()) {
 	large := false
 	var held []heldNode
 	for i, part := range partials {
-		if len(part.Data) > session.MaxInline && s.worker.session.MayHold(len(held)) {
+		mayReport := s.task.opening.MayReport(len(part.Data))
+		if !mayReport && s.worker.session.MayHold(len(held)) {
+			if len(part.Data) <= wire.MaxInline {
+				p.sim.cover("seen: partial held because of many slots")
+			}
 			items[i] = wire.Item{Held: &part.Node}
 			held = append(held, heldNode{part.Node, part.Data})
 			continue
 		}
 		partial := wire.NewPartial(part.Node, part.Data)
 		items[i] = wire.Item{Partial: &partial}
-		large = large || len(part.Data) > session.MaxInline
+		large = large || !mayReport
 	}
 	if large {
 		p.sim.cover("seen: partial too large for a report")
@@ -191,7 +195,7 @@ func (s *slot) store(partials []engine.Partial, items []wire.Item, then func()) 
 	var written []string
 	p.spawn(func() {
 		for i, part := range partials {
-			for items[i].Held == nil && len(part.Data) > session.MaxInline && ctx.Err() == nil {
+			for items[i].Held == nil && !s.task.opening.MayReport(len(part.Data)) && ctx.Err() == nil {
 				blob, err := p.store.PutPartial(ctx, id, part.Node, part.Data)
 				if written = append(written, blob); err == nil {
 					items[i] = wire.Item{Partial: &wire.Partial{Node: part.Node, Blob: blob, Size: uint64(len(part.Data))}}

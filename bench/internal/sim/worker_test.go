@@ -268,16 +268,17 @@ func (st *storage) storedLate(job, blob string) {
 }
 
 type task struct {
-	job    *job
-	opened engine.Task
-	ctx    context.Context
-	cancel context.CancelFunc
+	job     *job
+	opening wire.Opening
+	opened  engine.Task
+	ctx     context.Context
+	cancel  context.CancelFunc
 }
 
 func (w *worker) open(o wire.Opening) {
 	p := w.process
 	s := p.sim
-	t := &task{job: s.job(o.Job)}
+	t := &task{job: s.job(o.Job), opening: o}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	w.tasks[o.Job] = t
 	var err error

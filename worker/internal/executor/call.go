@@ -274,17 +274,17 @@ func (c *call) moveLarge(item wire.Item) (_ wire.Item, err error) {
 		}
 	}
 	switch {
-	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline && c.partials.mayHold():
+	case item.Partial != nil && !c.opening.MayReport(len(item.Partial.Data)) && c.partials.mayHold():
 		p := item.Partial
 		result := heldPartial{wire.HeldNode{Node: p.Node, Size: uint64(len(p.Data)), Sum: p.Sum, Lacking: c.held.Call().Lacking}, p.Data}
 		c.result = &result
 		return wire.Item{}, nil
-	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline:
+	case item.Partial != nil && !c.opening.MayReport(len(item.Partial.Data)):
 		p := *item.Partial
 		blob, err := c.storage.writePartial(p.Node, p.Data)
 		c.blobs = append(c.blobs, blob)
 		return wire.Item{Partial: &wire.Partial{Node: p.Node, Blob: blob, Size: uint64(len(p.Data)), MergedFor: p.MergedFor, Lacking: p.Lacking}}, err
-	case item.Output != nil && len(item.Output.Data) > session.MaxInline:
+	case item.Output != nil && len(item.Output.Data) > wire.MaxInline:
 		o := *item.Output
 		if o.Continues { // the state belongs to the next round, because the blobs of this one are removed when it has ended
 			c.storage.job = nextRound(c.opening.Job)

@@ -56,7 +56,7 @@
 //
 // # Large partials
 //
-// A partial above 256 KiB stays in the worker (see package worker/session). Package
+// A partial above 256 KiB, or above the limit in the opening of its job, stays in the worker (see package worker/session). Package
 // worker/internal/holdings bounds the memory of large partials and of operands and results of
 // merges, and moves partials above the limit to files. Slots wait while memory is short. Two vectors that
 // together exceed the limit are merged in pieces, so that only one of them is in memory. Package

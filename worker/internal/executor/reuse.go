@@ -11,7 +11,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/kept"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
-	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 // This file contains how a worker reuses partials of earlier jobs and keeps partials for later jobs. No failure here
@@ -135,7 +134,7 @@ func (c *call) writeFound(found engine.Found, rootKept bool, stats kept.Stats) (
 	}
 	for _, p := range found.Nodes {
 		n := store.StoredNode{Node: p.Node, Data: p.Data}
-		if len(p.Data) > session.MaxInline {
+		if len(p.Data) > wire.MaxInline {
 			n = store.StoredNode{Node: p.Node, Large: true, Size: uint64(len(p.Data))}
 			n.Blob, err = c.storage.putPartial(p.Node, p.Data)
 			c.blobs = append(c.blobs, n.Blob)

@@ -339,7 +339,7 @@ func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.It
 		return nil, nil, err
 	}
 	for _, p := range partials {
-		if len(p.Data) <= session.MaxInline {
+		if t.opening.MayReport(len(p.Data)) {
 			partial := wire.NewPartial(p.Node, p.Data)
 			list = append(list, wire.Item{Partial: &partial})
 			continue

@@ -245,7 +245,7 @@ func (t *task) open() (engine.Task, error) {
 		t.workID = newWorkID(o.Kind, params)
 		t.likelySize = t.partials.sizes.get(t.workID)
 		t.reuses = opened.Spares(t.buffer, t.partials.held.Reuse)
-		if bytes := opened.PartialBytes(); bytes > session.MaxInline {
+		if bytes := opened.PartialBytes(); !t.opening.MayReport(int(bytes)) {
 			t.expected = bytes
 		}
 	}
