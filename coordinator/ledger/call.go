@@ -263,8 +263,8 @@ func (l *Ledger) stealCalls(w *worker) {
 		}
 		for c := range j.calls.all() {
 			a := c.assignment
-			held := a != nil && a.worker != w && a.state == stateConfirmed && a.cut == nil && a.worker.calls > a.worker.callSlots
-			if free > 0 && held && l.mayMove(j, c, w) && l.maySteal(w, j, c) {
+			waits := a != nil && a.worker != w && a.state == stateConfirmed && a.cut == nil && a.worker.calls > a.worker.callSlots
+			if free > 0 && waits && l.mayMove(j, c, w) && l.maySteal(w, j, c) {
 				a.cutAt(0, nil)
 				l.nudge(a.worker)
 				free--

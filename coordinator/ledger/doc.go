@@ -273,7 +273,9 @@
 // A report may contain a job that is unknown to this ledger: the job has ended, or the ledger's
 // caller has not loaded it, or an earlier leader began it after this leader had listed the active
 // jobs. The ledger asks its caller about an unknown job, and tells the worker to drop the job's
-// items and spans only if the job has ended. The ledger refuses the hello of a worker on another
+// items and spans only if the job has ended. It acknowledges the items of a job on which this leader cannot work, and does not
+// keep them. If the leader gets the job after all, for example because a worker that knows it has come, workers that have
+// reported such items start over: they report all that they have. The ledger refuses the hello of a worker on another
 // storage, because this leader's storage does not contain the worker's jobs.
 //
 // # Audits

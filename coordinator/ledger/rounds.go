@@ -37,30 +37,6 @@ type stateSpread struct {
 	workers []string // workers that have the state or fetch it, level by level; nil if none is known
 }
 
-// minInline is the size in bytes of partials that a worker may put into a report however many slots there are. To hold,
-// fetch and merge a smaller one takes longer than to report it.
-const minInline = 4 << 10
-
-// openingFor returns the opening of a job for a worker. It names the worker from which a large state is fetched.
-func (l *Ledger) openingFor(w *worker, j *job) wire.Opening {
-	o, s := j.opening, &j.spread
-	if inline := max(minInline, l.cfg.PartialBytes/l.slotsFor(j)); w.hello.Holds && inline < wire.MaxInline {
-		o.Inline = uint32(inline)
-	}
-	if o.StateBlob == "" || len(s.workers) == 0 || !w.hello.Holds {
-		return o
-	}
-	o.StateSize, o.StateSum = s.size, s.sum
-	if w.id == s.workers[0] {
-		return o // the worker has the state, because it has computed it
-	}
-	if holder := s.workers[(len(s.workers)-1)/2]; l.worker(holder) != nil {
-		o.StateHolder = holder
-	}
-	s.workers = append(s.workers, w.id)
-	return o
-}
-
 // endRound requests the end of a round that has computed the state of the next one, or whose time is up.
 func (l *Ledger) endRound(j *job, e EndRound) {
 	if j.ending() {
