@@ -256,12 +256,13 @@ func (c *checks) has(p *process, job string, n engine.Node, merged, stored bool)
 // partial that contains the node and was not merged from the dropped partial. A partial that the
 // worker has written to storage may also be dropped, because the worker reports the write until the
 // write is durable. A leader that has skipped a partition needs no partial that contains this partition, and a job that has stopped at a
-// prefix needs no partial with partitions above it.
+// prefix needs no partial with partitions above it. Small partials, which workers hold only in clusters with many slots, are
+// not checked: older workers report them, and the leader merges them.
 func (c *checks) drops(p *process, job string, n engine.Node) {
 	j, m := c.sim.job(job), c.manifest(job)
 	held, found := p.worker.holdings[job][n]
 	span := j.tree.Span(n)
-	if !found || held.lacks || m.State.Final() || j.removing || span.Lo <= j.sours && j.sours < span.Hi || covered(j.tree, m, span) || m.Stopped != nil && span.Hi > m.Stopped.At {
+	if j.pad <= wire.MaxInline || !found || held.lacks || m.State.Final() || j.removing || span.Lo <= j.sours && j.sours < span.Hi || covered(j.tree, m, span) || m.Stopped != nil && span.Hi > m.Stopped.At {
 		return
 	}
 	redundant := func(o copied) bool {
