@@ -106,8 +106,8 @@ func (l *callList) all() iter.Seq[*call] {
 // maxQueued is the maximum number of calls in a loop that looks for a worker for each of them.
 const maxQueued = 1024
 
-// queued iterates over the calls that are not assigned, in the order in which they were added. If there are more than maxQueued,
-// the loop gets only so many, and the next loop goes on where this one has ended. The loop must not add calls.
+// queued iterates over the calls that are not assigned, in the order in which they were added. A loop over more than maxQueued
+// calls ends after maxQueued of them, and the next loop begins with the call after the last one. The loop must not add calls.
 func (l *callList) queued() iter.Seq[*call] {
 	return func(yield func(*call) bool) {
 		list, from := l.list, l.next

@@ -256,13 +256,14 @@ func (c *checks) has(p *process, job string, n engine.Node, merged, stored bool)
 // partial that contains the node and was not merged from the dropped partial. A partial that the
 // worker has written to storage may also be dropped, because the worker reports the write until the
 // write is durable. A leader that has skipped a partition needs no partial that contains this partition, and a job that has stopped at a
-// prefix needs no partial with partitions above it. Small partials, which workers hold only in clusters with many slots, are
-// not checked: older workers report them, and the leader merges them.
+// prefix needs no partial with partitions above it. A small partial, which workers hold
+// only in clusters with many slots, may also be dropped if other workers have had each of its partitions: older workers report
+// small partials, and the leader merges them.
 func (c *checks) drops(p *process, job string, n engine.Node) {
 	j, m := c.sim.job(job), c.manifest(job)
 	held, found := p.worker.holdings[job][n]
 	span := j.tree.Span(n)
-	if j.pad <= wire.MaxInline || !found || held.lacks || m.State.Final() || j.removing || span.Lo <= j.sours && j.sours < span.Hi || covered(j.tree, m, span) || m.Stopped != nil && span.Hi > m.Stopped.At {
+	if !found || held.lacks || m.State.Final() || j.removing || span.Lo <= j.sours && j.sours < span.Hi || covered(j.tree, m, span) || m.Stopped != nil && span.Hi > m.Stopped.At {
 		return
 	}
 	redundant := func(o copied) bool {
@@ -274,9 +275,22 @@ func (c *checks) drops(p *process, job string, n engine.Node) {
 		}
 		return !o.stored && (o.node == n || !o.merged || o.at <= held.since)
 	}
-	if !slices.ContainsFunc(c.copies[job], redundant) {
+	if !slices.ContainsFunc(c.copies[job], redundant) && (j.pad > wire.MaxInline || !c.hadApart(p, j, job, span)) {
 		c.sim.fail("%s drops node %v of job %s, which is neither durable nor held elsewhere", p.name, n, job)
 	}
+}
+
+// hadApart reports whether other workers have had each partition of a span, in partials of any size.
+func (c *checks) hadApart(p *process, j *job, job string, span engine.Span) bool {
+	for partition := span.Lo; partition < span.Hi; partition++ {
+		had := func(o copied) bool {
+			return o.by != p && j.tree.Span(o.node).Contains(engine.Span{Lo: partition, Hi: partition + 1})
+		}
+		if !slices.ContainsFunc(c.copies[job], had) {
+			return false
+		}
+	}
+	return true
 }
 
 // computesHeld is called when p computes a span. The other process must not have held a partial of these
