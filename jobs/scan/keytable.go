@@ -15,6 +15,8 @@ type keyTable struct {
 	ends   []int    // end of each key in keys
 	keys   []byte   // concatenated keys
 	index  []uint32 // all entries between the length and the capacity are empty
+
+	repeated int // number of keys that find did not add
 }
 
 func (t *keyTable) key(group int) []byte {
@@ -55,6 +57,7 @@ func (t *keyTable) find(key []byte) (group int, added bool) {
 			return len(t.hashes) - 1, true
 		}
 		if t.hashes[g] == h && bytes.Equal(t.key(g), key) {
+			t.repeated++
 			return g, false
 		}
 	}
@@ -78,8 +81,11 @@ func (t *keyTable) enlarge() {
 	}
 }
 
-// empty removes all keys, but keeps the memory.
-func (t *keyTable) empty() {
+// empty removes all keys, but keeps the memory. If there will be few keys, the index becomes small.
+func (t *keyTable) empty(few bool) {
 	clear(t.index)
-	t.hashes, t.ends, t.keys = t.hashes[:0], t.ends[:0], t.keys[:0]
+	if few {
+		t.index = t.index[:0]
+	}
+	t.hashes, t.ends, t.keys, t.repeated = t.hashes[:0], t.ends[:0], t.keys[:0], 0
 }

@@ -5,15 +5,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"math"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// stream reads the groups of a run in storage. One piece of the run is in memory.
+// stream reads the groups of a run. One piece of a run in storage is in memory.
 type stream struct {
 	cursor
-	left  spilled // pieces after the current one
-	begin uint64  // first bytes of the key, which decide most comparisons
+	left  spilled // pieces in storage after the current one
+	begin uint64  // first bytes of the key, which decide most comparisons; the largest number at the end
 	run   int     // place of the run among all runs
 }
 
@@ -26,12 +27,19 @@ func (s *stream) next(ctx context.Context) error {
 			err = s.cursor.next()
 		}
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+		return err
+	case s.done():
+		s.begin = math.MaxUint64
+	case len(s.key) >= 8:
+		s.begin = binary.BigEndian.Uint64(s.key)
+	default:
 		var word [8]byte
 		copy(word[:], s.key)
 		s.begin = binary.BigEndian.Uint64(word[:])
 	}
-	return err
+	return nil
 }
 
 // seek returns a stream at the first group of a run whose key is not less than a key.
@@ -48,14 +56,24 @@ func (list spilled) seek(ctx context.Context, run int, key []byte) (*stream, err
 	}
 }
 
-// merging merges the groups of runs in storage in the order of their keys.
+// merging merges the groups of runs in the order of their keys. It is a tree of losers (D. E. Knuth, The Art of Computer
+// Programming, volume 3, 5.4.1): each node contains the stream that has lost there, and its parent gets the other one.
 type merging struct {
 	scratch *scratch
-	heap    []*stream // streams that are not at their ends; the one with the first key is at the top
-	states  []byte    // memory for the states of a merged group
+	tree    []contestant // the winner, then the nodes from the root on; the leaves, which are the streams, are not stored
+
+	group       run // the current group, of which key and states are parts
+	key, states []byte
+	memory      run // for groups that are merged from several runs
 }
 
-// newMerging begins at a key.
+// contestant is a stream in a node.
+type contestant struct {
+	begin uint64 // of the stream
+	*stream
+}
+
+// newMerging begins at a key of runs in storage.
 func newMerging(ctx context.Context, functions []aggregate, runs []spilled, key []byte) (*merging, error) {
 	streams := make([]*stream, len(runs))
 	group, loading := errgroup.WithContext(ctx)
@@ -69,70 +87,97 @@ func newMerging(ctx context.Context, functions []aggregate, runs []spilled, key 
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	m := &merging{scratch: newScratch(functions)}
-	for _, s := range streams {
-		if !s.done() {
-			m.heap = append(m.heap, s)
-		}
-	}
-	heapify(m.heap, before)
-	return m, nil
+	return startMerging(functions, streams), nil
 }
 
-// next returns the next group if its key is less than a border, which may be nil. The states are valid until the next call.
-func (m *merging) next(ctx context.Context, border []byte) (key, states []byte, ok bool, err error) {
-	if len(m.heap) == 0 || border != nil && bytes.Compare(m.heap[0].key, border) >= 0 {
-		return nil, nil, false, nil
+// startMerging merges the groups of streams from their current groups on. The field run of a stream is its index.
+func startMerging(functions []aggregate, streams []*stream) *merging {
+	m := &merging{scratch: newScratch(functions), tree: make([]contestant, len(streams))}
+	var play func(node int) contestant // returns the winner of a node
+	play = func(node int) contestant {
+		if node >= len(streams) {
+			s := streams[node-len(streams)]
+			return contestant{s.begin, s}
+		}
+		winner, loser := play(2*node), play(2*node+1)
+		if loser.before(&winner) {
+			winner, loser = loser, winner
+		}
+		m.tree[node] = loser
+		return winner
 	}
-	key, states = m.heap[0].key, m.heap[0].states
+	if len(streams) > 0 {
+		m.tree[0] = play(1)
+	}
+	return m
+}
+
+// next moves to the next group if its key is less than a border, which may be nil. The group is valid until the next call.
+func (m *merging) next(ctx context.Context, border []byte) (ok bool, err error) {
+	if len(m.tree) == 0 {
+		return false, nil
+	}
+	first := m.tree[0].stream
+	if first.done() || border != nil && bytes.Compare(first.key, border) >= 0 {
+		return false, nil
+	}
+	m.group, m.key, m.states = first.here[:first.size()], first.key, first.states
+	begin := first.begin
 	if err := m.advance(ctx); err != nil {
-		return nil, nil, false, err
+		return false, err
 	}
-	if len(m.heap) == 0 || !bytes.Equal(m.heap[0].key, key) {
-		return key, states, true, nil
+	if m.tree[0].begin != begin || !m.tree[0].has(m.key) {
+		return true, nil
 	}
 	m.scratch.reset()
-	if err := m.scratch.read(states); err != nil {
-		return nil, nil, false, err
+	if err := m.scratch.read(m.states); err != nil {
+		return false, err
 	}
-	for other := 1; len(m.heap) > 0 && bytes.Equal(m.heap[0].key, key); other++ {
-		if err := m.scratch.read(m.heap[0].states); err != nil {
-			return nil, nil, false, err
+	for other := 1; m.tree[0].has(m.key); other++ {
+		if err := m.scratch.read(m.tree[0].states); err != nil {
+			return false, err
 		}
 		for _, one := range m.scratch.states {
 			one.merge(0, one, other)
 		}
 		if err := m.advance(ctx); err != nil {
-			return nil, nil, false, err
+			return false, err
 		}
 	}
-	m.states = m.states[:0]
-	for _, one := range m.scratch.states {
-		m.states = one.append(m.states, 0)
-	}
-	return key, m.states, true, nil
+	m.memory = m.scratch.appendGroup(m.memory[:0], m.key, m.scratch.states, 0)
+	c := cursor{rest: m.memory}
+	err = c.next()
+	m.group, m.key, m.states = c.here, c.key, c.states
+	return true, err
 }
 
-// advance moves the stream at the top to its next group.
+// advance moves the winner to its next group, and finds the next winner.
 func (m *merging) advance(ctx context.Context) error {
-	if err := m.heap[0].next(ctx); err != nil {
+	s := m.tree[0].stream
+	if err := s.next(ctx); err != nil {
 		return err
 	}
-	if m.heap[0].done() {
-		last := len(m.heap) - 1
-		m.heap[0], m.heap = m.heap[last], m.heap[:last]
+	winner := contestant{s.begin, s}
+	for node := (len(m.tree) + s.run) / 2; node > 0; node /= 2 {
+		if m.tree[node].before(&winner) {
+			winner, m.tree[node] = m.tree[node], winner
+		}
 	}
-	if len(m.heap) > 0 {
-		sink(m.heap, 0, before)
-	}
+	m.tree[0] = winner
 	return nil
 }
 
-// before reports whether the group of a stream precedes that of another one. Groups with the same key are in the order of the input.
-func before(a, b **stream) bool {
-	x, y := *a, *b
-	if x.begin != y.begin {
-		return x.begin < y.begin
+// has reports whether the current group of the stream has a key.
+func (c *contestant) has(key []byte) bool { return !c.done() && bytes.Equal(c.key, key) }
+
+// before reports whether the group of a stream precedes that of another one. Groups with the same key are in the order of the
+// input, and the end of a stream is after all groups.
+func (c *contestant) before(other *contestant) bool {
+	switch {
+	case c.begin != other.begin:
+		return c.begin < other.begin
+	case c.done() || other.done():
+		return !c.done()
 	}
-	return cmp.Or(bytes.Compare(x.key, y.key), cmp.Compare(x.run, y.run)) < 0
+	return cmp.Or(bytes.Compare(c.key, other.key), cmp.Compare(c.run, other.run)) < 0
 }

@@ -3,8 +3,8 @@ package scan
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
-	"iter"
 	"slices"
 )
 
@@ -18,7 +18,8 @@ type run []byte
 // the run to append to it, and both copies would be in memory.
 const minSlack = 4 << 10
 
-// minSample is the smallest size in bytes of the groups from which the size of a merged run is estimated.
+// minSample is the smallest size in bytes of the groups from which the size of a merged run is estimated, which are an eighth
+// of large runs.
 const minSample = 64 << 10
 
 // boundary is the end of a part of a run.
@@ -67,10 +68,17 @@ type cursor struct {
 
 // next moves to the next group.
 func (c *cursor) next() (err error) {
-	if c.here = c.rest; len(c.here) == 0 {
+	here := c.rest
+	if c.here = here; len(here) == 0 {
 		return nil
 	}
-	if c.key, c.rest, err = readText(c.here); err == nil {
+	if end := 1 + int(here[0]); end <= 0x80 && end < len(here) { // most keys and states are short
+		if last := end + 1 + int(here[end]); here[end] < 0x80 && last <= len(here) {
+			c.key, c.states, c.rest = here[1:end], here[end+1:last], here[last:]
+			return nil
+		}
+	}
+	if c.key, c.rest, err = readText(here); err == nil {
 		c.states, c.rest, err = readText(c.rest)
 	}
 	return err
@@ -132,110 +140,41 @@ func (s *scratch) appendGroup(to run, key []byte, list []states, g int) run {
 	return appendText(to[:begin-1], s.buffer)
 }
 
-// merge merges two runs. The groups of left precede the groups of right in the input.
-func (s *scratch) merge(left, right run) (run, error) {
-	switch {
-	case len(left) == 0:
-		return right, nil
-	case len(right) == 0:
-		return left, nil
+// mergeRuns merges runs. The groups of a run precede those of the next run in the input.
+func mergeRuns(functions []aggregate, runs []run) (run, error) {
+	ctx, all := context.Background(), 0 // nothing is read from storage
+	streams := make([]*stream, len(runs))
+	for i, r := range runs {
+		streams[i] = &stream{cursor: cursor{rest: r}, run: i}
+		if err := streams[i].next(ctx); err != nil {
+			return nil, err
+		}
+		all += len(r)
 	}
-	size, err := mergedSize(left, right)
-	if err != nil {
-		return nil, err
-	}
-	merged := make(run, 0, size+size/64+minSlack) // the codec appends the rest of the partial to the run
-	for p, err := range zip(left, right) {
+	merged := make(run, 0, all/8+minSample)
+	m := startMerging(functions, streams)
+	for {
+		ok, err := m.next(ctx, nil)
 		if err != nil {
 			return nil, err
 		}
-		if p.left == nil {
-			merged = append(merged, p.alone...)
-			continue
+		if !ok {
+			break
 		}
-		s.reset()
-		if err := cmp.Or(s.read(p.left.states), s.read(p.right.states)); err != nil {
-			return nil, err
+		if len(merged)+len(m.group) > cap(merged) { // what is merged so far shows how large the rest will be
+			left := 0
+			for _, s := range streams {
+				left += len(s.here)
+			}
+			rest := int(float64(len(merged)) / float64(all-left) * float64(left))
+			merged = slices.Grow(merged, len(m.group)+rest+rest/64+minSlack) // the codec appends the rest of the partial
 		}
-		for _, one := range s.states {
-			one.merge(0, one, 1)
-		}
-		merged = s.appendGroup(merged, p.left.key, s.states, 0)
+		merged = append(merged, m.group...)
 	}
 	if unused := cap(merged) - len(merged); unused > len(merged)/4+2*minSlack { // the estimate was much too large
 		merged = append(make(run, 0, len(merged)+minSlack), merged...)
 	}
 	return merged, nil
-}
-
-// mergedSize estimates the size of two merged runs, so that merge normally need not enlarge the merged run. It reads an
-// eighth of large runs. A merged group is normally not much larger than the larger one of its two parts.
-func mergedSize(left, right run) (int, error) {
-	all, read, size := len(left)+len(right), 0, 0
-	for p, err := range zip(left, right) {
-		if err != nil {
-			return 0, err
-		}
-		if p.left == nil {
-			read += len(p.alone)
-			size += len(p.alone)
-		} else {
-			read += p.left.size() + p.right.size()
-			size += max(p.left.size(), p.right.size()) + 2
-		}
-		if read > all/8+minSample {
-			return int(float64(size) / float64(read) * float64(all)), nil
-		}
-	}
-	return size, nil
-}
-
-// zipped is a part of two runs: groups of one of the runs, or two groups with the same key.
-type zipped struct {
-	alone       run
-	left, right *cursor // nil if only one run contains the groups
-}
-
-// zip yields the parts of two runs in the order of their keys.
-func zip(left, right run) iter.Seq2[zipped, error] {
-	return func(yield func(zipped, error) bool) {
-		l, r := cursor{rest: left}, cursor{rest: right}
-		err := cmp.Or(l.next(), r.next())
-		order := compareKeys(&l, &r)
-		for err == nil && (!l.done() || !r.done()) {
-			if order == 0 {
-				if !yield(zipped{left: &l, right: &r}, nil) {
-					return
-				}
-				err = cmp.Or(l.next(), r.next())
-				order = compareKeys(&l, &r)
-				continue
-			}
-			first, sign := &l, order
-			if order > 0 {
-				first = &r
-			}
-			groups := first.here
-			for err == nil && order == sign {
-				err = first.next()
-				order = compareKeys(&l, &r)
-			}
-			if err == nil && !yield(zipped{alone: groups[:len(groups)-len(first.here)]}, nil) {
-				return
-			}
-		}
-		if err != nil {
-			yield(zipped{}, err)
-		}
-	}
-}
-
-// compareKeys compares the keys of two groups. The end of a run is after all groups.
-func compareKeys(a, b *cursor) int {
-	if a.done() || b.done() {
-		return cmp.Compare(len(b.here), len(a.here))
-	}
-	return bytes.Compare(a.key, b.key)
 }
 
 // encodeRun returns the groups of a table as a run.

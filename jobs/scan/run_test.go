@@ -18,7 +18,7 @@ func TestMergedRunHasRoom(t *testing.T) {
 			right = append(right, group...)
 		}
 	}
-	merged, err := newScratch(nil).merge(left, right)
+	merged, err := mergeRuns(nil, []run{left, right})
 	if ends, cutErr := merged.cut(1); err != nil || cutErr != nil || ends[0] != (boundary{len(merged), 1000}) {
 		t.Errorf("got %v, %v, %v, want 1000 groups", ends, err, cutErr)
 	}
@@ -46,10 +46,10 @@ func TestMergeOfUnevenRuns(t *testing.T) {
 				right = append(right, group...)
 			}
 		}
-		if merged, err := newScratch(nil).merge(left, right); err != nil || !bytes.Equal(merged, want) {
+		if merged, err := mergeRuns(nil, []run{left, right}); err != nil || !bytes.Equal(merged, want) {
 			t.Errorf("%s: got %d bytes, %v, want %d", name, len(merged), err, len(want))
 		}
-		if _, err := newScratch(nil).merge(left, right[:len(right)-1]); err == nil {
+		if _, err := mergeRuns(nil, []run{left, right[:len(right)-1]}); err == nil {
 			t.Errorf("%s: got no error for a damaged run", name)
 		}
 	}

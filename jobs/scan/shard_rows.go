@@ -33,11 +33,11 @@ func (f *sharder) rows(n notes, end []byte) (r *shardRows, err error) {
 // next moves to the next row of the result. It returns false after the last one, and after an error.
 func (r *shardRows) next(ctx context.Context) bool {
 	for r.err == nil {
-		key, states, ok, err := r.merging.next(ctx, r.end)
+		ok, err := r.merging.next(ctx, r.end)
 		if r.err = err; err != nil || !ok {
 			return false
 		}
-		if ok, r.err = r.set(key, states); ok {
+		if ok, r.err = r.set(r.merging.key, r.merging.states); ok {
 			return true
 		}
 	}

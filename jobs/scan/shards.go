@@ -215,14 +215,14 @@ func (f *sharder) sort(ctx context.Context, t *table, end []byte) error {
 	}
 	g.offset = 0
 	for {
-		key, states, ok, err := f.merging.next(ctx, end)
+		ok, err := f.merging.next(ctx, end)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			break
 		}
-		g.run = appendText(appendText(g.run, key), states)
+		g.run = append(g.run, f.merging.group...)
 	}
 	if len(g.run) == 0 {
 		return nil

@@ -158,18 +158,18 @@ func TestShards(t *testing.T) {
 				t.Fatal(err)
 			}
 			for before := ""; ; {
-				key, states, ok, err := m.next(ctx, s.end(shard))
+				ok, err := m.next(ctx, s.end(shard))
 				if err != nil {
 					t.Fatal(err)
 				}
 				if !ok {
 					break
 				}
-				if _, twice := found[string(key)]; twice || string(key) < before {
-					t.Fatalf("seed %d: group %q is there twice, or after %q", seed, key, before)
+				if _, twice := found[string(m.key)]; twice || string(m.key) < before {
+					t.Fatalf("seed %d: group %q is there twice, or after %q", seed, m.key, before)
 				}
-				before = string(key)
-				found[before], _ = binary.Uvarint(states)
+				before = string(m.key)
+				found[before], _ = binary.Uvarint(m.states)
 			}
 		}
 		if last != len(s.Borders) || !maps.Equal(found, groups) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
-	"math"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -61,7 +60,7 @@ func spill(ctx context.Context, p Params, acc **table) error {
 
 // spillRuns moves the runs of a table to storage, but not the groups of its hash table.
 func (t *table) spillRuns(ctx context.Context, q query) error {
-	if err := t.mergeRuns(math.MaxInt); err != nil || len(t.runs) == 0 {
+	if err := t.mergeRuns(); err != nil || len(t.runs) == 0 {
 		return err
 	}
 	seen, err := q.notesOf(t.runs[0])

@@ -3,7 +3,6 @@ package scan
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 	"slices"
 	"sync"
 
@@ -15,10 +14,11 @@ import (
 // groups become a run, which needs less memory. The zero value of table is empty.
 type table struct {
 	functions []aggregate // aggregate of each element of states, and of each state in runs
-	runs      []run       // each run is at least twice as large as the next run
+	runs      []run       // see mergedBytes
 	states    []states    // states of the groups of the hash table
 	plains    []plain     // plain of each group, which is not yet added to states; empty if plain is false
 	plain     bool        // true if plains are used
+	fresh     bool        // true if most keys of the last hash table were new each time
 	shifts    shifts      // of the aggregates, if plains are of another column
 	bound     bool
 	cache     *groupCache // cache of the kernel that folds records into the table
@@ -36,12 +36,23 @@ type table struct {
 
 var _ dataset.Splitter[*table] = (*table)(nil)
 
-// maxGroups is the number of groups above which the hash table becomes a run. The groups of most
-// queries need at most 50 MB.
-const maxGroups = 1 << 17
+const (
+	// maxGroups is the number of groups above which the hash table becomes a run. The groups of most
+	// queries need at most 50 MB.
+	maxGroups = 1 << 17
+	// fewGroups takes the place of maxGroups while most keys are new: then a small hash table, which fits into the caches of a
+	// processor, makes runs that are hardly larger.
+	fewGroups = 1 << 13
+	// mergedBytes is the smallest size of runs that are merged with the first run while records are added. They are merged if
+	// they are also at least as large as the first run. So each group is merged a few times, whatever the number of runs, and
+	// the runs are at most about three times as large as the groups, or mergedBytes larger.
+	mergedBytes = 32 << 20
+)
 
 // full reports whether the hash table must become a run before a group is added.
-func (t *table) full() bool { return len(t.hashes) >= maxGroups }
+func (t *table) full() bool {
+	return len(t.hashes) >= maxGroups || t.fresh && len(t.hashes) >= fewGroups
+}
 
 // bind prepares the table for adding records.
 func (t *table) bind(all []aggregate, columns []int) {
@@ -74,10 +85,14 @@ func (t *table) group(key []byte) int {
 
 // flush makes the groups of the hash table a run, and empties the hash table.
 func (t *table) flush() error {
-	t.cache, t.codes = nil, codeGroups{}
+	t.codes = codeGroups{}
+	if t.cache != nil {
+		*t.cache = groupCache{}
+	}
 	if len(t.hashes) == 0 {
 		return nil
 	}
+	t.fresh = t.full() && t.repeated < len(t.hashes)/2
 	for group := range t.plains {
 		t.settleGroup(group)
 	}
@@ -86,22 +101,23 @@ func (t *table) flush() error {
 		s.reset()
 	}
 	t.plains = t.plains[:0]
-	t.empty()
-	return t.mergeRuns(2)
-}
-
-// mergeRuns merges the last two runs, as long as the last run multiplied by the factor is at least
-// as large as the run before.
-func (t *table) mergeRuns(factor int) (err error) {
-	for n := len(t.runs); n > 1 && len(t.runs[n-2])/factor <= len(t.runs[n-1]); n = len(t.runs) {
-		t.runs[n-2], err = newScratch(t.functions).merge(t.runs[n-2], t.runs[n-1])
-		if err != nil {
-			return err
-		}
-		t.runs[n-1] = nil
-		t.runs = t.runs[:n-1]
+	t.empty(t.fresh)
+	if later := t.runBytes() - len(t.runs[0]); later >= max(len(t.runs[0]), mergedBytes) {
+		return t.mergeRuns()
 	}
 	return nil
+}
+
+// mergeRuns merges all runs.
+func (t *table) mergeRuns() error {
+	if len(t.runs) < 2 {
+		return nil
+	}
+	merged, err := mergeRuns(t.functions, t.runs)
+	if err == nil {
+		t.runs = []run{merged}
+	}
+	return err
 }
 
 // runBytes returns the size of the runs in bytes.
@@ -136,7 +152,7 @@ func (t *table) settle() error {
 		memories.Put(&memory{t.keyTable, t.functions, t.states, t.plains})
 	}
 	*t = table{functions: t.functions, runs: t.runs, spilled: t.spilled, notes: t.notes, columns: t.columns, rows: t.rows, out: t.out}
-	return t.mergeRuns(math.MaxInt)
+	return t.mergeRuns()
 }
 
 // merge merges the tables of two neighbouring ranges of records.
@@ -154,7 +170,7 @@ func merge(left, right *table) (*table, error) {
 	}
 	left.spilled, left.notes = append(left.spilled, right.spilled...), left.notes.merge(right.notes)
 	left.runs = append(left.runs, right.runs...)
-	return left, left.mergeRuns(math.MaxInt)
+	return left, left.mergeRuns()
 }
 
 // Split implements [dataset.Splitter]. The large slice contains the groups.
