@@ -159,8 +159,8 @@ func (m *merging) advance(ctx context.Context) error {
 	}
 	winner := contestant{s.begin, s}
 	for node := (len(m.tree) + s.run) / 2; node > 0; node /= 2 {
-		if m.tree[node].before(&winner) {
-			winner, m.tree[node] = m.tree[node], winner
+		if loser := &m.tree[node]; loser.begin <= winner.begin && (loser.begin < winner.begin || loser.before(&winner)) {
+			winner, *loser = *loser, winner
 		}
 	}
 	m.tree[0] = winner

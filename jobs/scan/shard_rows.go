@@ -16,9 +16,8 @@ type shardRows struct {
 
 	fields [][]byte // fields of the current row
 	size   int      // size of the fields in bytes
-	cells  []cell   // memory for the results of the aggregates
-	text   []byte   // memory for their texts
-	ends   []int    // memory for the ends of the texts
+	text   []byte   // texts of the results of the aggregates
+	ends   []int    // ends of these texts
 	err    error
 }
 
@@ -64,37 +63,33 @@ func (r *shardRows) set(key, states []byte) (bool, error) {
 			return false, err
 		}
 	}
-	r.cells = r.cells[:0]
+	r.text, r.ends = r.text[:0], r.ends[:0]
 	for i, a := range r.aggregates {
 		c, err := r.scratch.states[i].result(0, a)
 		if err != nil {
 			return false, jobs.Permanent(err)
 		}
-		r.cells = append(r.cells, c)
+		r.text = c.append(r.text)
+		r.ends = append(r.ends, len(r.text))
 	}
 	r.setFields(key)
 	return true, nil
 }
 
-// setFields sets the fields to those of a key and to the texts of the cells.
+// setFields sets the fields to those of a key and to the texts of the aggregates.
 func (r *shardRows) setFields(key []byte) {
-	r.fields, r.text, r.size = r.fields[:0], r.text[:0], len(key)
+	r.fields = r.fields[:0]
 	if len(r.by) == 1 {
 		r.fields = append(r.fields, key)
 	} else {
 		r.fields = append(r.fields, row(key).fields()...)
-	}
-	r.ends = r.ends[:0]
-	for i := range r.cells {
-		r.text = r.cells[i].append(r.text)
-		r.ends = append(r.ends, len(r.text))
 	}
 	begin := 0
 	for _, end := range r.ends {
 		r.fields = append(r.fields, r.text[begin:end:end])
 		begin = end
 	}
-	r.size += len(r.text)
+	r.size = len(key) + len(r.text)
 }
 
 // row returns a copy of the current row.

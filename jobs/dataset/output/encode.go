@@ -60,6 +60,9 @@ func (f Format) encoder(columns []Column) (encoder, error) {
 // quoted contains the characters for which a field of CSV is quoted.
 var quoted = [256]bool{',': true, '"': true, '\r': true, '\n': true}
 
+// minRoom is the room in bytes with which most lines are appended to a text.
+const minRoom = 512
+
 // csvEncoder writes CSV with a header, as in RFC 4180.
 type csvEncoder struct{ text []byte }
 
@@ -79,27 +82,31 @@ func (e *csvEncoder) Add(fields [][]byte) error {
 }
 
 func (e *csvEncoder) line(fields [][]byte) {
+	text := e.text
+	if cap(text)-len(text) < minRoom { // doubles large texts, where append would copy them more often
+		text = slices.Grow(text, max(len(text), minRoom))
+	}
 	for i, field := range fields {
 		if i > 0 {
-			e.text = append(e.text, ',')
+			text = append(text, ',')
 		}
 		switch {
 		case len(field) == 0 && len(fields) == 1: // an empty field in quotes, because some readers ignore an empty line
-			e.text = append(e.text, `""`...)
+			text = append(text, `""`...)
 		case slices.ContainsFunc(field, func(c byte) bool { return quoted[c] }):
-			e.text = append(e.text, '"')
+			text = append(text, '"')
 			for _, c := range field {
 				if c == '"' {
-					e.text = append(e.text, c)
+					text = append(text, c)
 				}
-				e.text = append(e.text, c)
+				text = append(text, c)
 			}
-			e.text = append(e.text, '"')
+			text = append(text, '"')
 		default:
-			e.text = append(e.text, field...)
+			text = append(text, field...)
 		}
 	}
-	e.text = append(e.text, '\n')
+	e.text = append(text, '\n')
 }
 
 func (e *csvEncoder) Finish() ([]byte, error) { return e.text, nil }
