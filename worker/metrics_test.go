@@ -65,11 +65,13 @@ func TestMetrics(t *testing.T) {
 		{"bellwether_spans_queued", nil, 0},
 		{"bellwether_jobs", []string{"state", "running"}, 0},
 		{"bellwether_nats_reconnects_total", nil, 0},
-		{"bellwether_storage_calls_total", []string{"call", "put", "outcome", "error"}, 0},
 	} {
 		if n := value(t, families[want.name], want.labels...); n != want.value {
 			t.Errorf("%s%v: got %v, want %v", want.name, want.labels, n, want.value)
 		}
+	}
+	if n := value(t, families["bellwether_storage_calls_total"], "call", "put", "outcome", "error"); n != 0 && !c.stalled() {
+		t.Errorf("%v puts failed, want 0", n)
 	}
 	for _, some := range []struct {
 		name   string
