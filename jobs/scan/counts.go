@@ -1,6 +1,9 @@
 package scan
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"strconv"
+)
 
 // counts contains numbers of rows, or numbers of fields that are not empty.
 type counts struct{ perGroup[uint64] }
@@ -27,5 +30,13 @@ func (c *counts) read(b []byte) ([]byte, error) {
 }
 
 func (c *counts) result(group int, _ aggregate) (cell, error) { return integer(c.list[group]), nil }
+
+func (c *counts) appendResult(b, data []byte) (text, rest []byte, err error) {
+	n, size := binary.Uvarint(data)
+	if size <= 0 {
+		return nil, nil, errStates
+	}
+	return strconv.AppendUint(b, n, 10), data[size:], nil
+}
 
 func (c *counts) addPlain(group int, p *plain) { c.list[group] += p.count }

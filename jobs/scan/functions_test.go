@@ -2,6 +2,7 @@ package scan
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -33,6 +34,46 @@ func TestFunctions(t *testing.T) {
 				t.Errorf("%s is parsed as %v: %v", form, a.function, err)
 			}
 		}
+	}
+}
+
+// TestDirectResults checks that the text of a result is the same with and without a decoded state, and that damaged states are
+// errors.
+func TestDirectResults(t *testing.T) {
+	checked := 0
+	for _, f := range functions {
+		s := f.new()
+		d, ok := s.(direct)
+		if !ok {
+			continue
+		}
+		checked++
+		for _, p := range []plain{
+			{}, {count: 1}, {count: 3, sum: 10}, {count: 200, sum: -1234567, scale: 2}, {count: 1 << 40, sum: math.MaxInt64 - 1, scale: 1}, {count: 7, sum: 700, scale: 2},
+		} {
+			s.reset()
+			s.grow()
+			for range 3 { // the sum may be too large for an int64
+				s.(bulk).addPlain(0, &p)
+			}
+			c, err := s.result(0, aggregate{function: &f})
+			if err != nil {
+				t.Fatal(err)
+			}
+			data := s.append(nil, 0)
+			text, rest, err := d.appendResult([]byte("1,"), append(data, 5))
+			if want := "1," + c.String(); err != nil || string(text) != want || string(rest) != "\x05" {
+				t.Errorf("%s of %+v: got %q, rest %q, %v, want %q", f.name, p, text, rest, err, want)
+			}
+			for n := range data {
+				if _, _, err := d.appendResult(nil, data[:n]); err == nil {
+					t.Errorf("%s of %+v: got no error for %d of %d bytes", f.name, p, n, len(data))
+				}
+			}
+		}
+	}
+	if checked < 3 {
+		t.Errorf("the states of %d functions are direct, want those of count, sum and mean", checked)
 	}
 }
 

@@ -13,6 +13,7 @@ type shardRows struct {
 	end     []byte // border at the end of the shard
 	notes   notes
 	noted   bool
+	direct  []direct // states, if the texts of their results are all that is needed of groups; otherwise nil
 
 	fields [][]byte // fields of the current row
 	size   int      // size of the fields in bytes
@@ -25,6 +26,8 @@ func (f *sharder) rows(n notes, end []byte) (r *shardRows, err error) {
 	r = &shardRows{groups: groups{query: f.query, scratch: newScratch(f.aggregates)}, merging: f.merging, end: end, notes: n, noted: f.noted()}
 	if f.having != nil {
 		r.keeps, err = f.having.open()
+	} else if !r.noted {
+		r.direct = directOf(r.scratch.states)
 	}
 	return r, err
 }
@@ -45,6 +48,9 @@ func (r *shardRows) next(ctx context.Context) bool {
 
 // set sets the fields to those of a group, and reports whether the group is in the result.
 func (r *shardRows) set(key, states []byte) (bool, error) {
+	if r.direct != nil {
+		return true, r.setDirect(key, states)
+	}
 	r.scratch.reset()
 	if err := r.scratch.read(states); err != nil {
 		return false, err
@@ -74,6 +80,22 @@ func (r *shardRows) set(key, states []byte) (bool, error) {
 	}
 	r.setFields(key)
 	return true, nil
+}
+
+// setDirect sets the fields without decoding the states of the group.
+func (r *shardRows) setDirect(key, states []byte) (err error) {
+	r.text, r.ends = r.text[:0], r.ends[:0]
+	for _, d := range r.direct {
+		if r.text, states, err = d.appendResult(r.text, states); err != nil {
+			return err
+		}
+		r.ends = append(r.ends, len(r.text))
+	}
+	if len(states) > 0 {
+		return errStates
+	}
+	r.setFields(key)
+	return nil
 }
 
 // setFields sets the fields to those of a key and to the texts of the aggregates.

@@ -49,6 +49,24 @@ type bulk interface {
 	addPlain(group int, p *plain)
 }
 
+// direct is an optional interface of states whose results are computed from an encoded state, which need not become a group.
+type direct interface {
+	// appendResult appends the text of the result of the first state in data, in the form in which outputs contain it.
+	appendResult(b, data []byte) (text, rest []byte, err error)
+}
+
+// directOf returns the list as direct, or nil if one of the states is not direct.
+func directOf(list []states) (all []direct) {
+	for _, s := range list {
+		d, ok := s.(direct)
+		if !ok {
+			return nil
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
 var errStates = errors.New("damaged partial of a scan")
 
 func appendText[T string | []byte | row](b []byte, text T) []byte {

@@ -60,13 +60,25 @@ func (s *sum) read(b []byte) ([]byte, error) {
 	return s.sum.Read(b[size:])
 }
 
-func (s *sums) result(group int, _ aggregate) (cell, error) {
-	switch at := &s.list[group]; {
-	case at.count == 0:
-		return null, nil
+func (s *sums) result(group int, _ aggregate) (cell, error) { return s.cell(&s.list[group]), nil }
+
+// cell returns the result of a sum.
+func (s *sums) cell(of *sum) cell {
+	switch {
+	case of.count == 0:
+		return null
 	case s.mean:
-		return float(at.sum.Quotient(at.count)), nil
+		return float(of.sum.Quotient(of.count))
 	default:
-		return decimal(at.sum.Number()), nil
+		return decimal(of.sum.Number())
 	}
+}
+
+func (s *sums) appendResult(b, data []byte) (text, rest []byte, err error) {
+	var one sum
+	if rest, err = one.read(data); err != nil {
+		return nil, nil, err
+	}
+	c := s.cell(&one)
+	return c.append(b), rest, nil
 }
