@@ -193,9 +193,10 @@
 //
 // # Memory
 //
-// Each slot adds records to a hash table of at most 131,072 groups. A full hash table becomes a run:
-// its groups, sorted by the bytes of their keys and encoded. A group of a query such as min(x),
-// mean(x), max(x) needs about 230 bytes in the hash table and 20 bytes more than its key in a run.
+// Each slot adds records to a hash table of at most 131,072 groups, or of 8,192 while most records have new keys. A full hash
+// table becomes a run: its groups, sorted by the bytes of their keys and encoded. The slot merges its runs into one when those
+// after the first one have at least 32 MiB and are as large as the first one, and at the end of its records. A group of a query
+// such as min(x), mean(x), max(x) needs about 230 bytes in the hash table and 20 bytes more than its key in a run.
 // Merge reads two runs in order and writes one, so a merge needs the memory of both runs and of the
 // merged run. Without the parameter output, Finish sorts 24 bytes for each group and reads the groups from the run.
 //

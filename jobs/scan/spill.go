@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// A table of a job with an output does not grow without end. If its runs exceed spillBytes, its groups become one run,
-// which is moved to storage in pieces, and the table contains only the list of the pieces. What is moved depends on the
+// A table of a job with an output does not grow without end. If its runs exceed spillBytes, they become one run. Unless that is
+// small, it is moved to storage in pieces, and the table contains only the list of the pieces. What is moved depends on the
 // content of the table alone, so each run of the job moves the same pieces.
 
 const (
@@ -50,6 +50,9 @@ func spill(ctx context.Context, p Params, acc **table) error {
 	t := *acc
 	if t.runBytes() <= bounds.spill {
 		return nil
+	}
+	if err := t.mergeRuns(); err != nil || t.runBytes() <= bounds.spill/2 { // then most groups were in several runs
+		return err
 	}
 	q, err := newQuery(p)
 	if err != nil {

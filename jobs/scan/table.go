@@ -18,7 +18,7 @@ type table struct {
 	states    []states    // states of the groups of the hash table
 	plains    []plain     // plain of each group, which is not yet added to states; empty if plain is false
 	plain     bool        // true if plains are used
-	fresh     bool        // true if most keys of the last hash table were new each time
+	fresh     bool        // true if the last hash table was full, and most records added to it had new keys
 	shifts    shifts      // of the aggregates, if plains are of another column
 	bound     bool
 	cache     *groupCache // cache of the kernel that folds records into the table
@@ -40,8 +40,8 @@ const (
 	// maxGroups is the number of groups above which the hash table becomes a run. The groups of most
 	// queries need at most 50 MB.
 	maxGroups = 1 << 17
-	// fewGroups takes the place of maxGroups while most keys are new: then a small hash table, which fits into the caches of a
-	// processor, makes runs that are hardly larger.
+	// fewGroups takes the place of maxGroups while most records have new keys: then a small hash table, which fits into the
+	// caches of a processor, makes runs that are hardly larger.
 	fewGroups = 1 << 13
 	// mergedBytes is the smallest size of runs that are merged with the first run while records are added. They are merged if
 	// they are also at least as large as the first run. So each group is merged a few times, whatever the number of runs, and
@@ -85,17 +85,19 @@ func (t *table) group(key []byte) int {
 
 // flush makes the groups of the hash table a run, and empties the hash table.
 func (t *table) flush() error {
-	t.codes = codeGroups{}
+	clear(t.codes.groups)
 	if t.cache != nil {
 		*t.cache = groupCache{}
 	}
 	if len(t.hashes) == 0 {
 		return nil
 	}
-	t.fresh = t.full() && t.repeated < len(t.hashes)/2
+	repeated := t.repeated // a kernel adds most records whose keys are not new without find
 	for group := range t.plains {
+		repeated += int(t.plains[group].count) - 1
 		t.settleGroup(group)
 	}
+	t.fresh = t.full() && repeated < len(t.hashes)/2
 	t.runs = append(t.runs, t.encodeRun())
 	for _, s := range t.states {
 		s.reset()
