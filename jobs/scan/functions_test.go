@@ -70,6 +70,12 @@ func TestDirectResults(t *testing.T) {
 					t.Errorf("%s of %+v: got no error for %d of %d bytes", f.name, p, n, len(data))
 				}
 			}
+			r := &shardRows{groups: groups{query: query{by: []string{"key"}}}, direct: []direct{d}}
+			for _, damaged := range [][]byte{data[:len(data)-1], append(data, 5)} {
+				if ok, err := r.set([]byte("a"), damaged); ok || err == nil {
+					t.Errorf("%s of %+v: got %v, %v for a group with damaged states, want an error", f.name, p, ok, err)
+				}
+			}
 		}
 	}
 	if checked < 3 {

@@ -49,7 +49,8 @@ func (r *shardRows) next(ctx context.Context) bool {
 // set sets the fields to those of a group, and reports whether the group is in the result.
 func (r *shardRows) set(key, states []byte) (bool, error) {
 	if r.direct != nil {
-		return true, r.setDirect(key, states)
+		err := r.setDirect(key, states)
+		return err == nil, err
 	}
 	r.scratch.reset()
 	if err := r.scratch.read(states); err != nil {
