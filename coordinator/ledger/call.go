@@ -152,8 +152,8 @@ func (l *Ledger) anotherCanBegin(w *worker, j *job, c *call) bool {
 
 // canCall reports whether a queued call can be assigned to a worker now. Calls of Plan and Finish
 // may take long, so a worker gets more of these calls than it can run at once only while they are short. The leader's
-// own worker gets a call only if other workers cannot make it, or have not begun it for some time,
-// because a call may kill its process.
+// own worker gets a call only if other workers cannot make it, fail to make it, or have not begun it
+// for some time, because a call may kill its process.
 func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
 	if !l.mayAssign(c) || !l.takesCalls(w, j) {
 		return false
@@ -167,7 +167,7 @@ func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
 		return false
 	case c.function != wire.Merge && !hung && free <= 0 && !l.takesAhead(w):
 		return false
-	case c.avoidWorker == w.id && l.now < c.due+l.cfg.RetryAtMost && l.anotherTakesCalls(w, j, c):
+	case l.avoids(c, w) && l.anotherTakesCalls(w, j, c):
 		return false
 	}
 	if !w.fetches(j, c) {
@@ -203,9 +203,16 @@ func (l *Ledger) takesCalls(w *worker, j *job) bool {
 	return !w.draining && !w.reserved && !j.ending() && (w.callSlots > 0 || l.hung(w)) && w.knows(j)
 }
 
-// anotherTakesCalls reports whether a worker other than w can make a call.
+// avoids reports whether a call failed last on a worker, and should be retried on another.
+func (l *Ledger) avoids(c *call, w *worker) bool {
+	return c.avoidWorker == w.id && l.now < c.due+l.cfg.RetryAtMost
+}
+
+// anotherTakesCalls reports whether a worker other than w can make a call, and did not fail to make it last.
 func (l *Ledger) anotherTakesCalls(w *worker, j *job, c *call) bool {
-	return slices.ContainsFunc(l.workers, func(o *worker) bool { return o != w && l.takesCalls(o, j) && o.fetches(j, c) })
+	return slices.ContainsFunc(l.workers, func(o *worker) bool {
+		return o != w && !l.avoids(c, o) && l.takesCalls(o, j) && o.fetches(j, c)
+	})
 }
 
 // For each queued call of a job, nudgeForCalls asks one worker that can begin the call at once for a report.

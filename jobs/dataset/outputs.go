@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
@@ -40,7 +41,7 @@ func (d jobOutputs) List(ctx context.Context, pattern string) iter.Seq2[source.O
 
 func listOutput(ctx context.Context, m output.Manifest, from source.Lister) iter.Seq2[source.Object, error] {
 	if len(m.Objects) == 0 {
-		return source.Fail(errors.New("the output of the job has no rows: want a job whose output has rows"))
+		return source.Fail(jobs.Permanent(errors.New("the output of the job has no rows: want a job whose output has rows")))
 	}
 	return m.List(ctx, from)
 }
@@ -56,15 +57,15 @@ func (d jobOutputs) manifest(ctx context.Context, id string) (m output.Manifest,
 		return m, err
 	}
 	o, err := c.Outcome(ctx, id)
-	if err == nil {
-		err = o.Err()
-	}
 	if err != nil {
 		return m, err
 	}
+	if err = o.Err(); err != nil {
+		return m, jobs.Permanent(err)
+	}
 	name, ok := output.Of(o.Result)
 	if !ok {
-		return m, fmt.Errorf("job %s has no output: want the ID of a job with the parameter output", id)
+		return m, jobs.Permanent(fmt.Errorf("job %s has no output: want the ID of a job with the parameter output", id))
 	}
 	return output.Read(ctx, d.set, name)
 }
