@@ -58,10 +58,12 @@ PROCESSES := cmd/cli bench/internal/hostile
 LONGEST := worker worker/page
 
 # The tests with and without the race detector run at the same time, because most tests wait for
-# processes and timers. All packages are compiled first, because tests whose calls have time limits
-# should not run beside the compiler. go vet is the task of lint. Test binaries without debug
-# information and symbols link faster.
-TEST = $(GO) test -vet=off -ldflags=-s -timeout 15m
+# processes and timers. Calls in tests have time limits, so such tests should not wait for a core:
+# everything is compiled before the tests start, and the linker and tests that only compute have a
+# lower priority. go vet is the task of lint. Test binaries without debug information and symbols
+# link faster.
+TEST    = $(GO) test -vet=off -ldflags=-s -toolexec nice -timeout 30m
+COMPILE = $(GO) list -test -export -toolexec nice -f '{{.Export}}'
 
 # One package more than there are cores.
 PARALLEL = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
@@ -71,16 +73,20 @@ test: ## all tests, most of them with the race detector
 ifeq ($(RACE),)
 	@echo "The race detector needs a C compiler: testing without it." >&2
 endif
-	@$(GO) build ./... && $(GO) build $(RACE) ./...
-	@$(MAKE) --no-print-directory -k -j2 test-plain test-race test-large
+	@$(COMPILE) $(addprefix ./,$(PROCESSES) $(SINGLE) $(LARGE)) >/dev/null && $(COMPILE) $(RACE) ./... >/dev/null
+	@$(MAKE) --no-print-directory -k -j test-processes test-race test-single test-large
 
-.PHONY: test-plain
-test-plain:
-	@$(TEST) -p 1 $(addprefix ./,$(PROCESSES) $(SINGLE))
+.PHONY: test-processes
+test-processes:
+	@$(if $(PROCESSES),$(TEST) -p 1 $(addprefix ./,$(PROCESSES)))
+
+.PHONY: test-single
+test-single:
+	@nice $(TEST) -p 1 $(addprefix ./,$(SINGLE))
 
 .PHONY: test-large
 test-large:
-	@$(TEST) -p 1 -run "^($$(grep -l '^//go:build !race' $(addsuffix /*_test.go,$(LARGE)) | xargs sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' | paste -sd '|'))$$" $(addprefix ./,$(LARGE))
+	@nice $(TEST) -p 1 -run "^($$(grep -l '^//go:build !race' $(addsuffix /*_test.go,$(LARGE)) | xargs sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' | paste -sd '|'))$$" $(addprefix ./,$(LARGE))
 
 .PHONY: test-race
 test-race:

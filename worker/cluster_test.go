@@ -25,7 +25,13 @@ import (
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }
+func TestMain(m *testing.M) {
+	// Most tests have a NATS server and some workers, which have little time for their calls.
+	if err := azuritetest.AtOnce(8); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(azuritetest.StopAfter(m))
+}
 
 // testCluster consists of a NATS server, whose JetStream is the storage, and workers in this
 // process.
