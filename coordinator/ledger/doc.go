@@ -244,8 +244,9 @@
 //     call's node was finished in another way.
 //   - A merge that the leader has given up becomes a call. The code of an abandoned merge may still
 //     run in the leader and kill it, so the manifest records that the leader has begun the merge.
-//   - The leader's own worker makes a call in three cases: no other worker can make it; no other
-//     worker could begin it for 5 s; or the leader's worker holds all large operands of the call.
+//   - The leader's own worker makes a call in four cases: no other worker can make it; the call
+//     failed on the only other worker that can; no other worker could begin it for 5 s; or the
+//     leader's worker holds all large operands of the call.
 //
 // The ledger accepts a plan from a call that any leader assigned. The result of a merge is accepted
 // from a call of any leader too, if the result lacks the same partitions as this leader has skipped:
