@@ -54,8 +54,8 @@ LARGE := jobs/dataset jobs/dataset/source jobs/scan
 # bench/internal/chaos.
 PROCESSES := cmd/cli bench/internal/hostile
 
-# Packages whose tests take longest, which therefore begin first.
-LONGEST := worker worker/page
+# The package whose tests take longest, which therefore begins first.
+LONGEST := worker
 
 # The tests with and without the race detector run at the same time, because most tests wait for
 # processes and timers. Calls in tests have time limits, so such tests should not wait for a core:
@@ -90,7 +90,7 @@ test-large:
 
 .PHONY: test-race
 test-race:
-	@$(TEST) $(RACE) -p $(PARALLEL) $(addprefix ./,$(LONGEST)) $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(PROCESSES) $(SINGLE) | sed "s|^|$$($(GO) list -m)/|")")
+	@$(TEST) $(RACE) -p $(PARALLEL) ./$(LONGEST) $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(PROCESSES) $(SINGLE) | sed "s|^|$$($(GO) list -m)/|")")
 
 .PHONY: race
 race: ## the tests that start many processes, with the race detector

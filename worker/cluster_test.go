@@ -54,7 +54,7 @@ func newCluster(t *testing.T) *testCluster {
 	c.startNATS(0)
 	t.Cleanup(func() { c.server.Shutdown() })
 	c.cfg.NATS.URL = c.server.URL()
-	storage, err := c.cfg.OpenStorage(t.Context(), natstest.Connect(t, c.server.URL()))
+	storage, err := c.cfg.OpenStorage(c.patient(), natstest.Connect(t, c.server.URL()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,6 +196,14 @@ func (w *testWorker) address() string {
 // patience bounds each wait of a test.
 const patience = 3 * time.Minute
 
+// patient returns a context for calls of the test itself. Without its deadline they would end after 5 s, which
+// is too early on a machine that does nothing for seconds.
+func (c *testCluster) patient() context.Context {
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	c.t.Cleanup(cancel)
+	return ctx
+}
+
 // until waits until a condition holds. The pauses between checks grow with the time waited, because
 // a check of a job's manifest takes milliseconds of processor time with the race detector.
 func until(t *testing.T, what string, holds func() bool) {
@@ -226,7 +234,7 @@ func (c *testCluster) submitEdited(edit func(*store.Spec), params ...string) (id
 		Submitted: time.Now().UTC().Truncate(time.Microsecond),
 	}
 	edit(&spec)
-	if err := c.store.Submit(c.t.Context(), spec); err != nil {
+	if err := c.store.Submit(c.patient(), spec); err != nil {
 		c.t.Fatal(err)
 	}
 	return spec.ID
@@ -278,7 +286,7 @@ func (c *testCluster) await(id string, params ...string) store.Manifest {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if got, err := c.store.Result(c.t.Context(), id, ""); err != nil || !slices.Equal(got, want.Result) {
+	if got, err := c.store.Result(c.patient(), id, ""); err != nil || !slices.Equal(got, want.Result) {
 		c.t.Errorf("job %s is %s: result %s, error %v, want %s", id, m.State, got, err, want.Result)
 	}
 	return m
@@ -312,7 +320,7 @@ func (c *testCluster) checkRuns(n int, executed uint64) {
 // causes returns the causes of the terms so far.
 func (c *testCluster) causes() (causes []string) {
 	c.t.Helper()
-	terms, err := c.store.Terms(c.t.Context())
+	terms, err := c.store.Terms(c.patient())
 	if err != nil {
 		c.t.Fatal(err)
 	}

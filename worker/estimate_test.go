@@ -121,7 +121,7 @@ func TestRetryInheritsPrefixes(t *testing.T) {
 	if m.Inherited == 0 || judgedAgain.Load() > 0 || len(m.Judged) != 19 || !slices.Equal(m.Judged[0].Value, old.Judged[0].Value) {
 		t.Errorf("inherited %d partitions; %d prefixes were judged again; %d estimates, want 19", m.Inherited, judgedAgain.Load(), len(m.Judged))
 	}
-	if got, err := c.store.Result(t.Context(), id, ""); err != nil || string(got) != sumOfSquares(56) {
+	if got, err := c.store.Result(c.patient(), id, ""); err != nil || string(got) != sumOfSquares(56) {
 		t.Errorf("the result is %s, %v, want %s", got, err, sumOfSquares(56))
 	}
 }
@@ -156,7 +156,7 @@ func TestStopInTime(t *testing.T) {
 		t.Fatalf("the job is %s: %s; stopped %+v", m.State, m.Error, m.Stopped)
 	}
 	n := m.Stopped.At
-	if got, err := c.store.Result(t.Context(), id, ""); err != nil || string(got) != sumOfSquares(n) {
+	if got, err := c.store.Result(c.patient(), id, ""); err != nil || string(got) != sumOfSquares(n) {
 		t.Errorf("the result of %d partitions is %s, %v, want %s", n, got, err, sumOfSquares(n))
 	}
 }

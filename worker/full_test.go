@@ -35,7 +35,7 @@ func TestFullStorage(t *testing.T) {
 	c := &testCluster{t: t, job: jobs.MustNew(bulky)}
 	server := natstest.Start(t, natsserver.Config{MaxStore: 16 << 20})
 	c.cfg.NATS.URL = server.URL()
-	storage, err := c.cfg.OpenStorage(t.Context(), natstest.Connect(t, server.URL()))
+	storage, err := c.cfg.OpenStorage(c.patient(), natstest.Connect(t, server.URL()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (c *testCluster) runAlone(edit func(*store.Spec), params ...string) (m stor
 // packs returns the keys of all packs of kept partials.
 func (c *testCluster) packs() []string {
 	c.t.Helper()
-	keys, err := c.store.Blobs().List(c.t.Context(), "packs/")
+	keys, err := c.store.Blobs().List(c.patient(), "packs/")
 	if err != nil || len(keys) == 0 {
 		c.t.Fatalf("packs %q, %v", keys, err)
 	}
@@ -87,13 +87,13 @@ func TestReuse(t *testing.T) {
 		{"less", nil, 50, 0, false},
 		{"damaged packs", func() {
 			c.eachPack(func(key string) error {
-				_, err := c.store.Blobs().Put(t.Context(), key, []byte("damaged"), store.Always)
+				_, err := c.store.Blobs().Put(c.patient(), key, []byte("damaged"), store.Always)
 				return err
 			})
 		}, 107, 107, true},
 		{"after damage", nil, 107, 0, false},
 		{"removed packs", func() {
-			c.eachPack(func(key string) error { return c.store.Blobs().Delete(t.Context(), key) })
+			c.eachPack(func(key string) error { return c.store.Blobs().Delete(c.patient(), key) })
 		}, 107, 107, true},
 	} {
 		if test.before != nil {

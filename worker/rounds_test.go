@@ -139,7 +139,7 @@ func TestRounds(t *testing.T) {
 				t.Errorf("%d workers and a run in one process opened the job %d times", test.workers, opened)
 			}
 			until(t, "only a large state is left in storage", func() bool {
-				left, err := c.store.Blobs().List(t.Context(), "partial/"+id+"/")
+				left, err := c.store.Blobs().List(c.patient(), "partial/"+id+"/")
 				return err == nil && (len(left) == 0 && m.Rounds.Blob == "" || len(left) == 1 && m.Rounds.Blob != "" && strings.HasSuffix(left[0], m.Rounds.Blob))
 			})
 		})
@@ -278,7 +278,7 @@ func TestContinue(t *testing.T) {
 		if want := fmt.Sprintf("Continue failed permanently on |want pad=%d", pad); m.State != store.Failed || !containsAll(m.Error, want) {
 			t.Errorf("a state that does not fit: the job is %s: %s; want %s", m.State, m.Error, want)
 		}
-		if err := c.store.Remove(t.Context(), first); err != nil {
+		if err := c.store.Remove(c.patient(), first); err != nil {
 			t.Fatal(err)
 		}
 		m = c.checkpoint(c.submitEdited(func(s *store.Spec) { s.Rounds, s.From = 3, first }, half...), "the job has ended", func(m store.Manifest) bool { return m.State.Final() })

@@ -97,7 +97,7 @@ func expand(ctx context.Context, names []string) (list []string, err error) {
 // noBlobs waits until the job has no more blobs in storage, except the last state.
 func (c *testCluster) noBlobs(id, state string) {
 	until(c.t, "what the job has moved to storage is removed", func() bool {
-		left, err := c.store.Blobs().List(c.t.Context(), "partial/"+id+"/")
+		left, err := c.store.Blobs().List(c.patient(), "partial/"+id+"/")
 		left = slices.DeleteFunc(left, func(name string) bool { return state != "" && strings.HasSuffix(name, state) })
 		return err == nil && len(left) == 0
 	})
@@ -139,7 +139,7 @@ func TestCancelSecondPass(t *testing.T) {
 	c.start(nil)
 	id := c.submitEdited(rounds(2), "partitions=4000", "sleep=1ms")
 	until(t, "partitions have moved data to storage", func() bool {
-		found, err := c.store.Blobs().List(t.Context(), "partial/"+id+"/")
+		found, err := c.store.Blobs().List(c.patient(), "partial/"+id+"/")
 		return err == nil && len(found) > 10
 	})
 	c.cancel(id)
