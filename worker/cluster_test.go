@@ -197,7 +197,7 @@ func (w *testWorker) address() string {
 const patience = 3 * time.Minute
 
 // patient returns a context for calls of the test itself. Without its deadline they would end after 5 s, which
-// is too early on a machine that does nothing for seconds.
+// is too early beside many other tests.
 func (c *testCluster) patient() context.Context {
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	c.t.Cleanup(cancel)

@@ -70,7 +70,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s%v: got %v, want %v", want.name, want.labels, n, want.value)
 		}
 	}
-	late := strings.Contains(leader.log.String(), "context deadline exceeded") // the machine, and so storage, did nothing for seconds
+	late := strings.Contains(leader.log.String(), "context deadline exceeded") // the storage had too little of the processor
 	if n := value(t, families["bellwether_storage_calls_total"], "call", "put", "outcome", "error"); n != 0 && !late && !c.stalled() {
 		t.Errorf("%v puts failed, want 0", n)
 	}
