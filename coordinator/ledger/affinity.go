@@ -167,15 +167,18 @@ func (q *queue) takeFresh(span engine.Span) {
 	q.owners.queued.remove(span)
 }
 
-// firstPiece returns the first partitions of a queued span as an assignment of about the given size.
+// firstPiece returns the first partitions of a queued span as an assignment of about the given size. An assignment of at least
+// two thirds and at most four thirds of the size can end at a multiple of a power of two in this range, so that few nodes cover
+// it, and its results take few items.
 func (j *job) firstPiece(gap engine.Span, size uint64, subtree bool) engine.Span {
-	switch {
-	case subtree:
+	if subtree {
 		return j.firstSubtree(gap, size)
-	case gap.Len() > size+size/4: // take the whole gap if the rest would be tiny
-		return engine.Span{Lo: gap.Lo, Hi: gap.Lo + size}.Aligned()
 	}
-	return gap
+	least, most := size-size/3, size+size/3
+	if gap.Len() <= most {
+		return gap
+	}
+	return engine.Span{Lo: gap.Lo, Hi: mostAligned(gap.Lo+least, gap.Lo+most+1)}
 }
 
 // helpOwner returns the last partitions of the worker that has most of its home before it. An owner begins with the

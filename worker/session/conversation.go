@@ -12,6 +12,7 @@ type schedule struct {
 	interval time.Duration // normal time between two reports
 	dueAt    time.Duration // time at which the next report is due if nothing is urgent
 	earliest time.Duration // time before which no report is sent while spans or calls are held
+	shortAt  time.Duration // time at which a report is due because work runs short
 
 	blockedUntil time.Duration // time before which no report is sent, because the last report was refused
 
@@ -23,6 +24,7 @@ type schedule struct {
 
 	sentAt   time.Duration // time at which the report in flight was first sent
 	resendAt time.Duration
+	resends  time.Duration // time between the last two times at which the report in flight was sent
 
 	// absences and refusals are the waits after consecutive failures; both are 0 after a success.
 	absences time.Duration // wait after a report without responders
@@ -104,7 +106,7 @@ func (s *Session) reportDue() time.Duration {
 	case sched.collecting && s.work.awaited > 0:
 		return sched.collectBy
 	case !sched.urgent && !sched.wanted:
-		return max(sched.earliest, sched.dueAt)
+		return max(sched.earliest, min(sched.dueAt, sched.shortAt))
 	case s.work.held == 0: // a later report would contain no further results
 		return sched.blockedUntil
 	}
@@ -166,16 +168,32 @@ func (s *Session) report() {
 	if s.drain.begun {
 		interval = min(interval, timing.DrainInterval)
 	}
-	sched.earliest, sched.dueAt = s.now+timing.Spacing, s.now+interval
-	sched.sentAt, sched.resendAt = s.now, s.now+timing.AnswerTimeout
+	sched.earliest, sched.dueAt, sched.shortAt = s.now+timing.Spacing, s.now+interval, never
+	sched.sentAt, sched.resends = s.now, timing.AnswerTimeout
+	sched.resendAt = s.now + sched.resends
 	s.leader.recordAt, s.leader.recordPause = s.now+timing.RecordAfter, timing.RecordAfter
 	s.do(SendReport{Exchange: sched.exchange, Report: r})
 }
 
-// resend sends the report in flight again.
+// runShort makes a report due because work runs short. If reports are rare, because the leader has many workers, the
+// report waits for more results: at the end of a job, a report for each span would be too much for the leader.
+func (s *Session) runShort() {
+	sched, timing := &s.schedule, s.cfg.Timing
+	sched.shortAt = min(sched.shortAt, sched.sentAt+max(0, sched.interval-timing.Interval)/shortShare)
+	s.stepWanted = true
+}
+
+// shortShare is the share of the report interval for which a worker whose work runs short waits after a report. The leader
+// assigns spans that take at least as long (see package ledger).
+const shortShare = 8
+
+// resend sends the report in flight again. If reports are rare, the time until the next resend doubles, because a leader
+// that is late has more to do with each repeated report.
 func (s *Session) resend() {
-	s.schedule.resendAt = s.now + s.cfg.Timing.AnswerTimeout
-	s.do(ResendReport{s.schedule.exchange})
+	sched := &s.schedule
+	sched.resends = min(2*sched.resends, max(s.cfg.Timing.AnswerTimeout, sched.interval/4))
+	sched.resendAt = s.now + sched.resends
+	s.do(ResendReport{sched.exchange})
 }
 
 // onNoResponders handles a report to a leader that does not listen for reports. The session keeps

@@ -78,12 +78,15 @@
 //
 // # When a session reports
 //
-// A report is sent when the interval has passed, when the leader sends a nudge, or when something
-// is urgent. The urgent events are: the end of a span or of its job when work is running short, a
-// failure, a cut, the return of a call, a slot that is lost or usable again, and the next function
-// of a span that runs alone. While spans or calls are held, a report is not sent sooner than
-// [Timing.Spacing] after the last report, because a later report contains more results. A report is
-// never sent while a report is in flight. If the reason for a report is the interval, a
+// A report is sent when the interval has passed, when the leader sends a nudge, when work is running
+// short at the end of a span, or when something is urgent. The urgent events are: the end of a span
+// after which the worker holds no other of its job, a failure, a cut, the return of a call, a slot
+// that is lost or usable again, and the next function of a span that runs alone. While spans or
+// calls are held, a report is not sent sooner than [Timing.Spacing] after the last report, because a
+// later report contains more results. If work is running short, and the leader has many workers and
+// has therefore set a longer interval than [Timing.Interval], it is not sent sooner than an eighth of
+// the difference: at the end of a job, all slots of a large cluster end their last spans within
+// seconds. A report is never sent while a report is in flight. If the reason for a report is the interval, a
 // nudge or draining, the session first asks slots for their results. The session waits for the
 // slots' results for at most [Timing.HandOver].
 //

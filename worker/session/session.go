@@ -43,7 +43,7 @@ func New(cfg Config) (*Session, error) {
 	s := &Session{cfg: cfg}
 	// The start time distinguishes this process from earlier processes with the same worker ID.
 	s.conversation.id = wire.FirstConversation(cfg.Hello.Since) - 1
-	s.schedule.interval = cfg.Timing.Interval
+	s.schedule.interval, s.schedule.shortAt = cfg.Timing.Interval, never
 	s.work.ended = make(map[string]uint64)
 	s.work.slots = make([]*HeldSpan, cfg.Hello.Slots)
 	return s, nil

@@ -138,7 +138,8 @@ func (s *Session) mustYield(h *HeldSpan, long bool) bool {
 // HandOver returns the partition up to which a slot that continues to run should deliver its
 // results. The parameter next is the first partition that the slot has not run. HandOver rounds
 // next down to a boundary of the tree, so that few nodes cover the delivered range. At most an
-// eighth of the results remains for the next delivery.
+// eighth of the results remains for the next delivery. If the span will end before the slot has run
+// as many partitions again, nothing is delivered until then, for the same reason.
 //
 // If the job's partials are large, nothing is delivered until the span ends, because an earlier
 // delivery would split nodes and would not make anything durable.
@@ -146,7 +147,7 @@ func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 	if next == h.hi {
 		return next
 	}
-	if h.job.large {
+	if h.job.large || h.hi-next < next-h.lo {
 		return h.lo
 	}
 	return engine.Span{Lo: h.lo, Hi: next}.Aligned().Hi
@@ -205,8 +206,11 @@ func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item, h
 	h.lo, h.claimed = hi, next
 	if h.lo == h.hi {
 		s.drop(h)
-		if s.runningShort() || len(h.job.queued)+len(h.job.running) == 0 {
+		switch {
+		case len(h.job.queued)+len(h.job.running) == 0:
 			s.hurry()
+		case s.runningShort():
+			s.runShort()
 		}
 	}
 	return nil

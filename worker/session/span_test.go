@@ -411,16 +411,17 @@ func TestTheEndOfASpanIsUrgentWhenWorkRunsShort(t *testing.T) {
 		wantClaim(t, s, r, 8, 0, 8)
 		exchange(t, s, nil) // after this, nothing else is urgent
 		deliver(t, s, r, 8, run(engine.Span{Lo: 0, Hi: 8})...)
-		if s.schedule.urgent != c.want {
-			t.Errorf("%+v: urgent is %v", c, s.schedule.urgent)
+		if at := s.schedule.shortAt; (s.schedule.urgent || at <= s.now) != c.want {
+			t.Errorf("%+v: urgent is %v, and a report because work runs short is due at %v", c, s.schedule.urgent, at)
 		}
 	}
 }
 
-// A slot that continues delivers partitions that few nodes cover, and keeps the others.
+// A slot that continues delivers partitions that few nodes cover, and keeps the others. It waits for the end of its span if
+// that takes less time than what it has not delivered.
 func TestHandOverEndsAtATreeBoundary(t *testing.T) {
 	s := newSession(t)
-	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 32, Hi: 200}))
+	exchange(t, s, assign("a", 0, 1, engine.Span{Lo: 32, Hi: 235}))
 	s.Opened("a")
 	r := s.Take()
 	wantClaim(t, s, r, 101, 32, 133)
@@ -431,9 +432,13 @@ func TestHandOverEndsAtATreeBoundary(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, _ := exchange(t, s, nil)
-	wantHeld(t, report, "1a[128,200)!")
-	wantClaim(t, s, r, 100, 133, 200)
-	if hi := s.HandOver(r, 200); hi != 200 {
+	wantHeld(t, report, "1a[128,235)!")
+	wantClaim(t, s, r, 49, 133, 182)
+	if hi := s.HandOver(r, 182); hi != 128 {
+		t.Errorf("handed over up to %d before the last 53 of 107 partitions, want nothing", hi)
+	}
+	wantClaim(t, s, r, 100, 182, 235)
+	if hi := s.HandOver(r, 235); hi != 235 {
 		t.Errorf("handed over up to %d, want all at the end", hi)
 	}
 }
