@@ -26,7 +26,7 @@ const (
 	// the smallest amount of work is the report interval divided by minWorkShare, because reports
 	// are rare.
 	minWork      = 20 * time.Millisecond
-	minWorkShare = 8
+	minWorkShare = 16
 	// maxWork is the largest amount of queued work that the ledger distinguishes. Larger amounts of
 	// work, and work of unknown duration, count as maxWork.
 	maxWork = time.Hour

@@ -183,8 +183,8 @@ func (s *Session) runShort() {
 	s.stepWanted = true
 }
 
-// shortShare is the share of the report interval for which a worker whose work runs short waits after a report. The leader
-// assigns spans that take at least as long (see package ledger).
+// shortShare is the share of the report interval for which a worker whose work runs short waits after a report. The two
+// spans that the leader of many workers assigns to a slot take at least as long together (see package ledger).
 const shortShare = 8
 
 // resend sends the report in flight again. If reports are rare, the time until the next resend doubles, because a leader
