@@ -146,3 +146,37 @@ func TestStateSpreadsAlongATree(t *testing.T) {
 		t.Errorf("a leader that does not know who has the state says %+v", o)
 	}
 }
+
+// TestFirstPiecesAreCoveredByFewNodes cuts a queue into assignments. Each has about the size that was asked for. They are nodes
+// of the tree if the queue begins with the first partition, and otherwise two nodes at most, apart from the first assignments.
+func TestFirstPiecesAreCoveredByFewNodes(t *testing.T) {
+	tree, err := engine.NewTree(100_003)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &job{tree: tree}
+	for _, size := range []uint64{1, 2, 3, 5, 12, 17, 100, 1000} {
+		for _, begin := range []uint64{0, 1, 37, 999} {
+			gap, nodes, pieces := engine.Span{Lo: begin, Hi: tree.Partitions()}, 0, 0
+			for gap.Len() > 2*size {
+				piece := j.firstPiece(gap, size, false)
+				if piece.Lo != gap.Lo || 3*piece.Len() < 2*size || 3*piece.Len() > 4*size {
+					t.Fatalf("size %d: the first assignment of %v is %v", size, gap, piece)
+				}
+				nodes += len(tree.Cover(piece))
+				pieces++
+				gap.Lo = piece.Hi
+			}
+			most := pieces
+			if begin > 0 {
+				most = 2*pieces + 20
+			}
+			if nodes > most {
+				t.Errorf("size %d from partition %d on: %d nodes cover %d assignments", size, begin, nodes, pieces)
+			}
+			if rest := j.firstPiece(engine.Span{Lo: begin, Hi: begin + size + size/3}, size, false); rest.Len() != size+size/3 {
+				t.Errorf("size %d: %d of the last %d partitions are assigned", size, rest.Len(), size+size/3)
+			}
+		}
+	}
+}

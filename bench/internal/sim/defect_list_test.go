@@ -181,14 +181,14 @@ var defects = []defect{
 	{
 		name:   "a report is not resent when its receipt is lost",
 		file:   "worker/session/conversation.go",
-		old:    "sched.sentAt, sched.resendAt = s.now, s.now+timing.AnswerTimeout",
-		new:    "sched.sentAt, sched.resendAt = s.now, never",
+		old:    "sched.sentAt, sched.resends = s.now, timing.AnswerTimeout\n	sched.resendAt = s.now + sched.resends\n",
+		new:    "sched.sentAt, sched.resends, sched.resendAt = s.now, timing.AnswerTimeout, never\n",
 		within: "500",
 	},
 	{
 		name:   "a report is resent with another number",
 		file:   "worker/session/conversation.go",
-		old:    "	s.do(ResendReport{s.schedule.exchange})\n",
+		old:    "	s.do(ResendReport{sched.exchange})\n",
 		new:    "	s.conversation.inFlight = false\n	s.report()\n",
 		within: "500",
 	},
@@ -216,8 +216,8 @@ var defects = []defect{
 	{
 		name:   "a worker does not wait between reports",
 		file:   "worker/session/conversation.go",
-		old:    "sched.earliest, sched.dueAt = s.now+timing.Spacing, s.now+interval",
-		new:    "sched.earliest, sched.dueAt = s.now, s.now+interval",
+		old:    "sched.earliest, sched.dueAt, sched.shortAt = s.now+timing.Spacing, s.now+interval, never",
+		new:    "sched.earliest, sched.dueAt, sched.shortAt = s.now, s.now+interval, never",
 		within: "100",
 	},
 	{
