@@ -167,9 +167,9 @@ func (q *queue) takeFresh(span engine.Span) {
 	q.owners.queued.remove(span)
 }
 
-// firstPiece returns the first partitions of a queued span as an assignment of about the given size. An assignment of at least
-// two thirds and at most four thirds of the size can end at a multiple of a power of two in this range, so that few nodes cover
-// it, and its results take few items.
+// firstPiece returns the first partitions of a queued span as an assignment of about the given size: two thirds to four thirds
+// of it. In this range the assignment ends at the multiple of the highest power of two, so that few nodes cover it, and its
+// results take few items.
 func (j *job) firstPiece(gap engine.Span, size uint64, subtree bool) engine.Span {
 	if subtree {
 		return j.firstSubtree(gap, size)

@@ -203,7 +203,7 @@ func (l *Ledger) dueRetry(w *worker, j *job) *failedPartition {
 	return j.queue.failed.find(r.partition)
 }
 
-// pieceSize returns the number of partitions in a worker's next assignment. It uses guided
+// pieceSize returns about the number of partitions in a worker's next assignment. It uses guided
 // self-scheduling (Polychronopoulos and Kuck, 1987): an assignment is a share of the queue, so
 // assignments shrink towards the end of the job. An assignment takes at least leastWork and at most
 // half a horizon. While the rate is unknown, assignments are small, so that the rate is soon known
