@@ -118,7 +118,7 @@ type squaresParams struct {
 	Fail   string        `json:"fail" help:"fail with this error"`
 	Trace  string        `json:"trace" help:"folder in which each process notes what it executes"`
 	Attach int           `json:"attach" min:"0" help:"tens of digits in the attachment"`
-	Hold   string        `json:"hold" help:"file without which the last partitions do not end, unless their process is told to stop; with stop, file without which the rung before the stop is not judged"`
+	Hold   string        `json:"hold" help:"file without which the last tenth of the partitions does not end, unless their process is told to stop; with stop, file without which the rung before the stop is not judged"`
 	Stop   uint64        `json:"stop" help:"number of partitions that suffice; 0: the job has no estimates"`
 	First  string        `json:"first" help:"file without which the first partition does not end"`
 }
@@ -163,7 +163,7 @@ func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error
 	switch {
 	case partition == 0:
 		file = m.First
-	case m.Stop == 0 && (partition+workers+1)*m.Width >= m.N: // hold more partitions than one stopping process can end
+	case m.Stop == 0 && partition*m.Width >= m.N-m.N/10: // more partitions than the processes that a test stops can end
 		file = m.Hold
 	}
 	if file != "" {
