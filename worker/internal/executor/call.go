@@ -117,6 +117,7 @@ func (c *call) end(item wire.Item, err error) (ended, jobEnded bool) {
 		c.session.Return(c.held, item, c.blobs)
 	}
 	c.returnTaken()
+	c.checkUsable()
 	c.calls.begin()
 	c.wakeLink()
 	return c.ended, c.jobEnded

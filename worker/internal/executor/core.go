@@ -42,17 +42,18 @@ type core struct {
 	idle       engine.Idle    // slots that wait for a span; merges of large partials borrow them
 
 	wake  chan struct{} // wakes the link, which then calls the session's Step; the buffer has one element
-	unfit chan struct{} // closed when no slot is usable, or when no more calls can be made
+	unfit chan struct{} // closed when the worker should leave, because no slot is usable or no more calls can be made
 
 	// mu guards the session, and the state of other parts that must agree with the session. It is never
 	// held during slow operations. Goroutines that hold mu may take the locks of holdings, sizes,
 	// expansions and code, which are held only inside their own methods; no goroutine takes mu while it
 	// holds one of these locks.
-	mu      sync.Mutex
-	work    *sync.Cond // signalled when a slot may find a span, after a receipt, and when quit is set
-	session *session.Session
-	quit    bool            // slots return, and no call and no audit begins
-	spilled map[string]bool // IDs of jobs whose code has moved data to storage here, until the job ends
+	mu       sync.Mutex
+	work     *sync.Cond // signalled when a slot may find a span, after a receipt, and when quit is set
+	session  *session.Session
+	unusable *time.Timer     // closes unfit; nil while a slot is usable and calls can be made
+	quit     bool            // slots return, and no call and no audit begins
+	spilled  map[string]bool // IDs of jobs whose code has moved data to storage here, until the job ends
 }
 
 // timing contains the worker's durations, except the durations of the conversation with the leader.
@@ -61,7 +62,8 @@ type timing struct {
 	fast        uint64        // a claim of at least so many partitions needs no record of what runs if their limit is at least coarse
 	coarse      time.Duration // shortest limit of a partition that may pass twice before its claim has failed
 	slice       time.Duration // how long a job keeps a slot while another job of the same priority has no slot
-	stopTimeout time.Duration // how long a job's code may take to return after its context is done
+	stopTimeout time.Duration // how long a job's code may take to return after its context is done, before its slot or call is lost
+	unusableFor time.Duration // how long all slots, or all calls, may be lost before the worker leaves
 	auditAlive  time.Duration // time between two messages of an auditor that is still working; after ten times as long it counts as dead
 	stuckFor    time.Duration // how long memory may be full of partials that cannot be moved before their jobs fail
 	closeDelay  time.Duration // how much later than other workers the worker of the leader's process closes an ended job
@@ -75,6 +77,7 @@ var defaultTiming = timing{
 	coarse:      time.Hour,
 	slice:       time.Second,
 	stopTimeout: time.Second,
+	unusableFor: 10 * time.Second, // longer than the programs of exec take, which have 5 s after SIGTERM
 	auditAlive:  time.Second,
 	stuckFor:    30 * time.Second, // longer than holdings wait before they write to the spill folder again
 	closeDelay:  time.Second,
@@ -82,17 +85,16 @@ var defaultTiming = timing{
 	logEvery:    10 * time.Second,
 }
 
-// checkUsable makes the worker drain if no slot is usable or no more calls can be made, because a
-// new process could use all slots again. The caller must hold mu.
+// checkUsable makes the worker drain if no slot has been usable, or no call could be made, for
+// timing.unusableFor, because a new process could use all slots again. It must be called when a
+// slot or a call is lost or returns. The caller must hold mu.
 func (c *core) checkUsable() {
 	slots, calls := c.session.Usable()
-	if slots > 0 && calls > 0 {
-		return
-	}
-	select {
-	case <-c.unfit:
-	default:
-		close(c.unfit)
+	switch unusable := slots == 0 || calls == 0; {
+	case unusable && c.unusable == nil:
+		c.unusable = time.AfterFunc(c.timing.unusableFor, func() { close(c.unfit) })
+	case !unusable && c.unusable != nil && c.unusable.Stop():
+		c.unusable = nil
 	}
 }
 

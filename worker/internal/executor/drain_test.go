@@ -5,11 +5,13 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
@@ -114,6 +116,53 @@ func TestDrainLeavesStuckCodeBehind(t *testing.T) {
 	<-begun
 	if err := w.leave(); !errors.Is(err, ErrStuck) {
 		t.Errorf("got %v, want ErrStuck", err)
+	}
+}
+
+// TestLeavesIfNoSlotIsUsable runs code that ignores the end of its context in the only slot. The worker
+// keeps the slot if the code returns late, as a program of exec that handles SIGTERM does, and leaves if
+// the code does not return.
+func TestLeavesIfNoSlotIsUsable(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	var begun atomic.Int64
+	late, stuck := make(chan struct{}), make(chan struct{})
+	defer close(stuck)
+	job := sum("sum", func(context.Context, uint64) error {
+		switch begun.Add(1) {
+		case 1:
+			<-late
+		case 2:
+			<-stuck
+		}
+		return nil
+	})
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, func(own *timing, c *session.Timing) {
+		own.stopTimeout, own.unusableFor = time.Millisecond, time.Hour
+		c.LeaveTimeout = 50 * time.Millisecond
+	})
+	usable := func() int { return w.Status().Usable }
+	l := startLeader(t, nc, 1)
+	l.assign("late", job, 0, 1, all(1))
+	l.wait("the job runs", func() bool { return begun.Load() == 1 })
+	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "late", Ended: true}} })
+	l.wait("the slot is lost", func() bool { return usable() == 0 })
+	close(late)
+	l.wait("the slot is usable again", func() bool { return usable() == 1 })
+
+	w.mu.Lock()
+	if w.unusable != nil {
+		t.Error("the worker with a usable slot would leave")
+	}
+	w.timing.unusableFor = time.Millisecond
+	w.mu.Unlock()
+	l.assign("stuck", job, 0, 1, all(1))
+	l.wait("the job runs", func() bool { return begun.Load() == 2 })
+	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "stuck", Ended: true}} })
+	if err := w.ended(); !errors.Is(err, ErrStuck) {
+		t.Errorf("got %v, want ErrStuck", err)
+	}
+	if log := w.log.String(); !strings.Contains(log, "No slot is usable") {
+		t.Errorf("the log is %s, want the reason", log)
 	}
 }
 

@@ -100,6 +100,7 @@ func (s *slot) release(span *session.HeldSpan, t *task) {
 	defer s.mu.Unlock()
 	s.session.Release(span)
 	s.task = nil
+	s.checkUsable()
 	s.handedOver()
 	t.users.Done()
 }
