@@ -200,7 +200,7 @@
 // Merge reads two runs in order and writes one, so a merge needs the memory of both runs and of the
 // merged run. Without the parameter output, Finish sorts 24 bytes for each group and reads the groups from the run.
 //
-// With output, the number of groups is not limited by memory. Runs of more than 64 MiB are moved to storage, and if the groups of
+// With output, the number of groups is not limited by memory. Runs of more than 32 MiB are moved to storage, and if the groups of
 // the whole input have more than 256 KiB, the job has a second pass (jobs.SecondPass), which status shows as round 2. Each of its
 // partitions merges a shard, a range of the groups of about 32 MiB, and writes its rows to objects, so that all workers write
 // at the same time. With order, limit or offset it sorts its shard, and Finish merges the sorted shards. A slot needs about

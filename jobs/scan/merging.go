@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"math"
 
 	"golang.org/x/sync/errgroup"
@@ -32,12 +31,8 @@ func (s *stream) next(ctx context.Context) error {
 		return err
 	case s.done():
 		s.begin = math.MaxUint64
-	case len(s.key) >= 8:
-		s.begin = binary.BigEndian.Uint64(s.key)
 	default:
-		var word [8]byte
-		copy(word[:], s.key)
-		s.begin = binary.BigEndian.Uint64(word[:])
+		s.begin = firstWord(s.key)
 	}
 	return nil
 }

@@ -1,10 +1,7 @@
 package scan
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/binary"
 	"slices"
 )
 
@@ -179,31 +176,7 @@ func mergeRuns(functions []aggregate, runs []run) (run, error) {
 
 // encodeRun returns the groups of a table as a run.
 func (t *table) encodeRun() run {
-	shared := t.keys[:min(len(t.keys), t.ends[0])] // prefix of all keys
-	for g := range t.hashes {
-		for !bytes.HasPrefix(t.key(g), shared) {
-			shared = shared[:len(shared)-1]
-		}
-	}
-	type entry struct {
-		begin uint64 // first bytes of the key after the shared prefix, which decide most comparisons
-		group int
-	}
-	order := make([]entry, len(t.hashes))
-	for g := range order {
-		var word [8]byte
-		copy(word[:], t.key(g)[len(shared):])
-		order[g] = entry{binary.BigEndian.Uint64(word[:]), g}
-	}
-	slices.SortFunc(order, func(a, b entry) int {
-		if a.begin != b.begin {
-			return cmp.Compare(a.begin, b.begin)
-		}
-		return bytes.Compare(t.key(a.group), t.key(b.group))
-	})
 	s, r := new(scratch), make(run, 0, 2*len(t.keys))
-	for _, e := range order {
-		r = s.appendGroup(r, t.key(e.group), t.states, e.group)
-	}
+	t.sorted(func(group int) { r = s.appendGroup(r, t.key(group), t.states, group) })
 	return r
 }

@@ -19,7 +19,7 @@ import (
 const (
 	// spillBytes is the size in bytes of the runs of a table above which the groups are moved to storage. A merge needs the
 	// memory of both tables and of the merged one.
-	spillBytes = 64 << 20
+	spillBytes = 32 << 20
 	// pieceBytes is about the size of a piece, which is one message of JetStream. A slot that computes a shard has a piece of
 	// each run in memory.
 	pieceBytes = 384 << 10

@@ -42,11 +42,11 @@ const (
 	maxGroups = 1 << 17
 	// fewGroups takes the place of maxGroups while most records have new keys: then a small hash table, which fits into the
 	// caches of a processor, makes runs that are hardly larger.
-	fewGroups = 1 << 13
+	fewGroups = 1 << 15
 	// mergedBytes is the smallest size of runs that are merged with the first run while records are added. They are merged if
 	// they are also at least as large as the first run. So each group is merged a few times, whatever the number of runs, and
 	// the runs are at most about three times as large as the groups, or mergedBytes larger.
-	mergedBytes = 32 << 20
+	mergedBytes = 48 << 20
 )
 
 // full reports whether the hash table must become a run before a group is added.
