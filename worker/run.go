@@ -24,8 +24,8 @@ import (
 )
 
 // ErrStuck means that a worker has stopped although code of a job has not returned. If code that
-// does not return occupies all slots, the worker drains and stops, so that a supervisor can start
-// it again. The goroutines of code that does not return continue to run, so the program must exit.
+// does not return occupies all slots for 10 s, the worker drains and stops, so that a supervisor can
+// start it again. The goroutines of code that does not return continue to run, so the program must exit.
 var ErrStuck = executor.ErrStuck
 
 // Run runs a worker process. Run returns nil after an orderly stop, that is, when ctx has ended or
