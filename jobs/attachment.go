@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"reflect"
 	"slices"
@@ -37,7 +38,8 @@ type Attachment struct {
 	name, sha256 string
 	size         int64
 	data         []byte
-	spills       []string // names of what the attachment consists of, if it has no data
+	spills       []string          // names of what the attachment consists of, if it has no data
+	section      *io.SectionReader // section of a file with the bytes, if it has neither data nor spills
 }
 
 // NewAttachment returns an attachment with a name, which is shown to the user: 1 to 100 characters
@@ -64,6 +66,16 @@ func AttachSpills(ctx context.Context, name string, spills []string) (Attachment
 	return a, nil
 }
 
+// AttachSection returns an attachment that consists of a section of the root that the method Finish of a [Large] has got. It
+// reads the section once for the SHA-256.
+func AttachSection(name string, section *io.SectionReader) (Attachment, error) {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(section, 0, section.Size())); err != nil {
+		return Attachment{}, fmt.Errorf("attachment %q: %w", name, err)
+	}
+	return Attachment{name: name, sha256: hex.EncodeToString(sum.Sum(nil)), size: section.Size(), section: section}, nil
+}
+
 // Name returns the attachment's name, which is empty for the zero Attachment.
 func (a Attachment) Name() string { return a.name }
 
@@ -73,7 +85,7 @@ func (a Attachment) Size() int64 { return a.size }
 // SHA256 returns the SHA-256 of the bytes in hexadecimal.
 func (a Attachment) SHA256() string { return a.sha256 }
 
-// Data returns the bytes, or nil if the attachment was decoded from a result or consists of spills. The caller must not
+// Data returns the bytes, or nil if the attachment was decoded from a result or is not in memory. The caller must not
 // change the bytes.
 func (a Attachment) Data() []byte { return a.data }
 
@@ -81,6 +93,16 @@ func (a Attachment) Data() []byte { return a.data }
 func (a Attachment) Pieces(ctx context.Context, size int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for piece := range slices.Chunk(a.data, size) {
+			if !yield(piece, nil) {
+				return
+			}
+		}
+		for at := int64(0); a.section != nil && at < a.size; at += int64(size) {
+			piece := make([]byte, min(int64(size), a.size-at))
+			if _, err := a.section.ReadAt(piece, at); err != nil && !errors.Is(err, io.EOF) {
+				yield(nil, fmt.Errorf("attachment %q: %w", a.name, err))
+				return
+			}
 			if !yield(piece, nil) {
 				return
 			}
@@ -186,7 +208,7 @@ func (a Attachment) complete() error {
 	if a.name == "" && a.data == nil {
 		return nil
 	}
-	if a.spills == nil && int64(len(a.data)) != a.size {
+	if a.spills == nil && a.section == nil && int64(len(a.data)) != a.size {
 		return fmt.Errorf("attachment %q has %d of its %d bytes: want one that NewAttachment returned", a.name, len(a.data), a.size)
 	}
 	return a.check()

@@ -42,6 +42,9 @@ func bind[P, T, R any](d Definition[P, T, R]) (*binding[P, T, R], error) {
 			return b, errors.New("SecondPass: want all of Has, Spill, State and Open")
 		}
 	}
+	if err := d.Large.check(d.Shards != nil, d.SecondPass != nil); err != nil {
+		return b, err
+	}
 	if d.Codec == nil {
 		codec, err := newCBORCodec[T]()
 		if err != nil {
@@ -195,18 +198,6 @@ func (b *binding[P, T, R]) newTask(p P, plan Plan, mapper Mapper[T]) (t *task[T]
 func (b *binding[P, T, R]) InPlace() bool {
 	_, ok := b.def.Codec.(interface{ aliases() })
 	return ok
-}
-
-// PieceSize implements [engine.Job]. Pieces are shards: the encoding of a range of numbers is a range of the encoding.
-func (b *binding[P, T, R]) PieceSize() int {
-	codec, ok := b.def.Codec.(interface {
-		aliases()
-		size() int
-	})
-	if !ok || b.def.Shards == nil || reflect.TypeOf(b.def.Shards) != reflect.TypeOf(b.def.Codec) {
-		return 0
-	}
-	return codec.size()
 }
 
 func (b *binding[P, T, R]) DecodedSize(partial []byte) uint64 {

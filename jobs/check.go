@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -61,6 +62,7 @@ const (
 	causePrefix   = "the result of Stop or Finish depends on more than the prefix, or Map on the number of calls before it"
 	causeCodec    = "the codec loses a part of the value, or depends on the order of a map"
 	causeShards   = "Merge uses more of a partial than one shard, such as a number at the front or the length of a vector, or the vectors of the job differ in length; want a definition without Shards"
+	causeLarge    = "the functions of Large do not return what Merge and Finish return"
 	causeEncoded  = "Merge differs for partials that were encoded and decoded, because the codec loses a part of the value, or Merge depends on more than its operands, or Fill on what its spare value contains"
 	causeShared   = "Map or Merge depends on which calls came before it or run at the same time, such as by memory that slots share, or Fill on what its spare value contains"
 )
@@ -143,6 +145,14 @@ func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, er
 	}
 	if !bytes.Equal(result.Result, finished) {
 		return CheckResult{}, &DifferenceError{"result", "two calls of Finish", causeFinish}
+	}
+	if large := job.binding.Large(params); large.Finish != nil {
+		if finished, _, err = large.Finish(ctx, io.NewSectionReader(bytes.NewReader(root), 0, int64(len(root)))); err != nil {
+			return CheckResult{}, err
+		}
+		if !bytes.Equal(result.Result, finished) {
+			return CheckResult{}, &DifferenceError{"result", "Finish and the Finish of Large", causeLarge}
+		}
 	}
 	if len(judges) > 0 && !bytes.Equal(result.Result, judged.Result) {
 		return CheckResult{}, &DifferenceError{"result", runs[0].name + " and " + judges[0], causePrefix}
@@ -340,7 +350,7 @@ func (f *checkForest) merge(n engine.Node, data []byte, check func(engine.Node, 
 		if !bytes.Equal(data, again) {
 			return &DifferenceError{f.describe(n), "two merges of its children", causeMerge}
 		}
-		if err := f.checkShards(n, left, right, data); err != nil {
+		if err := cmp.Or(f.checkShards(n, left, right, data), f.checkLarge(n, left, right, data)); err != nil {
 			return err
 		}
 	}
@@ -354,6 +364,22 @@ func (f *checkForest) checkShards(n engine.Node, left, right, merged []byte) err
 		return fmt.Errorf("%s, in shards: %w", f.describe(n), err)
 	case differs != "":
 		return &DifferenceError{f.describe(n), "its merge and merges of its children's shards (" + differs + ")", causeShards}
+	}
+	return nil
+}
+
+// checkLarge compares a merge with one that reads and writes streams.
+func (f *checkForest) checkLarge(n engine.Node, left, right, merged []byte) error {
+	large := f.job.binding.Large(f.params)
+	if large.Merge == nil {
+		return nil
+	}
+	var again bytes.Buffer
+	if err := large.Merge(f.ctx, bytes.NewReader(left), bytes.NewReader(right), &again); err != nil {
+		return fmt.Errorf("%s, as a stream: %w", f.describe(n), err)
+	}
+	if !bytes.Equal(again.Bytes(), merged) {
+		return &DifferenceError{f.describe(n), "its merge and the Merge of Large", causeLarge}
 	}
 	return nil
 }

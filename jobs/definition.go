@@ -114,6 +114,8 @@ type Definition[P, T, R any] struct {
 	// top of the tree, where few merges are left. A definition has not both Shards and a Merger. For a Merge that adds
 	// vectors element by element, Shards is a [Vector].
 	Shards Sharder[T]
+	// Large, if not nil, merges and finishes partials that exceed the memory of a worker.
+	Large *Large[P, R]
 	// SecondPass, if not nil, lets a job whose merged partial may be larger than a worker pass over its partitions twice.
 	// A definition with a second pass has neither Shards nor a Merger.
 	SecondPass *SecondPass[P, T]

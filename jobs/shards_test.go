@@ -329,25 +329,3 @@ func TestCheckFindsShardsOfRounds(t *testing.T) {
 type fillRounds struct{}
 
 func (fillRounds) Round(context.Context, float64) (Mapper[[]float64], error) { return growing{}, nil }
-
-// TestPieceSize checks that partials are merged in pieces only if ranges of numbers are ranges of the encoding.
-func TestPieceSize(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		codec  Codec[[]float64]
-		shards Sharder[[]float64]
-		want   int
-	}{
-		{"vector", Vector[float64]{}, Vector[float64]{}, 8},
-		{"no shards", Vector[float64]{}, nil, 0},
-		{"other codec", nil, Vector[float64]{}, 0},
-		{"compressed", Zstd(Vector[float64]{}), Vector[float64]{}, 0},
-		{"other shards", Vector[float64]{}, backwards{}, 0},
-	} {
-		d := shardedDefinition(growing{}, func(left, _ []float64) ([]float64, error) { return left, nil }, test.shards)
-		d.Codec = test.codec
-		if got := MustNew(d).Engine().PieceSize(); got != test.want {
-			t.Errorf("%s: %d, want %d", test.name, got, test.want)
-		}
-	}
-}

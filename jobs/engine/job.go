@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"regexp"
 )
@@ -71,14 +72,24 @@ type Job interface {
 	// InPlace reports whether the codec encodes and decodes partials without copying them.
 	InPlace() bool
 
-	// PieceSize returns the number of bytes of which the sizes of pieces are multiples, if encoded partials of the
-	// same size may be merged in pieces: the merge of a piece of two partials is the piece of the merged partial. It
-	// returns 0 if they may not.
-	PieceSize() int
+	// Large returns the functions for partials that exceed the memory of a worker. For parameters that cannot be parsed
+	// there are none.
+	Large(params []byte) Large
 
 	// DecodedSize returns about how many bytes of memory a partial takes when it is decoded: the size
 	// before the compression by a codec, otherwise the size of its encoding.
 	DecodedSize(partial []byte) uint64
+}
+
+// Large are functions for partials that exceed the memory of a worker, which they read and write as streams. A function is
+// nil if the job has none.
+type Large struct {
+	// Merge writes what [Job].Merge returns.
+	Merge func(ctx context.Context, left, right io.Reader, merged io.Writer) error
+	// Grows is true if a merged partial may be as large as both operands together. Otherwise it is as large as one.
+	Grows bool
+	// Finish returns what [Job].Finish returns. The attachment may read the root.
+	Finish func(ctx context.Context, root *io.SectionReader) (json.RawMessage, Attachment, error)
 }
 
 // Operand is an encoded partial that is passed to [Job].Merge or [Job].Finish.

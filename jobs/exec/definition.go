@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,6 +108,13 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 			return func(ctx context.Context, left, right []byte) ([]byte, error) { return calls.merge(ctx, j, left, right) }
 		},
 		Finish: func(ctx context.Context, p P, root []byte) (Result, error) { return k.finish(ctx, &calls, p, root) },
+		Large: &jobs.Large[P, Result]{
+			Has:   func(p P) bool { return k.Program(p).mergesStreams() },
+			Merge: mergeStreams,
+			Finish: func(ctx context.Context, p P, root *io.SectionReader) (Result, error) {
+				return k.finishLarge(ctx, &calls, p, root)
+			},
+		},
 		Estimate: func(ctx context.Context, p P, prefix []byte, n uint64) (any, error) {
 			return calls.estimate(ctx, k.job(p), prefix, n)
 		},
@@ -143,6 +152,28 @@ func (k Kind[P]) finish(ctx context.Context, calls *runners, p P, root []byte) (
 	}
 	r.Output = jobs.NewAttachment("output", body)
 	return r, nil
+}
+
+// finishLarge computes the result of a job from a root that is in a file.
+func (k Kind[P]) finishLarge(ctx context.Context, calls *runners, p P, root *io.SectionReader) (r Result, err error) {
+	start := &bodyReader{from: root}
+	_, f, err := start.head()
+	if err != nil {
+		return r, err
+	}
+	body := start.rest(root)
+	if k.Program(p).Finish || body.Size() <= maxText {
+		whole := make([]byte, root.Size())
+		if _, err := root.ReadAt(whole, 0); err != nil && !errors.Is(err, io.EOF) {
+			return r, err
+		}
+		return k.finish(ctx, calls, p, whole)
+	}
+	r.Output, err = jobs.AttachSection("output", body)
+	if err == nil && f.output != "" {
+		r.Files, err = k.Program(p).commit(ctx, f) // last, because a job with a committed output must not fail
+	}
+	return r, err
 }
 
 // job describes the calls of a job.

@@ -357,9 +357,9 @@ func (k *kept) receive() (status string, data []byte, err error) {
 		_, err = io.ReadFull(k.answers, data)
 		return word, data, err
 	}
-	var buffer bytes.Buffer // grows with the data, because the process may announce more than it writes
-	_, err = io.CopyN(&buffer, k.answers, length)
-	return word, buffer.Bytes(), err
+	var answer chunks // grows with the data, because the process may announce more than it writes
+	_, err = io.CopyN(&answer, k.answers, length)
+	return word, answer.bytes(), err
 }
 
 // largeAnswer is the number of bytes of an answer from which on its memory grows with the data.

@@ -11,24 +11,16 @@ import (
 var sorted = merge{
 	name: "sorted",
 	normalize: func(output []byte) ([]byte, error) {
-		return joinLines(slices.SortedStableFunc(lines(output), bytes.Compare)), nil
+		return textOf(slices.SortedStableFunc(lines(output), bytes.Compare)), nil
 	},
-	join: func(left, right []byte) ([]byte, error) {
-		out := make([]byte, 0, len(left)+len(right))
-		for len(left) > 0 && len(right) > 0 {
-			from := &left
-			if cmp.Or(bytes.Compare(firstLine(left), firstLine(right)), -1) > 0 {
-				from = &right
-			}
-			n := len(firstLine(*from)) + 1
-			out, *from = append(out, (*from)[:n]...), (*from)[n:]
-		}
-		return append(append(out, left...), right...), nil
+	join: func(left, right *bodyReader, out *bodyWriter) error {
+		return joinLines(left, right, out, lineOrder[[]byte]{
+			parse:   func(line []byte, _ int) ([]byte, error) { return line, nil },
+			compare: func(a, b *[]byte) (int, error) { return cmp.Or(bytes.Compare(*a, *b), -1), nil },
+			format:  func(text []byte, line *[]byte) []byte { return append(append(text, *line...), '\n') },
+		})
 	},
 }
-
-// firstLine returns the first line of text, without its newline. The text must contain a newline.
-func firstLine(text []byte) []byte { return text[:bytes.IndexByte(text, '\n')] }
 
 // lines returns the lines of a text, without newlines. The last line need not end in a newline.
 func lines(text []byte) iter.Seq[[]byte] {
@@ -43,9 +35,13 @@ func lines(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// joinLines returns a text that consists of the given lines. Each line of the text ends in a
-// newline.
-func joinLines(list [][]byte) (text []byte) {
+// textOf returns a text that consists of the given lines. Each line of the text ends in a newline.
+func textOf(list [][]byte) []byte {
+	size := 0
+	for _, line := range list {
+		size += len(line) + 1
+	}
+	text := make([]byte, 0, size)
 	for _, line := range list {
 		text = append(append(text, line...), '\n')
 	}
@@ -68,13 +64,16 @@ func keyed(output []byte) iter.Seq[keyedLine] {
 			if line = bytes.TrimSuffix(line, []byte{'\r'}); len(line) == 0 {
 				continue
 			}
-			l := keyedLine{number: number, text: line, value: line}
-			if at := bytes.LastIndexByte(line, '\t'); at >= 0 {
-				l.key, l.value = line[:at], line[at+1:]
-			}
-			if !yield(l) {
+			l := keyedLine{number: number, text: line}
+			if l.key, l.value = splitLine(line); !yield(l) {
 				return
 			}
 		}
 	}
+}
+
+// splitLine splits a line at its last tab into a key and a value.
+func splitLine(line []byte) (key, value []byte) {
+	at := bytes.LastIndexByte(line, '\t')
+	return line[:max(at, 0)], line[at+1:]
 }

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -58,7 +59,7 @@ func numbers(name string, combine func(a, b *apd.Decimal) error) merge {
 	return merge{
 		name: name,
 		normalize: func(output []byte) ([]byte, error) {
-			list, err := parseEntries(output, maxExponent)
+			list, err := parseEntries(output)
 			if err != nil {
 				return nil, err
 			}
@@ -74,30 +75,19 @@ func numbers(name string, combine func(a, b *apd.Decimal) error) merge {
 			}
 			return formatEntries(list[:n]), nil
 		},
-		join: func(left, right []byte) ([]byte, error) {
-			a, err := parseEntries(left, maxMerged)
-			if err != nil {
-				return nil, err
-			}
-			b, err := parseEntries(right, maxMerged)
-			if err != nil {
-				return nil, err
-			}
-			out := make([]entry, 0, max(len(a), len(b)))
-			for len(a) > 0 && len(b) > 0 {
-				switch order := bytes.Compare(a[0].key, b[0].key); {
-				case order < 0:
-					out, a = append(out, a[0]), a[1:]
-				case order > 0:
-					out, b = append(out, b[0]), b[1:]
-				default:
-					if err := combine(&a[0].value, &b[0].value); err != nil {
-						return nil, fmt.Errorf("key %.100q: %w", a[0].key, err)
+		join: func(left, right *bodyReader, out *bodyWriter) error {
+			return joinLines(left, right, out, lineOrder[entry]{
+				parse: parseMerged, format: appendEntry,
+				compare: func(a, b *entry) (int, error) {
+					order := bytes.Compare(a.key, b.key)
+					if order == 0 {
+						if err := combine(&a.value, &b.value); err != nil {
+							return 0, fmt.Errorf("key %.100q: %w", a.key, err)
+						}
 					}
-					out, a, b = append(out, a[0]), a[1:], b[1:]
-				}
-			}
-			return formatEntries(slices.Concat(out, a, b)), nil
+					return order, nil
+				},
+			})
 		},
 	}
 }
@@ -105,40 +95,49 @@ func numbers(name string, combine func(a, b *apd.Decimal) error) merge {
 // top returns the merge that keeps the n lines with the greatest numbers, the greatest number
 // first. Lines with equal numbers stay in the order of their partitions.
 func top(name string, n int) merge {
-	keep := func(list []entry) []byte {
-		slices.SortStableFunc(list, func(a, b entry) int { return b.value.Cmp(&a.value) })
-		return formatEntries(list[:min(n, len(list))])
-	}
 	return merge{
 		name: name,
 		normalize: func(output []byte) ([]byte, error) {
-			list, err := parseEntries(output, maxExponent)
-			return keep(list), err
+			list, err := parseEntries(output)
+			slices.SortStableFunc(list, func(a, b entry) int { return b.value.Cmp(&a.value) })
+			return formatEntries(list[:min(n, len(list))]), err
 		},
-		join: func(left, right []byte) ([]byte, error) {
-			a, err := parseEntries(left, maxMerged)
-			if err != nil {
-				return nil, err
-			}
-			b, err := parseEntries(right, maxMerged)
-			return keep(append(a, b...)), err
+		join: func(left, right *bodyReader, out *bodyWriter) error {
+			return joinLines(left, right, out, lineOrder[entry]{
+				parse: parseMerged, format: appendEntry, most: n,
+				compare: func(a, b *entry) (int, error) { return cmp.Or(b.value.Cmp(&a.value), -1), nil },
+			})
 		},
 	}
 }
 
-// parseEntries parses lines of a key, a tab and a number. The limit is maxExponent for the output of
-// a call, and maxMerged for a partial. An error contains the number of the line.
-func parseEntries(text []byte, limit int) (list []entry, err error) {
-	for l := range keyed(text) {
-		var value apd.Decimal
-		// Spaces are removed, because some versions of wc print spaces around numbers.
-		_, condition, err := value.SetString(string(bytes.Trim(l.value, " ")))
-		if err != nil || condition.Any() || value.Form != apd.Finite || tooLarge(&value, limit) {
-			return nil, fmt.Errorf("line %d, %.100q: want a key, a tab and a decimal number of at most %d digits", l.number, l.text, limit)
+// parseEntries parses the output of a call: lines of a key, a tab and a number. An error contains the number of the line.
+func parseEntries(output []byte) (list []entry, err error) {
+	for l := range keyed(output) {
+		e, err := parseEntry(l.key, l.value, maxExponent)
+		if err != nil {
+			return nil, fmt.Errorf("line %d, %.100q: %w", l.number, l.text, err)
 		}
-		list = append(list, entry{l.key, value})
+		list = append(list, e)
 	}
 	return list, nil
+}
+
+// parseMerged parses a line of the body of a partial.
+func parseMerged(line []byte, _ int) (entry, error) {
+	key, value := splitLine(line)
+	return parseEntry(key, value, maxMerged)
+}
+
+// parseEntry parses a number. The limit is maxExponent for the output of a call, and maxMerged for a partial.
+func parseEntry(key, number []byte, limit int) (e entry, err error) {
+	e.key = key
+	// Spaces are removed, because some versions of wc print spaces around numbers.
+	_, condition, err := e.value.SetString(string(bytes.Trim(number, " ")))
+	if err != nil || condition.Any() || e.value.Form != apd.Finite || tooLarge(&e.value, limit) {
+		return e, fmt.Errorf("want a key, a tab and a decimal number of at most %d digits", limit)
+	}
+	return e, nil
 }
 
 // tooLarge reports whether a number has digits beyond the power of ten limit or below -limit.
@@ -146,7 +145,7 @@ func tooLarge(d *apd.Decimal, limit int) bool {
 	return int(d.Exponent) < -limit || int64(d.Exponent)+d.NumDigits() > int64(limit)
 }
 
-// formatEntries returns entries as lines that parseEntries can parse.
+// formatEntries returns entries as the body of a partial.
 func formatEntries(list []entry) []byte {
 	size := 0
 	for i := range list {
@@ -154,10 +153,15 @@ func formatEntries(list []entry) []byte {
 	}
 	text := make([]byte, 0, size)
 	for i := range list {
-		if e := &list[i]; len(e.key) > 0 {
-			text = append(append(text, e.key...), '\t')
-		}
-		text = append(list[i].value.Append(text, 'f'), '\n')
+		text = appendEntry(text, &list[i])
 	}
 	return text
+}
+
+// appendEntry appends an entry to text as a line that parseMerged can parse.
+func appendEntry(text []byte, e *entry) []byte {
+	if len(e.key) > 0 {
+		text = append(append(text, e.key...), '\t')
+	}
+	return append(e.value.Append(text, 'f'), '\n')
 }

@@ -27,7 +27,7 @@ var object = merge{
 		}
 		return formatObject(value)
 	},
-	join: func(left, right []byte) ([]byte, error) {
+	joinWhole: func(left, right []byte) ([]byte, error) {
 		a, err := parseObject(left, maxMerged)
 		if err != nil {
 			return nil, err

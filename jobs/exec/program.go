@@ -101,7 +101,7 @@ func (p program) once(ctx context.Context, g *Guard, c call) (output []byte, err
 	if err == nil && c.collect != nil {
 		err = c.collect(ctx, outFolder{filepath.Join(run.Dir, outName), p.output, p.user})
 	}
-	return stdout.data, err
+	return stdout.bytes(), err
 }
 
 // process is a run of the program, with its working folder.
@@ -369,7 +369,7 @@ func (p program) failed(err error, stderr *Tail) error {
 
 // limited is a writer that keeps all bytes that are written to it, up to a limit.
 type limited struct {
-	data []byte
+	chunks
 	most int64
 	full chan struct{} // channel that is closed when more bytes than the limit are written
 }
@@ -396,7 +396,7 @@ var copyBuffers = sync.Pool{New: func() any {
 }}
 
 func (l *limited) Write(data []byte) (int, error) {
-	if int64(len(l.data)+len(data)) > l.most {
+	if l.size+int64(len(data)) > l.most {
 		select {
 		case <-l.full:
 		default:
@@ -404,8 +404,7 @@ func (l *limited) Write(data []byte) (int, error) {
 		}
 		return 0, errFull
 	}
-	l.data = append(l.data, data...)
-	return len(data), nil
+	return l.chunks.Write(data)
 }
 
 // Tail is a writer that keeps the last tailBytes bytes that are written to it.

@@ -69,7 +69,7 @@ type sketches[S any] struct {
 }
 
 func (m sketches[S]) named(name string) merge {
-	return merge{name: name, normalize: m.normalize, join: m.join, text: m.text}
+	return merge{name: name, normalize: m.normalize, joinWhole: m.join, text: m.text}
 }
 
 func (m sketches[S]) normalize(output []byte) ([]byte, error) {

@@ -105,10 +105,13 @@ func (c *call) end(item wire.Item, err error) (ended, jobEnded bool) {
 	}
 	switch {
 	case c.ctx.Err() != nil: // the call was cancelled, so its error is not a failure of the job's code
+		c.result.drop()
 		c.session.AbandonCall(c.held)
 	case err == nil && c.result != nil:
 		if c.session.ReturnHeld(c.held, c.result.HeldNode) {
-			c.partials.held.Put(c.opening.Job, c.result.Node, c.result.data, c.result.Sum, c.calls.tasks.byJob[c.opening.Job].reusesMemory())
+			c.result.put(c.partials.held, c.opening.Job, c.calls.tasks.byJob[c.opening.Job].reusesMemory())
+		} else {
+			c.result.drop()
 		}
 	case err != nil:
 		f := c.failure(err)
@@ -154,10 +157,13 @@ func (c *call) make() (wire.Item, error) {
 		}
 	}
 	defer c.unreserve()
-	if c.exceedsMemory(job) {
-		return c.mergeInPieces(job, params)
+	switch large := c.large(job, params); {
+	case large.Merge != nil:
+		return c.mergeStreams(job, large)
+	case large.Finish != nil:
+		return c.finishStream(job, large)
 	}
-	if err := c.reserve(job.Engine().InPlace()); err != nil {
+	if err := c.reserve(job.Engine().InPlace() && !job.Engine().Large(params).Grows); err != nil {
 		return wire.Item{}, err
 	}
 	operands, err := c.readOperands()
@@ -277,8 +283,7 @@ func (c *call) moveLarge(item wire.Item) (_ wire.Item, err error) {
 	switch {
 	case item.Partial != nil && !c.opening.MayReport(len(item.Partial.Data)) && c.partials.mayHold():
 		p := item.Partial
-		result := heldPartial{wire.HeldNode{Node: p.Node, Size: uint64(len(p.Data)), Sum: p.Sum, Lacking: c.held.Call().Lacking}, p.Data}
-		c.result = &result
+		c.result = &heldPartial{HeldNode: wire.HeldNode{Node: p.Node, Size: uint64(len(p.Data)), Sum: p.Sum, Lacking: c.held.Call().Lacking}, data: p.Data}
 		return wire.Item{}, nil
 	case item.Partial != nil && !c.opening.MayReport(len(item.Partial.Data)):
 		p := *item.Partial

@@ -50,10 +50,27 @@ type heldKey struct {
 	node engine.Node
 }
 
-// heldPartial is a large partial that the worker will hold.
+// heldPartial is a large partial that the worker will hold: in memory, or in a file if spool is not nil.
 type heldPartial struct {
 	wire.HeldNode
-	data []byte
+	data  []byte
+	spool *holdings.Spool
+}
+
+// put adds the partial to the held partials. The caller sets reuse if nothing else refers to the memory of the partial.
+func (h *heldPartial) put(held *holdings.Holdings, job string, reuse bool) {
+	if h.spool != nil {
+		held.PutSpool(job, h.Node, h.spool)
+	} else {
+		held.Put(job, h.Node, h.data, h.Sum, reuse)
+	}
+}
+
+// drop frees a partial that the worker will not hold. It does nothing without a partial.
+func (h *heldPartial) drop() {
+	if h != nil && h.spool != nil {
+		_ = h.spool.Close() // nobody reads the file
+	}
 }
 
 // mayHold reports whether the worker may hold the next large partial. If mayHold returns true, the

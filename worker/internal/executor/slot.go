@@ -286,7 +286,7 @@ func (s *slot) pass(span *session.HeldSpan, t *task, d done, items []wire.Item, 
 	for _, h := range held {
 		if wanted {
 			t.noteSize(h)
-			s.partials.held.Put(t.opening.Job, h.Node, h.data, h.Sum, t.reuses)
+			h.put(s.partials.held, t.opening.Job, t.reuses)
 		}
 	}
 	return true
@@ -347,7 +347,7 @@ func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.It
 		}
 		if s.partials.mayHold() {
 			node := p.Node
-			held = append(held, heldPartial{wire.HeldNode{Node: node, Size: uint64(len(p.Data)), Sum: wire.Checksum(p.Data)}, p.Data})
+			held = append(held, heldPartial{HeldNode: wire.HeldNode{Node: node, Size: uint64(len(p.Data)), Sum: wire.Checksum(p.Data)}, data: p.Data})
 			list = append(list, wire.Item{Held: &node})
 			continue
 		}

@@ -151,19 +151,26 @@ func New(cfg Config) (*Holdings, error) {
 func (h *Holdings) Put(job string, node engine.Node, data []byte, sum uint32, reuse bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	k := key{job, node}
-	old := h.parts[k]
-	if h.closed || old != nil && !old.taken && old.sum == sum {
+	p := &part{key: key{job, node}, data: data, size: int64(len(data)), sum: sum, reuse: reuse}
+	if !h.replace(p) {
 		return
+	}
+	h.order = append(h.order, p)
+	h.largest[job] = max(h.largest[job], p.size)
+	h.change(&h.inMemory, p.size)
+}
+
+// replace adds a partial to the list, in place of another one of the node. It returns false if the partial is not needed.
+func (h *Holdings) replace(p *part) bool {
+	old := h.parts[p.key]
+	if h.closed || old != nil && !old.taken && old.sum == p.sum {
+		return false
 	}
 	if old != nil {
 		h.drop(old)
 	}
-	p := &part{key: k, data: data, size: int64(len(data)), sum: sum, reuse: reuse}
-	h.parts[k] = p
-	h.order = append(h.order, p)
-	h.largest[job] = max(h.largest[job], p.size)
-	h.change(&h.inMemory, p.size)
+	h.parts[p.key] = p
+	return true
 }
 
 // Take gives the bytes of a partial to the caller, who may change them. It returns false unless the
@@ -631,33 +638,6 @@ func (h *Holdings) nextSpill() *part {
 func (p *part) unwanted() bool { return p.dropped || p.keeps > 0 }
 
 var errUnwanted = errors.New("the file is not needed")
-
-// write writes the data of a partial to a new file. It stops with errUnwanted when the file is no
-// longer needed.
-func (h *Holdings) write(p *part, data []byte) (*os.File, error) {
-	f, err := NewFile(h.cfg.Dir)
-	if err != nil {
-		return nil, err
-	}
-	for at := 0; at < len(data); at += writeStep {
-		h.mu.Lock()
-		unwanted := p.unwanted()
-		h.mu.Unlock()
-		if unwanted {
-			return nil, errors.Join(errUnwanted, f.Close())
-		}
-		if _, err := f.Write(data[at:min(at+writeStep, len(data))]); err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-		writeBack(f, int64(at)-writeStep)
-	}
-	return f, nil
-}
-
-// writeStep is the number of bytes of a file that are written before the system must begin to move
-// them to the disk. At most two steps wait in memory at a time: memory is short during a spill, and
-// if it is full of bytes that wait for the disk, the system stops all processes that need memory.
-const writeStep = 16 << 20
 
 // Close drops all partials, and waits until no file is being written.
 func (h *Holdings) Close() {

@@ -16,8 +16,12 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/internal/bulk"
 )
 
-// wide is the size in bytes of a partial that is merged in three pieces.
-const wide = 2*pieceBytes + 8
+const (
+	// atOnce is the size in bytes of the ranges of vectors that package jobs merges at once.
+	atOnce = 4 << 20
+	// wide is the size in bytes of a partial that is merged in three ranges.
+	wide = 2*atOnce + 8
+)
 
 // wideMapper maps partitions to partials of the size wide.
 type wideMapper struct{}
@@ -91,8 +95,8 @@ func (p widePartialOf) ReadAt(_ string, _ engine.Node, to []byte, offset int64) 
 	return nil
 }
 
-// TestMergeInPieces merges two partials that together exceed the worker's memory.
-func TestMergeInPieces(t *testing.T) {
+// TestMergeStreams merges two partials that together exceed the worker's memory.
+func TestMergeStreams(t *testing.T) {
 	merged, _ := mergeWide(wideNumbers(0), wideNumbers(1)) // mergeWide never fails
 	want := wire.HeldNode{Job: "j", Node: engine.Node{Level: 1}, Size: wide, Sum: wire.Checksum(encodeWide(merged))}
 	for _, from := range []struct {
@@ -128,8 +132,8 @@ func TestMergeInPieces(t *testing.T) {
 			if len(l.failures) > 0 {
 				t.Fatalf("the merge failed: %+v", l.failures)
 			}
-			if longest.Load() > pieceBytes {
-				t.Errorf("Merge got %d bytes at once, want at most %d", longest.Load(), pieceBytes)
+			if longest.Load() > atOnce {
+				t.Errorf("Merge got %d bytes at once, want at most %d", longest.Load(), atOnce)
 			}
 		})
 	}
@@ -158,11 +162,10 @@ func (wideStore) Partial(_ context.Context, _, blob string) ([]byte, error) {
 	return bytes.Clone(widePartials()[blob[0]-'0']), nil
 }
 
-// TestMergeInPiecesFails checks what a failed merge in pieces loses: nothing if the other operand cannot be read, and
-// otherwise at most the operand that it has changed.
-func TestMergeInPiecesFails(t *testing.T) {
+// TestMergeStreamsFails checks that a failed merge of streams loses no operand.
+func TestMergeStreamsFails(t *testing.T) {
 	job := wideJob(func(left, right []uint64) ([]uint64, error) {
-		if left[0] > 0 { // this is not the first piece
+		if left[0] > 0 { // this is not the first range
 			return nil, errors.New("broken")
 		}
 		return mergeWide(left, right)
@@ -191,13 +194,13 @@ func TestMergeInPiecesFails(t *testing.T) {
 	if f := l.failures[2]; f.Holder != "" || !f.Permanent || !strings.Contains(f.Error, "broken") {
 		t.Errorf("got %+v, want the error of Merge", f)
 	}
-	if n := len(l.lastNodes()); n == 0 {
-		t.Error("the failed merge has lost both operands")
+	if n := len(l.lastNodes()); n != 2 {
+		t.Errorf("%d partials are held after a failed merge, want 2", n)
 	}
 }
 
 // A merge that returns another number of bytes has broken the contract of shards.
-func TestMergeInPiecesOfOtherSize(t *testing.T) {
+func TestMergeStreamsOfOtherSize(t *testing.T) {
 	job := wideJob(func(left, right []uint64) ([]uint64, error) { return slices.Clone(left[1:]), nil })
 	_, l := startWide(t, job, noStore{t})
 	l.mergeOf([]wire.Partial{{Holder: "w"}, {Holder: "w"}}, 1)
