@@ -1,6 +1,7 @@
 package term_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -34,19 +35,45 @@ func TestCheckpointOfManyPartials(t *testing.T) {
 // reportLeaves sends a report with the partials of every second partition of a job, so that none have siblings.
 func (c *cluster) reportLeaves(l *leader, job string, leaves int, data string) {
 	c.t.Helper()
-	items := make([]wire.Item, leaves)
-	for i := range items {
-		p := wire.NewPartial(engine.Leaf(2*uint64(i)), []byte(data))
+	nodes := make([]engine.Node, leaves)
+	for i := range nodes {
+		nodes[i] = engine.Leaf(2 * uint64(i))
+	}
+	c.reportNodes(l, job, data, nodes...)
+}
+
+// reportNodes sends a report with partials of nodes of a job.
+func (c *cluster) reportNodes(l *leader, job, data string, nodes ...engine.Node) {
+	c.t.Helper()
+	items := make([]wire.Item, len(nodes))
+	for i, n := range nodes {
+		p := wire.NewPartial(n, []byte(data))
 		items[i] = wire.Item{Partial: &p}
 	}
 	answered := false
 	l.turn(func() {
 		l.term.Report(wire.Report{
-			Epoch: l.epoch, Worker: "reporter", Sequence: 1, Hello: &wire.Hello{Host: "host", PID: 1, Slots: 1, Knows: []wire.JobKind{{Name: "letters", Version: "1"}}},
+			Epoch: l.epoch, Worker: fmt.Sprint("reporter", l.epoch), Sequence: 1, Hello: &wire.Hello{Host: "host", PID: 1, Slots: 1, Knows: []wire.JobKind{{Name: "letters", Version: "1"}}},
 			Jobs: []wire.JobReport{{Job: job, First: 1, Items: items}},
 		}, 100, func(wire.Receipt) { answered = true })
 	})
 	c.until("the receipt", func() bool { return answered })
+}
+
+// TestBlobsOfResumedNodesAreDeleted lets a worker report the parent of nodes that the leader has resumed. The blobs of these nodes
+// are deleted when the parent is durable, and not at the job's end.
+func TestBlobsOfResumedNodesAreDeleted(t *testing.T) {
+	c := newCluster(t)
+	data := strings.Repeat("x", 5_000)
+	leader := c.lead(plain)
+	job := c.planned("partitions=8")
+	c.reportLeaves(leader, job, 2, data)
+	c.until("a checkpoint", func() bool { return len(c.manifest(job).Nodes) == 2 })
+	leader.kill()
+	leader = c.lead(plain)
+	c.reportNodes(leader, job, data, engine.Node{Level: 2})
+	c.until("a checkpoint of the parent", func() bool { return len(c.manifest(job).Nodes) == 1 })
+	c.until("deletions", func() bool { return len(c.partials()) == 1 })
 }
 
 // TestCheckpointOfManyPartialsIsInterrupted cancels a job while the leader waits for storage to write the

@@ -391,7 +391,7 @@ func (t *Term) finishedNodes(j *activeJob, list []store.StoredNode) (nodes []led
 	for _, n := range list {
 		ref := ledger.NoRef
 		if !n.Empty {
-			p := partial{data: n.Data, blob: n.Blob, size: n.Size, job: j.id}
+			p := partial{data: n.Data, blob: n.Blob, size: n.Size, job: j.id, inForest: true}
 			j.noteSize(p.bytes())
 			ref = t.partials.add(p)
 		}
