@@ -174,7 +174,12 @@
 //
 // # Results larger than a worker
 //
-// The root of the tree must fit into the memory of a worker, unless the job is computed in shards, or has a second pass.
+// The root of the tree must fit into the memory of a worker, unless the job has functions on streams, is computed in shards,
+// or has a second pass.
+//
+// A [Large] has functions that read encoded partials as streams, and write one. They fit a Merge that reads its operands from
+// the beginning to the end, such as one that appends texts or merges sorted lines. A worker calls them only for partials that
+// exceed its memory. Each partial is still merged by one worker, and the last merge reads and writes the whole result.
 //
 // A [Sharded] is the definition of a job that computes its partials shard by shard, for example ranges of vectors. Map gets
 // the numbers of a shard and of a partition. Each shard is merged on its own, and FinishShard takes it as soon as it is merged:

@@ -128,6 +128,10 @@
 // rules for calls also apply to the phases merge, estimate and finish, and a failed call is retried like a
 // partition. Only workers that may run the job make the calls of these phases, and not the leader.
 //
+// Merged outputs of concat, sum, min, max, top and sorted may be larger than the memory of a worker, which then merges them
+// from file to file. With the parameter finish, and for the other merges, they must fit into memory. The output of one call
+// must fit into memory twice.
+//
 // A line without a tab is a number whose key is empty. The outputs of sum, min and max are sorted
 // by the bytes of the keys.
 //

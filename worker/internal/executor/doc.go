@@ -58,8 +58,9 @@
 //
 // A partial above 256 KiB, or above the limit in the opening of its job, stays in the worker (see package worker/session). Package
 // worker/internal/holdings bounds the memory of large partials and of operands and results of
-// merges, and moves partials above the limit to files. Slots wait while memory is short. Two vectors that
-// together exceed the limit are merged in pieces, so that only one of them is in memory. Package
+// merges, and moves partials above the limit to files. Slots wait while memory is short. If the
+// operands and the result of a call exceed the limit and the job has functions on streams ([jobs.Large]), the call reads
+// its operands from memory or files and writes a merged partial to a file. Package
 // worker/internal/bulk sends partials to other workers and fetches operands from them, through a socket of the machine or on a
 // separate connection to NATS. Without [Config.Bulk], and for leaders with an old version, large partials
 // are written to storage instead.
