@@ -56,7 +56,7 @@ func (b *binding[P, T, R]) Large(params []byte) engine.Large {
 // large returns the functions that the definition has. For parameters that cannot be parsed there are none.
 func (b *binding[P, T, R]) large(l *Large[P, R], params []byte) (large engine.Large) {
 	defer func() {
-		if recover() != nil { // the call of Merge or Finish reports the panic
+		if recover() != nil { // a Has that panics has no functions
 			large = engine.Large{}
 		}
 	}()
