@@ -15,7 +15,7 @@ var sorted = merge{
 	},
 	join: func(left, right *bodyReader, out *bodyWriter) error {
 		return joinLines(left, right, out, lineOrder[[]byte]{
-			parse:   func(line []byte, _ int) ([]byte, error) { return line, nil },
+			parse:   func(line []byte) ([]byte, error) { return line, nil },
 			compare: func(a, b *[]byte) (int, error) { return cmp.Or(bytes.Compare(*a, *b), -1), nil },
 			format:  func(text []byte, line *[]byte) []byte { return append(append(text, *line...), '\n') },
 		})

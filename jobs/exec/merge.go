@@ -40,12 +40,13 @@ var byProgram = merge{
 	joinWhole: func(_, _ []byte) ([]byte, error) { return nil, errors.New("want a call of the program") },
 }
 
+var merges = []merge{concat, sum, least, greatest, sorted, object, hll, ddsketch, byProgram}
+
 // parseMerge returns the merge with the given name.
 func parseMerge(name string) (merge, error) {
-	list := []merge{concat, sum, least, greatest, sorted, object, hll, ddsketch, byProgram}
-	for _, m := range list {
-		if m.name == name {
-			return m, nil
+	for i := range merges {
+		if merges[i].name == name {
+			return merges[i], nil
 		}
 	}
 	if digits, found := strings.CutPrefix(name, "top:"); found {

@@ -124,7 +124,7 @@ func parseEntries(output []byte) (list []entry, err error) {
 }
 
 // parseMerged parses a line of the body of a partial.
-func parseMerged(line []byte, _ int) (entry, error) {
+func parseMerged(line []byte) (entry, error) {
 	key, value := splitLine(line)
 	return parseEntry(key, value, maxMerged)
 }

@@ -7,7 +7,7 @@ import (
 
 // lineOrder says how bodies of ordered lines are merged. L is the type of a parsed line.
 type lineOrder[L any] struct {
-	parse func(line []byte, number int) (L, error)
+	parse func(line []byte) (L, error)
 	// compare says which of two lines comes first: that of the left body if the result is negative, and that of the right one
 	// if it is positive. If the result is 0, compare has merged both into a.
 	compare func(a, b *L) (int, error)
@@ -60,7 +60,7 @@ func (c *cursor[L]) next(order lineOrder[L]) error {
 		return err
 	}
 	c.number++
-	if c.line, err = order.parse(text, c.number); err != nil {
+	if c.line, err = order.parse(text); err != nil {
 		return fmt.Errorf("line %d, %.100q: %w", c.number, text, err)
 	}
 	return nil
