@@ -157,11 +157,12 @@ func (c *call) make() (wire.Item, error) {
 		}
 	}
 	defer c.unreserve()
-	switch large := c.large(job, params); {
-	case large.Merge != nil:
-		return c.mergeStreams(job, large)
-	case large.Finish != nil:
-		return c.finishStream(job, large)
+	if large := c.large(job, params); large.Merge != nil || large.Finish != nil {
+		item, err := c.makeOfStreams(job, large)
+		if !errors.Is(err, errSpillFolder) {
+			return item, err
+		}
+		c.cfg.Logger.Warn("Cannot use the spill folder, a call needs more memory than the limit", "job", o.Job, "function", made.Function.String(), "error", err)
 	}
 	if err := c.reserve(job.Engine().InPlace() && !job.Engine().Large(params).Grows); err != nil {
 		return wire.Item{}, err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
@@ -23,7 +24,19 @@ import (
 //	held by another worker                       from a file in the spill folder, to which it is fetched first
 //	in storage                                   likewise
 //
-// The merged partial is written to a file, which the worker then holds as if it had moved the partial there.
+// The merged partial is written to a file, which the worker then holds as if it had moved the partial there. If the spill
+// folder is full, the call is made in memory.
+
+// errSpillFolder is the error of a file in the spill folder.
+var errSpillFolder = errors.New("use spill folder")
+
+// makeOfStreams makes the call with the function of large that is not nil.
+func (c *call) makeOfStreams(job jobs.Job, large engine.Large) (wire.Item, error) {
+	if large.Merge != nil {
+		return c.mergeStreams(job, large)
+	}
+	return c.finishStream(job, large)
+}
 
 // large returns the function that makes the call with streams. There is none if the operands and the result fit into
 // memory, or if the job has none.
@@ -63,17 +76,15 @@ func (c *call) mergeStreams(job jobs.Job, large engine.Large) (wire.Item, error)
 	defer right.close()
 	merged, err := holdings.NewSpool(c.cfg.SpillDir)
 	if err != nil {
-		return wire.Item{}, fmt.Errorf("use spill folder: %w", err)
+		return wire.Item{}, fmt.Errorf("%w: %w", errSpillFolder, err)
 	}
 	out := bufio.NewWriterSize(merged, 1<<20)
 	err = c.guarded(job, func(ctx context.Context) error {
-		if err := large.Merge(ctx, left, right, out); err != nil {
-			return err
+		err := large.Merge(ctx, left, right, out)
+		if failed := out.Flush(); failed != nil {
+			return fmt.Errorf("%w: %w", errSpillFolder, failed)
 		}
-		if err := out.Flush(); err != nil {
-			return fmt.Errorf("write to spill folder: %w", err)
-		}
-		return nil
+		return err
 	})
 	if !errors.Is(err, errLost) {
 		err = cmp.Or(left.verify(), right.verify(), err) // the error of a merge of damaged operands says nothing
@@ -152,14 +163,18 @@ func (c *call) openStream(p wire.Partial) (*stream, error) {
 	}
 	file, err := holdings.NewFile(c.cfg.SpillDir)
 	if err != nil {
-		return nil, fmt.Errorf("use spill folder: %w", err)
+		return nil, fmt.Errorf("%w: %w", errSpillFolder, err)
 	}
 	s.file = file
 	s.read = func(to []byte, offset int64) error {
 		_, err := file.ReadAt(to, offset)
 		return err
 	}
-	if err := c.writeOperand(p, file); err != nil {
+	switch err := c.writeOperand(p, file); {
+	case errors.Is(err, syscall.ENOSPC):
+		s.close()
+		return nil, fmt.Errorf("%w: %w", errSpillFolder, err)
+	case err != nil:
 		s.close()
 		return nil, fmt.Errorf("operand of %v: %w", c.held.Call().Function, s.blame(err))
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -197,6 +198,36 @@ func TestMergeStreamsFails(t *testing.T) {
 	if n := len(l.lastNodes()); n != 2 {
 		t.Errorf("%d partials are held after a failed merge, want 2", n)
 	}
+}
+
+// TestMergeWithoutSpillFolder merges two partials that together exceed the worker's memory, and whose spill folder is gone. The
+// worker merges them in memory and writes the merged partial to storage.
+func TestMergeWithoutSpillFolder(t *testing.T) {
+	merged, _ := mergeWide(wideNumbers(0), wideNumbers(1)) // mergeWide never fails
+	var longest atomic.Int64
+	written := make(chan []byte, 1)
+	w, l := startWide(t, wideJob(func(left, right []uint64) ([]uint64, error) {
+		longest.Store(max(longest.Load(), int64(8*len(left))))
+		return mergeWide(left, right)
+	}), blobStore{noStore{t}, written})
+	if err := os.RemoveAll(w.cfg.SpillDir); err != nil {
+		t.Fatal(err)
+	}
+	l.mergeOf([]wire.Partial{{Holder: "w"}, {Holder: "w"}}, 1)
+	if !bytes.Equal(<-written, encodeWide(merged)) || longest.Load() <= atOnce {
+		t.Errorf("other bytes were written, or Merge got %d bytes at once and not all", longest.Load())
+	}
+}
+
+// blobStore sends the partials that are written to it to a channel.
+type blobStore struct {
+	noStore
+	written chan<- []byte
+}
+
+func (s blobStore) PutPartial(_ context.Context, _ string, _ engine.Node, data []byte) (string, error) {
+	s.written <- bytes.Clone(data)
+	return strings.Repeat("ab", 32), nil
 }
 
 // A merge that returns another number of bytes has broken the contract of shards.
