@@ -111,7 +111,7 @@ func (c *call) holdSpool(merged *holdings.Spool) (wire.Item, error) {
 	defer reserved.Release()
 	data := make([]byte, merged.Size())
 	if _, err := merged.ReadAt(data, 0); err != nil {
-		return wire.Item{}, fmt.Errorf("read from spill folder: %w", err)
+		return wire.Item{}, fmt.Errorf("read from the spill folder: %w", err)
 	}
 	return c.moveLarge(session.Merged(made, data, c.held.Epoch()))
 }
@@ -170,7 +170,7 @@ func (c *call) openStream(p wire.Partial) (*stream, error) {
 		_, err := file.ReadAt(to, offset)
 		return err
 	}
-	switch err := c.writeOperand(p, file); {
+	switch s.Size, err = c.writeOperand(p, file); {
 	case errors.Is(err, syscall.ENOSPC):
 		s.close()
 		return nil, fmt.Errorf("%w: %w", errSpillFolder, err)
@@ -181,22 +181,23 @@ func (c *call) openStream(p wire.Partial) (*stream, error) {
 	return s, nil
 }
 
-// writeOperand writes an operand that another worker holds, or that is in storage, to a file.
-func (c *call) writeOperand(p wire.Partial, file io.WriterAt) error {
+// writeOperand writes an operand that another worker holds, or that is in storage, to a file. It returns the size of the
+// operand: that of an operand in storage is an estimate if an earlier version has written it.
+func (c *call) writeOperand(p wire.Partial, file io.WriterAt) (size uint64, err error) {
 	if p.Holder != "" {
-		return c.bulk.FetchTo(c.ctx, c.cfg.Subjects.Bulk(p.Holder), c.opening.Job, p.Node, file, int64(p.Size))
+		return p.Size, c.bulk.FetchTo(c.ctx, c.cfg.Subjects.Bulk(p.Holder), c.opening.Job, p.Node, file, int64(p.Size))
 	}
 	reserved, err := c.partials.held.Reserve(c.ctx, int64(p.Size))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer reserved.Release()
 	var o operand
 	if err := c.readOperand(p, &o); err != nil {
-		return err
+		return 0, err
 	}
 	_, err = file.WriteAt(o.data, 0)
-	return err
+	return uint64(len(o.data)), err
 }
 
 // blame returns the error for an operand that cannot be read, which is no failure of the job's code.

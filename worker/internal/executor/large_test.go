@@ -147,6 +147,8 @@ func (l *leader) mergeOf(operands []wire.Partial, failed int) {
 		p.Node, p.Size = engine.Leaf(uint64(i)), wide
 		if p.Holder != "" {
 			p.Sum = wire.Checksum(widePartials()[i])
+		} else {
+			p.Size += 100 // a leader does not know the size of what an earlier version has stored
 		}
 	}
 	l.order(func(r *wire.Receipt) {
