@@ -53,7 +53,7 @@ func (b *binding[P, T, R]) Large(params []byte) engine.Large {
 	return engine.Large{}
 }
 
-// large returns the functions that the definition has. For parameters that cannot be parsed there are none.
+// large returns the functions of the definition, or none if the parameters cannot be parsed.
 func (b *binding[P, T, R]) large(l *Large[P, R], params []byte) (large engine.Large) {
 	defer func() {
 		if recover() != nil { // a Has that panics has no functions
@@ -68,10 +68,16 @@ func (b *binding[P, T, R]) large(l *Large[P, R], params []byte) (large engine.La
 		Grows: true,
 		Merge: func(_ context.Context, left, right io.Reader, merged io.Writer) (err error) {
 			defer b.end("merge partials of", &err)
-			if err := l.Merge(left, right, merged); err != nil {
-				return Permanent(err)
-			}
-			return nil
+			var failed error // first error of a stream, after which another attempt may succeed
+			defer func() {
+				if v := recover(); v != nil {
+					err = newPanicError(v)
+				}
+				if err != nil && failed == nil {
+					err = Permanent(err)
+				}
+			}()
+			return l.Merge(watchedReader{left, &failed}, watchedReader{right, &failed}, watchedWriter{merged, &failed})
 		},
 		Finish: func(ctx context.Context, root *io.SectionReader) (_ json.RawMessage, _ engine.Attachment, err error) {
 			defer b.end("finish", &err)
@@ -82,6 +88,34 @@ func (b *binding[P, T, R]) large(l *Large[P, R], params []byte) (large engine.La
 			return b.encodeResult(r)
 		},
 	}
+}
+
+// watchedReader records the first error of a stream.
+type watchedReader struct {
+	io.Reader
+	failed *error
+}
+
+func (r watchedReader) Read(to []byte) (int, error) {
+	n, err := r.Reader.Read(to)
+	if err != nil && !errors.Is(err, io.EOF) && *r.failed == nil {
+		*r.failed = err
+	}
+	return n, err
+}
+
+// watchedWriter records the first error of a stream.
+type watchedWriter struct {
+	io.Writer
+	failed *error
+}
+
+func (w watchedWriter) Write(data []byte) (int, error) {
+	n, err := w.Writer.Write(data)
+	if err != nil && *w.failed == nil {
+		*w.failed = err
+	}
+	return n, err
 }
 
 // unit returns the size in bytes of a number if ranges of a partial are its shards, and ranges of its encoding their

@@ -138,6 +138,36 @@ func TestCheckOfLarge(t *testing.T) {
 	}
 }
 
+// TestErrorsOfStreams checks that only errors of the definition's Merge fail the job.
+func TestErrorsOfStreams(t *testing.T) {
+	broken := errors.New("broken")
+	failing := appendingStreams()
+	failing.Merge = func(io.Reader, io.Reader, io.Writer) error { return broken }
+	panicking := appendingStreams()
+	panicking.Merge = func(io.Reader, io.Reader, io.Writer) error { panic(broken) }
+	good := strings.NewReader("a")
+	for name, test := range map[string]struct {
+		large     *Large[struct{}, string]
+		left      io.Reader
+		merged    io.Writer
+		permanent bool
+	}{
+		"Merge fails":             {failing, good, io.Discard, true},
+		"Merge panics":            {panicking, good, io.Discard, true},
+		"a stream is not read":    {appendingStreams(), iotest.ErrReader(broken), io.Discard, false},
+		"a stream is not written": {appendingStreams(), strings.NewReader("a"), failingWriter{broken}, false},
+	} {
+		err := MustNew(lettersDefinition(test.large)).Engine().Large(nil).Merge(t.Context(), test.left, strings.NewReader("b"), test.merged)
+		if err == nil || !strings.Contains(err.Error(), "merge partials of job letters: ") || IsPermanent(err) != test.permanent {
+			t.Errorf("%s: %v, permanent %v, want %v", name, err, IsPermanent(err), test.permanent)
+		}
+	}
+}
+
+type failingWriter struct{ err error }
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
 // TestIncompleteLarge checks which definitions are refused.
 func TestIncompleteLarge(t *testing.T) {
 	l := appendingStreams()

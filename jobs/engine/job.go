@@ -72,8 +72,7 @@ type Job interface {
 	// InPlace reports whether the codec encodes and decodes partials without copying them.
 	InPlace() bool
 
-	// Large returns the functions for partials that exceed the memory of a worker. For parameters that cannot be parsed
-	// there are none.
+	// Large returns the functions for partials that exceed the memory of a worker, or none if the parameters cannot be parsed.
 	Large(params []byte) Large
 
 	// DecodedSize returns about how many bytes of memory a partial takes when it is decoded: the size

@@ -30,7 +30,7 @@ import (
 // errSpillFolder is the error of a file in the spill folder.
 var errSpillFolder = errors.New("use spill folder")
 
-// makeOfStreams makes the call with the function of large that is not nil.
+// makeOfStreams makes the call with large.Merge or large.Finish, one of which is nil.
 func (c *call) makeOfStreams(job jobs.Job, large engine.Large) (wire.Item, error) {
 	if large.Merge != nil {
 		return c.mergeStreams(job, large)
@@ -38,8 +38,8 @@ func (c *call) makeOfStreams(job jobs.Job, large engine.Large) (wire.Item, error
 	return c.finishStream(job, large)
 }
 
-// large returns the function that makes the call with streams. There is none if the operands and the result fit into
-// memory, or if the job has none.
+// large returns the job's function for this call in the field Merge or Finish. Both fields are nil if the operands and the
+// result fit into memory, or if the job has no such function.
 func (c *call) large(job jobs.Job, params jobs.Params) (large engine.Large) {
 	if c.partials.held == nil || c.cfg.SpillDir == "" {
 		return large
@@ -80,6 +80,7 @@ func (c *call) mergeStreams(job jobs.Job, large engine.Large) (wire.Item, error)
 	}
 	out := bufio.NewWriterSize(merged, 1<<20)
 	err = c.guarded(job, func(ctx context.Context) error {
+		left.ctx, right.ctx = ctx, ctx
 		err := large.Merge(ctx, left, right, out)
 		if failed := out.Flush(); failed != nil {
 			return fmt.Errorf("%w: %w", errSpillFolder, failed)
@@ -87,6 +88,7 @@ func (c *call) mergeStreams(job jobs.Job, large engine.Large) (wire.Item, error)
 		return err
 	})
 	if !errors.Is(err, errLost) {
+		left.ctx, right.ctx = c.ctx, c.ctx
 		err = cmp.Or(left.verify(), right.verify(), err) // the error of a merge of damaged operands says nothing
 	}
 	if err != nil {
@@ -129,6 +131,7 @@ func (c *call) finishStream(job jobs.Job, large engine.Large) (wire.Item, error)
 	}
 	var output wire.Output
 	err = c.guarded(job, func(ctx context.Context) (err error) {
+		root.ctx = ctx
 		var result json.RawMessage
 		result, c.attachment, err = large.Finish(ctx, io.NewSectionReader(root, 0, int64(root.Size)))
 		output = wire.NewOutput(wire.Finish, 0, result)
@@ -137,6 +140,7 @@ func (c *call) finishStream(job jobs.Job, large engine.Large) (wire.Item, error)
 	if err != nil {
 		return wire.Item{}, err
 	}
+	root.ctx = c.ctx // the write of the attachment reads the root
 	output.Epoch, output.Lacking = c.held.Epoch(), made.Lacking
 	return c.moveLarge(wire.Item{Output: &output})
 }
@@ -144,12 +148,12 @@ func (c *call) finishStream(job jobs.Job, large engine.Large) (wire.Item, error)
 // stream is an operand that is read in pieces, from its beginning or anywhere.
 type stream struct {
 	wire.Partial
-	ctx  context.Context
+	ctx  context.Context // after its end, reads fail; that of the job's code during the code, because the code has a time limit
 	read func(to []byte, offset int64) error
 	file io.Closer // nil if this worker holds the partial
 	next int64     // number of bytes that Read has returned
 	sum  uint32    // CRC-32C of these bytes
-	err  error     // first error of reading
+	err  error     // first error of read
 }
 
 // openStream makes an operand readable as a stream.
@@ -222,10 +226,11 @@ func (s *stream) Read(to []byte) (int, error) {
 // ReadAt implements [io.ReaderAt].
 func (s *stream) ReadAt(to []byte, offset int64) (int, error) {
 	n := int(max(0, min(int64(len(to)), int64(s.Size)-offset)))
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
 	if s.err == nil && n > 0 {
-		if err := s.ctx.Err(); err != nil {
-			s.err = err
-		} else if err := s.read(to[:n], offset); err != nil {
+		if err := s.read(to[:n], offset); err != nil {
 			s.err = s.blame(err)
 		}
 	}

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/engine"
@@ -62,13 +64,17 @@ func mergeWide(left, right []uint64) ([]uint64, error) {
 
 // wideJob returns a job of two wide partials. The parameter merge may replace mergeWide.
 func wideJob(merge func(left, right []uint64) ([]uint64, error)) jobs.Job {
-	return jobs.MustNew(jobs.Definition[struct{}, []uint64, int]{
+	return jobs.MustNew(wideDefinition(merge))
+}
+
+func wideDefinition(merge func(left, right []uint64) ([]uint64, error)) jobs.Definition[struct{}, []uint64, int] {
+	return jobs.Definition[struct{}, []uint64, int]{
 		Name: "wide", Version: "1", Codec: jobs.Vector[uint64]{}, Shards: jobs.Vector[uint64]{},
 		Plan:   func(context.Context, struct{}) (jobs.Plan, error) { return jobs.Plan{Partitions: 2}, nil },
 		Open:   func(context.Context, struct{}, jobs.Plan) (jobs.Mapper[[]uint64], error) { return wideMapper{}, nil },
 		Merge:  merge,
 		Finish: func(_ context.Context, _ struct{}, root []uint64) (int, error) { return len(root), nil },
-	})
+	}
 }
 
 // startWide runs a worker that holds the partials of a wideJob and has memory for one of them.
@@ -141,7 +147,10 @@ func TestMergeStreams(t *testing.T) {
 }
 
 // mergeOf makes the worker merge the partials of a wideJob.
-func (l *leader) mergeOf(operands []wire.Partial, failed int) {
+func (l *leader) mergeOf(operands []wire.Partial, failed int) { l.mergeWithin(operands, failed, 0) }
+
+// mergeWithin is like mergeOf with a time limit; 0 means none.
+func (l *leader) mergeWithin(operands []wire.Partial, failed int, within time.Duration) {
 	for i := range operands {
 		p := &operands[i]
 		p.Node, p.Size = engine.Leaf(uint64(i)), wide
@@ -152,7 +161,7 @@ func (l *leader) mergeOf(operands []wire.Partial, failed int) {
 		}
 	}
 	l.order(func(r *wire.Receipt) {
-		call := &wire.Call{Function: wire.Merge, Node: engine.Node{Level: 1}, Operands: operands, Failed: failed}
+		call := &wire.Call{Function: wire.Merge, Node: engine.Node{Level: 1}, Operands: operands, Failed: failed, Within: within}
 		l.number++
 		r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: 1, Number: l.number}, Job: "j", Call: call})
 	})
@@ -230,6 +239,33 @@ type blobStore struct {
 func (s blobStore) PutPartial(_ context.Context, _ string, _ engine.Node, data []byte) (string, error) {
 	s.written <- bytes.Clone(data)
 	return strings.Repeat("ab", 32), nil
+}
+
+// TestMergeStreamsTooLong checks that the streams of a merge fail when its time limit has passed, so that its code returns.
+func TestMergeStreamsTooLong(t *testing.T) {
+	d := wideDefinition(mergeWide)
+	d.Shards = nil
+	d.Large = &jobs.Large[struct{}, int]{
+		Has: func(struct{}) bool { return true },
+		Merge: func(left, _ io.Reader, _ io.Writer) error {
+			for {
+				if _, err := left.Read(nil); err != nil {
+					return err
+				}
+				time.Sleep(time.Millisecond)
+			}
+		},
+		Finish: func(context.Context, struct{}, *io.SectionReader) (int, error) { return 0, nil },
+	}
+	_, l := startWide(t, jobs.MustNew(d), noStore{t})
+	l.mergeWithin([]wire.Partial{{Holder: "w"}, {Holder: "w"}}, 0, time.Millisecond)
+	l.wait("the failure", func() bool { return len(l.failures) == 1 })
+	if f := l.failures[0]; f.Permanent || !f.Slow || f.Holder != "" {
+		t.Errorf("got %+v, want a call that takes too long", f)
+	}
+	if n := len(l.lastNodes()); n != 2 {
+		t.Errorf("%d partials are held after the failure, want 2", n)
+	}
 }
 
 // A merge that returns another number of bytes has broken the contract of shards.
