@@ -454,7 +454,7 @@ func (m *mapper[P, A, R]) store(ctx context.Context, scanners []*scanner[A], par
 			}
 		}
 		if m.spills {
-			if err := m.job.Second.Spill(ctx, m.params, &s.acc); err != nil {
+			if err := m.job.Second.Spill(ctx, m.params, &s.acc, last); err != nil {
 				return err
 			}
 		}

@@ -17,8 +17,8 @@ type Second[P, A any] struct {
 	// Has reports whether a job with the parameters p may have a second pass.
 	Has func(p P) bool
 	// Spill moves a part of an accumulator to storage with jobs.PutSpill if it is large. Spill is called while a partition
-	// is read, as Job.Store is, and after each merge.
-	Spill func(ctx context.Context, p P, acc *A) error
+	// is read, as Job.Store is, and, with whole, after a partition was read and after each merge.
+	Spill func(ctx context.Context, p P, acc *A, whole bool) error
 	// Needed reports whether the accumulator of a part of the dataset is so large, or partly in storage, that the job needs a
 	// second pass.
 	Needed func(acc A) bool
@@ -50,7 +50,7 @@ func (e *engine[P, A, R]) secondPass() *jobs.SecondPass[P, Partial[A]] {
 func (e *engine[P, A, R]) spill(ctx context.Context, p P, merged Partial[A]) (Partial[A], error) {
 	for _, r := range merged.Readings {
 		for i := range r.Accs {
-			if err := e.job.Second.Spill(ctx, p, &r.Accs[i]); err != nil {
+			if err := e.job.Second.Spill(ctx, p, &r.Accs[i], true); err != nil {
 				return merged, err
 			}
 		}

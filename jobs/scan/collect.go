@@ -86,7 +86,7 @@ func (p *collector) collect(ctx context.Context, from, to int) (err error) {
 			return err
 		}
 		if noted && (ok || p.output) {
-			if err := p.note(c.states); err != nil {
+			if err := p.notes.read(p.aggregates, p.scratch, c.states); err != nil {
 				return err
 			}
 		}
@@ -105,13 +105,4 @@ func (p *collector) collect(ctx context.Context, from, to int) (err error) {
 		}
 	}
 	return nil
-}
-
-// note adds a group to the notes.
-func (p *collector) note(states []byte) error {
-	p.scratch.reset()
-	if err := p.scratch.read(states); err != nil {
-		return err
-	}
-	return p.notes.add(p.aggregates, p.scratch)
 }

@@ -193,18 +193,19 @@
 //
 // # Memory
 //
-// Each slot adds records to a hash table of at most 131,072 groups, or of 8,192 while most records have new keys. A full hash
+// Each slot adds records to a hash table of at most 131,072 groups, or of 32,768 while most records have new keys. A full hash
 // table becomes a run: its groups, sorted by the bytes of their keys and encoded. The slot merges its runs into one when those
-// after the first one have at least 32 MiB and are as large as the first one, and at the end of its records. A group of a query
+// after the first one have at least 48 MiB and are as large as the first one, and at the end of its records. A group of a query
 // such as min(x), mean(x), max(x) needs about 230 bytes in the hash table and 20 bytes more than its key in a run.
 // Merge reads two runs in order and writes one, so a merge needs the memory of both runs and of the
 // merged run. Without the parameter output, Finish sorts 24 bytes for each group and reads the groups from the run.
 //
-// With output, the number of groups is not limited by memory. Runs of more than 32 MiB are moved to storage, and if the groups of
+// With output, the number of groups is not limited by memory. If the runs of a partition or of a merge have more than 32 MiB, or 48 MiB
+// while a partition is read, they are moved to storage as one run. If the groups of
 // the whole input have more than 256 KiB, the job has a second pass (jobs.SecondPass), which status shows as round 2. Each of its
 // partitions merges a shard, a range of the groups of about 32 MiB, and writes its rows to objects, so that all workers write
 // at the same time. With order, limit or offset it sorts its shard, and Finish merges the sorted shards. A slot needs about
-// 300 MB, and a 240th of the size of all runs. A run in one process moves them to the folder for temporary files.
+// 300 MB, and a hundredth of the size of all runs. A run in one process moves them to the folder for temporary files.
 //
 // The state of exact_distinct(x) contains each different value of a group once: its bytes and one byte more, or two from 128 bytes
 // on. These bytes are a part of the partial, so they count against the memory of the workers and are sent between

@@ -9,22 +9,26 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// stream reads the groups of a run. One piece of a run in storage is in memory.
+// stream reads the groups of a run. One piece of a run in storage is in memory, and near its end the next piece too.
 type stream struct {
 	cursor
-	left  spilled // pieces in storage after the current one
-	begin uint64  // first bytes of the key, which decide most comparisons; the largest number at the end
-	run   int     // place of the run among all runs
+	left  spilled     // pieces in storage after the current one
+	ahead *ahead      // reads the next piece in advance; nil if no piece is read in advance
+	early chan loaded // gets the first piece of left, if it is read in advance; otherwise nil
+	begin uint64      // first bytes of the key, which decide most comparisons; the largest number at the end
+	run   int         // place of the run among all runs
 }
 
 // next moves to the next group.
 func (s *stream) next(ctx context.Context) error {
 	err := s.cursor.next()
-	for err == nil && s.done() && len(s.left) > 0 {
-		if s.rest, err = s.left[0].load(ctx); err == nil {
-			s.left = s.left[1:]
-			err = s.cursor.next()
+	if len(s.left) > 0 && len(s.rest) <= bounds.piece/8 {
+		for err == nil && s.done() && len(s.left) > 0 {
+			if s.rest, err = s.load(ctx); err == nil {
+				err = s.cursor.next()
+			}
 		}
+		s.readAhead(ctx)
 	}
 	switch {
 	case err != nil:
@@ -54,6 +58,7 @@ func (list spilled) seek(ctx context.Context, run int, key []byte) (*stream, err
 // merging merges the groups of runs in the order of their keys. It is a tree of losers (D. E. Knuth, The Art of Computer
 // Programming, volume 3, 5.4.1): each node contains the stream that has lost there, and its parent gets the other one.
 type merging struct {
+	ahead   ahead
 	scratch *scratch
 	tree    []contestant // the winner, then the nodes from the root on; the leaves, which are the streams, are not stored
 
@@ -68,7 +73,7 @@ type contestant struct {
 	*stream
 }
 
-// newMerging begins at a key of runs in storage.
+// newMerging begins at a key of runs in storage. Before the context ends, the caller must wait until the field ahead reads nothing.
 func newMerging(ctx context.Context, functions []aggregate, runs []spilled, key []byte) (*merging, error) {
 	streams := make([]*stream, len(runs))
 	group, loading := errgroup.WithContext(ctx)
@@ -82,7 +87,11 @@ func newMerging(ctx context.Context, functions []aggregate, runs []spilled, key 
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return startMerging(functions, streams), nil
+	m := startMerging(functions, streams)
+	for _, s := range streams {
+		s.ahead = &m.ahead
+	}
+	return m, nil
 }
 
 // startMerging merges the groups of streams from their current groups on. The field run of a stream is its index.

@@ -52,24 +52,13 @@ func (n notes) add(all []aggregate, s *scratch) error {
 	return nil
 }
 
-// notesOf returns the notes of the groups of a run.
-func (q query) notesOf(r run) (notes, error) {
-	n, s := make(notes, len(q.aggregates)), newScratch(q.aggregates)
-	if !q.noted() {
-		return n, nil
+// read adds a group with the given states to the notes. It uses the scratch.
+func (n notes) read(all []aggregate, s *scratch, states []byte) error {
+	s.reset()
+	if err := s.read(states); err != nil {
+		return err
 	}
-	for c := (cursor{rest: r}); ; {
-		if err := c.next(); err != nil || c.done() {
-			return n, err
-		}
-		s.reset()
-		if err := s.read(c.states); err != nil {
-			return n, err
-		}
-		if err := n.add(q.aggregates, s); err != nil {
-			return n, err
-		}
-	}
+	return n.add(all, s)
 }
 
 // columns returns the columns of the result of a query with aggregates.

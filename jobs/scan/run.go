@@ -139,16 +139,11 @@ func (s *scratch) appendGroup(to run, key []byte, list []states, g int) run {
 
 // mergeRuns merges runs. The groups of a run precede those of the next run in the input.
 func mergeRuns(functions []aggregate, runs []run) (run, error) {
-	ctx, all := context.Background(), 0 // nothing is read from storage
-	streams := make([]*stream, len(runs))
-	for i, r := range runs {
-		streams[i] = &stream{cursor: cursor{rest: r}, run: i}
-		if err := streams[i].next(ctx); err != nil {
-			return nil, err
-		}
-		all += len(r)
+	streams, all, err := streamsOf(runs)
+	if err != nil {
+		return nil, err
 	}
-	merged := make(run, 0, all/8+minSample)
+	ctx, merged := context.Background(), make(run, 0, all/8+minSample) // nothing is read from storage
 	m := startMerging(functions, streams)
 	for {
 		ok, err := m.next(ctx, nil)
@@ -172,6 +167,18 @@ func mergeRuns(functions []aggregate, runs []run) (run, error) {
 		merged = append(make(run, 0, len(merged)+minSlack), merged...)
 	}
 	return merged, nil
+}
+
+// streamsOf returns streams at the first groups of runs in memory, and the size of the runs in bytes.
+func streamsOf(runs []run) (streams []*stream, size int, err error) {
+	for i, r := range runs {
+		s := &stream{cursor: cursor{rest: r}, run: i}
+		if err := s.next(context.Background()); err != nil {
+			return nil, 0, err
+		}
+		streams, size = append(streams, s), size+len(r)
+	}
+	return streams, size, nil
 }
 
 // encodeRun returns the groups of a table as a run.

@@ -36,7 +36,7 @@ var Definition = func() jobs.Definition[Params, dataset.Partial[*table], Result]
 }()
 
 var job = dataset.Job[Params, *table, Result]{
-	Name: "scan", Version: "17", Summary: "a table from files or blobs: filter, group, aggregate, sort",
+	Name: "scan", Version: "18", Summary: "a table from files or blobs: filter, group, aggregate, sort",
 	Defaults: Params{Input: dataset.Defaults(), OutputFormat: string(output.CSV)},
 	Columns: func(p Params) []string {
 		q, err := newQuery(p)

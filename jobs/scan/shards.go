@@ -58,7 +58,7 @@ func stateOfShards(ctx context.Context, p Params, t *table, partitions uint64) (
 	if err := t.settle(); err != nil {
 		return nil, err
 	}
-	if err := t.spillRuns(ctx, q); err != nil {
+	if err := t.spillRuns(ctx, q, 0); err != nil {
 		return nil, err
 	}
 	s := shards{Partitions: partitions, Borders: borders(t.spilled, partitions)}
@@ -158,6 +158,7 @@ func (f *sharder) compute(ctx context.Context, partition uint64) (*table, error)
 			return nil, err
 		}
 	}
+	defer f.merging.ahead.reading.Wait()
 	f.next = -1 // after an error or a panic, merging is in the middle of the shard
 	var err error
 	if end := f.shards.end(shard); f.unsorted {

@@ -178,6 +178,98 @@ func TestShards(t *testing.T) {
 	}
 }
 
+// runsOf moves runs of 400 groups to storage. Neighbouring groups are in different runs.
+func runsOf(t *testing.T, ctx context.Context, functions []aggregate, count int) (runs []spilled) {
+	t.Helper()
+	for i := range count {
+		tab := new(table)
+		tab.bind(functions, []int{-1})
+		for j := range 400 {
+			tab.states[0].(*counts).list[tab.group(fmt.Appendf(nil, "%06d-%d", j, i))]++
+		}
+		pieces, err := spillRun(ctx, tab.encodeRun())
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, pieces)
+	}
+	return runs
+}
+
+// TestReadAhead merges more runs than a slot reads in advance.
+func TestReadAhead(t *testing.T) {
+	small(t, 0, 200, 1000)
+	ctx := engine.WithSpills(t.Context(), &memorySpills{data: map[string][]byte{}})
+	functions, err := parseAggregates("count")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := runsOf(t, ctx, functions, 3*maxAhead)
+	m, err := newMerging(ctx, functions, runs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, most := 0, 0
+	for ok := true; ok; groups++ {
+		if ok, err = m.next(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, m.ahead.pieces)
+	}
+	m.ahead.reading.Wait()
+	if want := len(runs)*400 + 1; groups != want || most != maxAhead || m.ahead.pieces != 0 {
+		t.Errorf("got %d calls, at most %d pieces in advance, and %d at the end, want %d, %d and 0", groups, most, m.ahead.pieces, want, maxAhead)
+	}
+}
+
+// TestReadAheadCancelled cancels the call that reads a piece in advance. The next call reads the piece again.
+func TestReadAheadCancelled(t *testing.T) {
+	small(t, 0, 200, 1000)
+	spills := &stoppedSpills{memorySpills: memorySpills{data: map[string][]byte{}}}
+	all := engine.WithSpills(t.Context(), spills)
+	functions, err := parseAggregates("count")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := newMerging(all, functions, runsOf(t, all, functions, 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spills.stopped = true
+	ctx, cancel := context.WithCancel(all)
+	groups := 0
+	for ; m.ahead.pieces == 0; groups++ {
+		if ok, err := m.next(ctx, nil); err != nil || !ok {
+			t.Fatalf("got %v, %v after %d groups, want a read in advance", ok, err, groups)
+		}
+	}
+	cancel()
+	m.ahead.reading.Wait()
+	spills.stopped = false
+	for ok := true; ok; groups++ {
+		if ok, err = m.next(all, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if groups != 401 {
+		t.Errorf("got %d calls, want 401", groups)
+	}
+}
+
+// stoppedSpills reads nothing while stopped is true.
+type stoppedSpills struct {
+	memorySpills
+	stopped bool
+}
+
+func (s *stoppedSpills) Spill(ctx context.Context, name string) ([]byte, error) {
+	if s.stopped {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.memorySpills.Spill(ctx, name)
+}
+
 // memorySpills keeps data in memory.
 type memorySpills struct {
 	mu   sync.Mutex

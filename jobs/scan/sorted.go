@@ -25,8 +25,10 @@ type sortedStream struct {
 func (q query) sortedLines(ctx context.Context, list []spilled) iter.Seq2[[]cell, error] {
 	return func(yield func([]cell, error) bool) {
 		s := &sortedShards{groups: &groups{query: q, scratch: newScratch(q.aggregates)}, orders: q.orders()}
+		var early ahead
+		defer early.reading.Wait()
 		for i, pieces := range list {
-			one := &sortedStream{stream: stream{left: pieces, run: i}}
+			one := &sortedStream{stream: stream{left: pieces, ahead: &early, run: i}}
 			if s.err = cmp.Or(s.err, one.stream.next(ctx)); !one.done() {
 				s.heap = append(s.heap, one)
 			}

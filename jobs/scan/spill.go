@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -12,20 +13,21 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// A table of a job with an output does not grow without end. If its runs exceed spillBytes, they become one run. Unless that is
-// small, it is moved to storage in pieces, and the table contains only the list of the pieces. What is moved depends on the
+// A table of a job with an output does not grow without end. If its runs exceed spillBytes, they are merged. Unless the merged run
+// is small, it is moved to storage in pieces, and the table contains only the list of the pieces. What is moved depends on the
 // content of the table alone, so each run of the job moves the same pieces.
 
 const (
-	// spillBytes is the size in bytes of the runs of a table above which the groups are moved to storage. A merge needs the
-	// memory of both tables and of the merged one.
+	// spillBytes is the size in bytes of the runs of a whole table above which the groups are moved to storage. A merge needs the
+	// memory of both tables and of the merged one. While a partition is read, the runs may be half as large again, so that the
+	// groups of most partitions become one run in storage.
 	spillBytes = 32 << 20
 	// pieceBytes is about the size of a piece, which is one message of JetStream. A slot that computes a shard has a piece of
-	// each run in memory.
+	// each run in memory, and maxAhead more.
 	pieceBytes = 384 << 10
 	// maxFirst is the largest number of bytes of a key that a list of pieces contains.
 	maxFirst = 64
-	// spillsInFlight is the number of pieces that a slot writes or reads at the same time.
+	// spillsInFlight is the number of pieces that a slot writes, or reads before it merges, at the same time.
 	spillsInFlight = 4
 )
 
@@ -45,69 +47,146 @@ type piece struct {
 // mayPass reports whether a job may have a second pass, which writes the groups to the output.
 func mayPass(p Params) bool { return p.Output != "" && len(list(p.By)) > 0 }
 
-// spill moves the runs of a table to storage if they are large.
-func spill(ctx context.Context, p Params, acc **table) error {
-	t := *acc
-	if t.runBytes() <= bounds.spill {
-		return nil
+// spill moves the groups of a table to storage if they are large. The parameter whole says that all records of a partition, or
+// of more, are in the table.
+func spill(ctx context.Context, p Params, acc **table, whole bool) error {
+	t, most := *acc, bounds.spill+bounds.spill/2
+	if whole {
+		most = bounds.spill
+		if err := t.flush(); err != nil {
+			return err
+		}
 	}
-	if err := t.mergeRuns(); err != nil || t.runBytes() <= bounds.spill/2 { // then most groups were in several runs
-		return err
+	if t.runBytes() <= most {
+		return nil
 	}
 	q, err := newQuery(p)
 	if err != nil {
 		return jobs.Permanent(err)
 	}
-	return t.spillRuns(ctx, q)
+	return t.spillRuns(ctx, q, bounds.spill/2)
 }
 
-// spillRuns moves the runs of a table to storage, but not the groups of its hash table.
-func (t *table) spillRuns(ctx context.Context, q query) error {
-	if err := t.mergeRuns(); err != nil || len(t.runs) == 0 {
+// spillRuns merges the runs of a table, and moves the merged run to storage while it grows. If it has at most least bytes, since most
+// groups were in several runs, it stays in memory.
+func (t *table) spillRuns(ctx context.Context, q query, least int) error {
+	streams, _, err := streamsOf(t.runs)
+	if err != nil || len(streams) == 0 {
 		return err
 	}
-	seen, err := q.notesOf(t.runs[0])
-	if err != nil {
-		return err
+	merged, to := startMerging(t.functions, streams), newMover(ctx, least)
+	seen, one, noted := make(notes, len(q.aggregates)), newScratch(q.aggregates), q.noted()
+	for {
+		ok, err := merged.next(ctx, nil)
+		if err == nil && ok && noted {
+			err = seen.read(q.aggregates, one, merged.states)
+		}
+		if err != nil {
+			return errors.Join(err, to.moving.Wait())
+		}
+		if !ok {
+			break
+		}
+		to.add(merged.key, merged.group)
 	}
-	pieces, err := spillRun(ctx, t.runs[0])
-	if err != nil {
+	pieces, kept, err := to.end()
+	switch {
+	case err != nil:
 		return err
+	case kept != nil:
+		t.runs = []run{kept}
+	default:
+		t.runs, t.spilled, t.notes = nil, append(t.spilled, pieces), t.notes.merge(seen)
 	}
-	t.runs, t.spilled, t.notes = nil, append(t.spilled, pieces), t.notes.merge(seen)
 	return nil
 }
 
 // spillRun moves a run to storage.
 func spillRun(ctx context.Context, r run) (spilled, error) {
-	var pieces spilled
-	var parts []run
-	begin := 0
-	for c := (cursor{rest: r}); begin < len(r); {
+	to := newMover(ctx, 0)
+	for c := (cursor{rest: r}); ; {
 		if err := c.next(); err != nil {
-			return nil, err
+			return nil, errors.Join(err, to.moving.Wait())
 		}
-		at := len(r) - len(c.here)
-		if at-begin >= bounds.piece || c.done() {
-			parts, begin = append(parts, r[begin:at]), at
+		if c.done() {
+			break
 		}
-		if !c.done() && at == begin {
-			pieces = append(pieces, piece{first: bytes.Clone(c.key[:min(len(c.key), maxFirst)])})
-		}
+		to.add(c.key, c.here[:c.size()])
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(spillsInFlight)
-	for i, part := range parts {
-		group.Go(func() error {
-			name, err := jobs.PutSpill(ctx, part)
+	pieces, _, err := to.end()
+	return pieces, err
+}
+
+// mover moves a run to storage in pieces while groups are added.
+type mover struct {
+	ctx    context.Context
+	moving *errgroup.Group
+	least  int      // number of bytes of the run above which pieces are moved
+	size   int      // number of bytes of the run
+	pieces []*piece // the last one is not yet full
+	full   []run    // content of the pieces that are not moved, without the last one
+	last   run      // content of the last piece
+}
+
+func newMover(ctx context.Context, least int) *mover {
+	m := &mover{least: least}
+	m.moving, m.ctx = errgroup.WithContext(ctx)
+	m.moving.SetLimit(spillsInFlight)
+	return m
+}
+
+// add adds a group after all others.
+func (m *mover) add(key []byte, group run) {
+	if len(m.last) >= bounds.piece {
+		m.cut()
+	}
+	if len(m.last) == 0 {
+		m.pieces = append(m.pieces, &piece{first: bytes.Clone(key[:min(len(key), maxFirst)])})
+		m.last = make(run, 0, bounds.piece+len(group))
+	}
+	m.last = append(m.last, group...)
+	m.size += len(group)
+}
+
+// cut ends the last piece, and begins to move what is full if the run is large enough.
+func (m *mover) cut() {
+	m.full, m.last = append(m.full, m.last), nil
+	if m.size <= m.least {
+		return
+	}
+	for i, content := range m.full {
+		p := m.pieces[len(m.pieces)-len(m.full)+i]
+		m.moving.Go(func() error {
+			name, err := jobs.PutSpill(m.ctx, content)
 			if err == nil {
-				_, err = hex.Decode(pieces[i].name[:], []byte(name))
+				_, err = hex.Decode(p.name[:], []byte(name))
 			}
-			pieces[i].size = uint64(len(part))
+			p.size = uint64(len(content))
 			return err
 		})
 	}
-	return pieces, group.Wait()
+	m.full = nil
+}
+
+// end returns the pieces of the run, or the run itself if it is not moved.
+func (m *mover) end() (pieces spilled, kept run, err error) {
+	if m.size > 0 {
+		m.cut()
+	}
+	if err := m.moving.Wait(); err != nil {
+		return nil, nil, err
+	}
+	if m.size <= m.least {
+		kept = make(run, 0, m.size+minSlack)
+		for _, content := range m.full {
+			kept = append(kept, content...)
+		}
+		return nil, kept, nil
+	}
+	for _, p := range m.pieces {
+		pieces = append(pieces, *p)
+	}
+	return pieces, nil, nil
 }
 
 // load reads a piece from storage.

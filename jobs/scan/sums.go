@@ -75,6 +75,11 @@ func (s *sums) cell(of *sum) cell {
 }
 
 func (s *sums) appendResult(b, data []byte) (text, rest []byte, err error) {
+	if count, size := binary.Uvarint(data); size > 0 && count > 0 && !s.mean {
+		if text, rest, ok := exact.AppendInteger(b, data[size:]); ok {
+			return text, rest, nil
+		}
+	}
 	var one sum
 	if rest, err = one.read(data); err != nil {
 		return nil, nil, err

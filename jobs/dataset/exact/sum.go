@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/big"
 	"math/bits"
+	"strconv"
 )
 
 // Sum is an exact sum of numbers. The scale of the sum is the largest scale of the numbers. The
@@ -203,6 +204,19 @@ func (s *Sum) Append(b []byte) []byte {
 	digits := m.Bytes()
 	b = binary.AppendUvarint(append(b, sign), uint64(len(digits)))
 	return append(b, digits...)
+}
+
+// AppendInteger appends the text of the encoded sum at the beginning of data to b, and returns the rest of data. It returns false if
+// the sum is damaged, or no integer of 64 bits with the scale 0. It takes less time than Read and Number.
+func AppendInteger(b, data []byte) (text, rest []byte, ok bool) {
+	if len(data) < 3 || data[0] != 0 || data[1] != 0 { // the scale and the sign of Append
+		return b, data, false
+	}
+	m, n := binary.Varint(data[2:])
+	if n <= 0 {
+		return b, data, false
+	}
+	return strconv.AppendInt(b, m, 10), data[2+n:], true
 }
 
 // Read decodes a sum at the beginning of b and returns the rest.

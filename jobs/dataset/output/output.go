@@ -156,11 +156,13 @@ func (f Folder) Write(ctx context.Context, label string, columns []Column, rows 
 	return part, err
 }
 
-// write writes an object, and completes its part.
+// write writes an object, and completes its part. It computes the sum while storage writes.
 func (f Folder) write(ctx context.Context, p *Part, label, ending string, content []byte) error {
-	sum := sha256.Sum256(content)
-	p.Bytes, p.SHA256 = int64(len(content)), hex.EncodeToString(sum[:])
+	sums := make(chan [sha256.Size]byte, 1)
+	go func() { sums <- sha256.Sum256(content) }()
 	o, err := f.create(ctx, label, ending, content)
+	sum := <-sums
+	p.Bytes, p.SHA256 = int64(len(content)), hex.EncodeToString(sum[:])
 	if err != nil {
 		return fmt.Errorf("write output: %w", err)
 	}
