@@ -113,9 +113,13 @@ func store(ctx context.Context, p Params, at dataset.Place, acc **table) error {
 		return jobs.Permanent(err)
 	}
 	to := p.folder(ctx, at.OutputID)
+	to.Room = roomOf(t.out.bytes)
 	columns := q.outputColumns(to.Format, textColumns(t.columns), at.Types)
 	return t.writeObject(ctx, to, columns, at.Partition, fieldsOf(t.out.rows))
 }
+
+// roomOf returns the size in bytes of the text of most rows whose fields have a number of bytes.
+func roomOf(bytes int) int { return bytes + bytes/4 }
 
 // writeObject writes rows to an object, which follows those of the partition.
 func (t *table) writeObject(ctx context.Context, to output.Folder, columns []output.Column, partition uint64, rows iter.Seq[[][]byte]) error {

@@ -102,6 +102,16 @@ func (s *shards) end(shard int) []byte {
 	return s.Borders[shard]
 }
 
+// size returns the mean size in bytes of the groups of a shard.
+func (s *shards) size(runs []spilled) (size int) {
+	for _, pieces := range runs {
+		for _, p := range pieces {
+			size += int(p.size)
+		}
+	}
+	return size / (len(s.Borders) + 1)
+}
+
 // openShards returns a function that makes a Map function of the second pass.
 func openShards(ctx context.Context, p Params, state []byte, outputID string, types map[string]string) (func() func(context.Context, uint64) (*table, error), error) {
 	q, err := newQuery(p)
@@ -119,6 +129,7 @@ func openShards(ctx context.Context, p Params, state []byte, outputID string, ty
 		return nil, errStates
 	}
 	to := p.folder(ctx, outputID)
+	to.Room = roomOf(min(objectBytes, s.size(listed.spilled)))
 	columns := q.outputColumns(to.Format, q.notedColumns(listed.notes), types)
 	return func() func(context.Context, uint64) (*table, error) {
 		f := &sharder{query: q, shards: s, listed: listed, to: to, columns: columns, next: -1}

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -41,12 +42,19 @@ func (f Format) Text() bool { return f == CSV || f == NDJSON }
 // Header returns the first line of each CSV object.
 func (m Manifest) Header() []byte { return newCSV(m.Columns).text }
 
-func (f Format) encoder(columns []Column) (encoder, error) {
+// encoder returns an encoder with memory for a text of room bytes.
+func (f Format) encoder(columns []Column, room int) (encoder, error) {
 	switch f {
 	case CSV:
-		return newCSV(columns), nil
+		e := newCSV(columns)
+		e.text = slices.Grow(e.text, room)
+		return e, nil
 	case NDJSON:
-		return newNDJSON(columns)
+		e, err := newNDJSON(columns)
+		if err == nil {
+			e.text = slices.Grow(e.text, room)
+		}
+		return e, err
 	case Parquet:
 		var names, types []string
 		for _, c := range columns {
@@ -59,6 +67,27 @@ func (f Format) encoder(columns []Column) (encoder, error) {
 
 // quoted contains the characters for which a field of CSV is quoted.
 var quoted = [256]bool{',': true, '"': true, '\r': true, '\n': true}
+
+// isQuoted reports whether a field of CSV is quoted.
+func isQuoted(field []byte) bool {
+	for ; len(field) >= 8; field = field[8:] {
+		word := binary.LittleEndian.Uint64(field)
+		if hasZero(word^','*ones)|hasZero(word^'"'*ones)|hasZero(word^'\r'*ones)|hasZero(word^'\n'*ones) != 0 {
+			return true
+		}
+	}
+	for _, c := range field {
+		if quoted[c] {
+			return true
+		}
+	}
+	return false
+}
+
+const ones = 0x0101010101010101 // times a byte: a word of eight such bytes
+
+// hasZero returns a number other than 0 if one of the bytes of a word is 0 (S. E. Anderson, Bit Twiddling Hacks).
+func hasZero(word uint64) uint64 { return (word - ones) & ^word & (ones << 7) }
 
 // minRoom is the room in bytes with which most lines are appended to a text.
 const minRoom = 512
@@ -93,7 +122,7 @@ func (e *csvEncoder) line(fields [][]byte) {
 		switch {
 		case len(field) == 0 && len(fields) == 1: // an empty field in quotes, because some readers ignore an empty line
 			text = append(text, `""`...)
-		case slices.ContainsFunc(field, func(c byte) bool { return quoted[c] }):
+		case isQuoted(field):
 			text = append(text, '"')
 			for _, c := range field {
 				if c == '"' {

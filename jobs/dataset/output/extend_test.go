@@ -55,7 +55,7 @@ func commit(t *testing.T, f Folder, parts ...Part) {
 // A job that retries one with skipped partitions completes its output, and nobody undoes this.
 func TestCommitCompletes(t *testing.T) {
 	d := new(memory.Driver)
-	f := Folder{d, "mem://out/", "A", Files}
+	f := Folder{Driver: d, Name: "mem://out/", ID: "A", Format: Files}
 	first, third := putFile(t, f, "1-0", "a"), putFile(t, f, "3-0", "c")
 	commit(t, f, first, third)
 	late, lost, second := putFile(t, f, "1-0", "a"), putFile(t, f, "2-0", "b"), putFile(t, f, "2-0", "b")
@@ -89,7 +89,7 @@ func TestCommitCompletes(t *testing.T) {
 // Two jobs retry the same job. Each computes other partitions that it had skipped, and one partition is computed by both.
 func TestTwoRetriesComplete(t *testing.T) {
 	d := new(memory.Driver)
-	f := Folder{d, "mem://out/", "A", Files}
+	f := Folder{Driver: d, Name: "mem://out/", ID: "A", Format: Files}
 	one := putFile(t, f, "1-0", "a")
 	commit(t, f, one)
 	two, three := putFile(t, f, "2-0", "b"), putFile(t, f, "3-0", "c")
@@ -108,7 +108,7 @@ func TestTwoRetriesComplete(t *testing.T) {
 // A call of Finish that was believed dead removes nothing that another job has written or will commit.
 func TestStalledCommitRemovesNothing(t *testing.T) {
 	d := new(memory.Driver)
-	f := Folder{d, "mem://out/", "A", Files}
+	f := Folder{Driver: d, Name: "mem://out/", ID: "A", Format: Files}
 	one := putFile(t, f, "1-0", "a")
 	commit(t, f, one)
 	putFile(t, f, "1-0", "a") // of a lost attempt
@@ -137,7 +137,7 @@ func (d onFirstRemove) Remove(ctx context.Context, name string) error {
 // An output of rows cannot be completed, because one object may have rows of many partitions.
 func TestRowsAreNotCompleted(t *testing.T) {
 	d := new(memory.Driver)
-	f := Folder{d, "mem://out/", "A", CSV}
+	f := Folder{Driver: d, Name: "mem://out/", ID: "A", Format: CSV}
 	first := put(t, f, "1-0", "a")
 	if _, _, err := f.Commit(t.Context(), columns, []Part{first}); err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestRowsAreNotCompleted(t *testing.T) {
 // A manifest that is replaced while it is read is read again.
 func TestReadOfReplaced(t *testing.T) {
 	d := new(memory.Driver)
-	f := Folder{d, "mem://out/", "A", Files}
+	f := Folder{Driver: d, Name: "mem://out/", ID: "A", Format: Files}
 	first := putFile(t, f, "1-0", "a")
 	if _, _, err := f.Commit(t.Context(), nil, []Part{first}); err != nil {
 		t.Fatal(err)

@@ -32,6 +32,7 @@ type Folder struct {
 	Name   string // name of the folder, which ends in a slash
 	ID     string // ID of the output, from NewID
 	Format Format
+	Room   int // expected size of an object of text in bytes, for which Write takes memory at once; 0 if it is unknown
 }
 
 // Part is an object of the output.
@@ -137,7 +138,7 @@ const (
 // Write writes rows as one object. The label becomes a part of the object's name. If labels sort in
 // the order of the rows, so do the names.
 func (f Folder) Write(ctx context.Context, label string, columns []Column, rows iter.Seq[[][]byte]) (Part, error) {
-	e, err := f.Format.encoder(columns)
+	e, err := f.Format.encoder(columns, f.Room)
 	if err != nil {
 		return Part{}, err
 	}

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -52,7 +53,7 @@ func names(t *testing.T, d *memory.Driver) (list []string) {
 
 func TestAbandon(t *testing.T) {
 	d := new(memory.Driver)
-	failed, other := Folder{d, "mem://out/", "A", CSV}, Folder{d, "mem://out/", "B", CSV}
+	failed, other := Folder{Driver: d, Name: "mem://out/", ID: "A", Format: CSV}, Folder{Driver: d, Name: "mem://out/", ID: "B", Format: CSV}
 	lost := put(t, failed, "1", "a")
 	kept := put(t, other, "1", "b")
 	for range 2 {
@@ -83,7 +84,7 @@ func TestAbandon(t *testing.T) {
 // This job was cancelled, and commits its output while a worker removes the job's objects.
 func TestCommitDuringAbandon(t *testing.T) {
 	d := new(memory.Driver)
-	f := Folder{d, "mem://out/", "A", CSV}
+	f := Folder{Driver: d, Name: "mem://out/", ID: "A", Format: CSV}
 	part := put(t, f, "1", "a")
 	abandoning := f
 	abandoning.Driver = onRemove{d, sync.OnceFunc(func() {
@@ -101,7 +102,7 @@ func TestCommitDuringAbandon(t *testing.T) {
 
 func TestCommitOfMissingPart(t *testing.T) {
 	d := new(memory.Driver)
-	f := Folder{d, "mem://out/", "A", CSV}
+	f := Folder{Driver: d, Name: "mem://out/", ID: "A", Format: CSV}
 	part := put(t, f, "1", "a")
 	part.Name = "mem://o%75t/" + part.Name[len("mem://out/"):]
 	if _, _, err := f.Commit(t.Context(), columns, []Part{part}); !errors.Is(err, source.ErrNotFound) {
@@ -156,7 +157,7 @@ func FuzzManifest(f *testing.F) {
 // A file that a killed process has left is removed at the end of the job.
 func TestTemporaryFiles(t *testing.T) {
 	name := t.TempDir() + "/"
-	f := Folder{local.Driver{Folders: []string{"/"}}, name, "a", CSV}
+	f := Folder{Driver: local.Driver{Folders: []string{"/"}}, Name: name, ID: "a", Format: CSV}
 	part := put(t, f, "1", "a")
 	for _, left := range []string{".part-a-1.csv.new-1", ".part-b-1.csv.new-1"} {
 		if err := os.WriteFile(name+left, nil, 0o600); err != nil {
@@ -169,5 +170,21 @@ func TestTemporaryFiles(t *testing.T) {
 	left, err := filepath.Glob(name + ".part-*")
 	if err != nil || !slices.Equal(left, []string{name + ".part-b-1.csv.new-1"}) {
 		t.Errorf("got %q, %v, want the file of the other job", left, err)
+	}
+}
+
+// TestIsQuoted compares the search by words with one by bytes.
+func TestIsQuoted(t *testing.T) {
+	for n := range 20 {
+		field := bytes.Repeat([]byte{'x'}, n)
+		for at := range n {
+			for c := range 256 {
+				field[at] = byte(c)
+				if got, want := isQuoted(field), bytes.IndexByte([]byte(",\"\r\n"), byte(c)) >= 0; got != want {
+					t.Errorf("%q: got %v, want %v", field, got, want)
+				}
+			}
+			field[at] = 'x'
+		}
 	}
 }

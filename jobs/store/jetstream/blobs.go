@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -108,7 +109,10 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 		}
 	}
 	if len(value) < d.maxMessage {
-		return d.putBody(ctx, token, encodeInline(value), nil, cond)
+		body := bodies.Get().(*[]byte)
+		defer bodies.Put(body) // the connection has copied what it sends
+		*body = appendInline(slices.Grow((*body)[:0], 1+len(value)), value)
+		return d.putBody(ctx, token, *body, nil, cond)
 	}
 	p, err := d.putLarge(ctx, token, value, !replaces)
 	if err = translate(ctx, err); errors.Is(err, store.ErrFull) {
@@ -129,6 +133,9 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 	}
 	return version, err
 }
+
+// bodies is memory for the stored forms of small values, each of at most the size of a message.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
 // putBody writes the stored value of a key and removes the chunks of the replaced value.
 func (d *Driver) putBody(ctx context.Context, token string, body []byte, large *pointer, cond store.Condition) (store.Version, error) {

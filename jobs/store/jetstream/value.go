@@ -40,9 +40,8 @@ const maxLarge = 16 << 30
 
 var chunkName = regexp.MustCompile(`^[0-9A-Za-z]{22}$`)
 
-func encodeInline(value []byte) []byte {
-	return append(append(make([]byte, 0, len(value)+1), valueInline), value...)
-}
+// appendInline appends the stored form of a small value.
+func appendInline(b, value []byte) []byte { return append(append(b, valueInline), value...) }
 
 // pointerFormat encodes pointers.
 var pointerFormat = record.New(valuePointer, cbor.CoreDetEncOptions(), record.Strict(32, 32))

@@ -13,8 +13,8 @@ import (
 
 func FuzzDecodeValue(f *testing.F) {
 	f.Add([]byte{})
-	f.Add(encodeInline(nil))
-	f.Add(encodeInline([]byte("value")))
+	f.Add(appendInline(nil, nil))
+	f.Add(appendInline(nil, []byte("value")))
 	f.Add(encodePointer(pointer{Name: nuid.Next(), Size: 1 << 20, Chunk: 512 << 10, SHA256: [32]byte{1}}))
 	f.Add(encodePointer(pointer{Name: "no name", Size: 1, Chunk: 1}))
 	f.Add([]byte{valuePointer, 0xa0})
@@ -29,7 +29,7 @@ func FuzzDecodeValue(f *testing.F) {
 			corpus.Refused()
 		case large == nil:
 			corpus.Taken()
-			if !bytes.Equal(encodeInline(value), data) {
+			if !bytes.Equal(appendInline(nil, value), data) {
 				t.Fatalf("%x does not encode as it was", data)
 			}
 		default:
