@@ -111,6 +111,8 @@ func (k *kernel) bind(t *table) {
 // the number of bytes and the number of rows that it has folded.
 func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 	k.bind(t)
+	var recent cached // takes the place of the cache if most keys are new, because the cache is seldom in the processor's caches then
+	slot := &recent
 	for used+margin <= len(text) {
 		at := k.skip(text, used, k.before)
 		value := at // offset of the number
@@ -126,7 +128,10 @@ func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 		if at < 0 {
 			return used, rows
 		}
-		slot, length := t.cache.slot(a, b), at-begin
+		length := at - begin
+		if !t.fresh {
+			slot = t.cache.slot(a, b)
+		}
 		group, key := int(slot.group), []byte(nil) // key is nil if the cache contains it
 		if slot.a != a || slot.b != b || slot.next != uint32(length+1) || length > 16 && !bytes.Equal(t.key(group), text[begin:at]) {
 			if key = k.newKey(t, text[begin:at:at]); key == nil {

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"slices"
 	"sync"
@@ -31,14 +32,19 @@ func (t *keyTable) sorted(use func(group int)) {
 	for g := range order {
 		order[g] = entry{firstWord(t.key(g)[shared:]), uint32(g)}
 	}
-	order = radixSort(order, memory[1])
+	order, by := radixSort(order, memory[1])
 	for begin := 0; begin < len(order); {
 		end := begin + 1
-		for end < len(order) && order[end].begin == order[begin].begin {
+		for end < len(order) && (order[end].begin^order[begin].begin)&by == 0 {
 			end++
 		}
 		if end > begin+1 {
-			slices.SortFunc(order[begin:end], func(a, b entry) int { return bytes.Compare(t.key(int(a.group)), t.key(int(b.group))) })
+			slices.SortFunc(order[begin:end], func(a, b entry) int {
+				if a.begin != b.begin {
+					return cmp.Compare(a.begin, b.begin)
+				}
+				return bytes.Compare(t.key(int(a.group)), t.key(int(b.group)))
+			})
 		}
 		begin = end
 	}
@@ -68,16 +74,27 @@ func firstWord(key []byte) uint64 {
 	return binary.BigEndian.Uint64(word[:])
 }
 
-// radixSort sorts entries by begin, from the last byte to the first one, and skips bytes that are the same in all entries. The result
-// is in list or in spare, which has the same length.
-func radixSort(list, spare []entry) []entry {
+// radixSort sorts entries by the first bytes of begin, as many as probably differ between most entries. The bits of these bytes are
+// set in by. The result is in list or in spare, which has the same length.
+func radixSort(list, spare []entry) (sorted []entry, by uint64) {
 	var counts [8][256]int
 	for _, e := range list {
 		for i := range counts {
 			counts[i][byte(e.begin>>(8*i))]++
 		}
 	}
-	for i := range counts {
+	last := len(counts)
+	for values := 1; last > 0 && values < len(list); { // values of the bytes, if they were independent
+		last--
+		different := 0
+		for _, n := range counts[last] {
+			if n > 0 {
+				different++
+			}
+		}
+		values *= different
+	}
+	for i := last; i < len(counts); i++ {
 		count := &counts[i]
 		if count[byte(list[0].begin>>(8*i))] == len(list) {
 			continue
@@ -93,5 +110,5 @@ func radixSort(list, spare []entry) []entry {
 		}
 		list, spare = spare, list
 	}
-	return list
+	return list, ^uint64(0) << (8 * last)
 }

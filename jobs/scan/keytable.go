@@ -9,7 +9,8 @@ import (
 )
 
 // keyTable is a hash table that numbers the keys of groups. The index uses open addressing and linear probing.
-// An entry of the index is the number of a key plus 1, or 0 if the entry is empty. The zero value is empty.
+// The low bits of an entry of the index are the number of a key plus 1, and the others are the highest bits of its hash, so that
+// most entries of other keys are passed without their hashes. An empty entry is 0. The zero value is empty.
 type keyTable struct {
 	hashes []uint64
 	ends   []int    // end of each key in keys
@@ -17,6 +18,18 @@ type keyTable struct {
 	index  []uint32 // all entries between the length and the capacity are empty
 
 	repeated int // number of keys that find did not add
+}
+
+const (
+	numberBits = 18 // of an entry of the index
+	maxKeys    = 1<<numberBits - 1
+)
+
+const _ = uint(maxKeys - maxGroups) // a full table has at most maxGroups keys
+
+// entryOf returns the entry of the index for a key.
+func entryOf(hash uint64, group int) uint32 {
+	return uint32(hash>>(32+numberBits))<<numberBits | uint32(group+1)
 }
 
 func (t *keyTable) key(group int) []byte {
@@ -41,22 +54,26 @@ func hash(key []byte) uint64 {
 	return high ^ low
 }
 
-// find returns the number of a key. If the table does not have the key, find adds it.
+// find returns the number of a key. If the table does not have the key, find adds it. The table must have fewer than maxKeys keys.
 func (t *keyTable) find(key []byte) (group int, added bool) {
 	if 2*len(t.hashes) >= len(t.index) {
 		t.enlarge()
 	}
 	h, mask := hash(key), uint64(len(t.index)-1)
+	own := entryOf(h, len(t.hashes))
 	for at := h & mask; ; at = (at + 1) & mask {
-		g := int(t.index[at]) - 1
-		if g < 0 {
+		entry := t.index[at]
+		if entry == 0 {
 			t.hashes = append(t.hashes, h)
 			t.keys = append(t.keys, key...)
 			t.ends = append(t.ends, len(t.keys))
-			t.index[at] = uint32(len(t.hashes))
+			t.index[at] = own
 			return len(t.hashes) - 1, true
 		}
-		if t.hashes[g] == h && bytes.Equal(t.key(g), key) {
+		if (entry^own)>>numberBits != 0 {
+			continue
+		}
+		if g := int(entry&maxKeys) - 1; t.hashes[g] == h && bytes.Equal(t.key(g), key) {
 			t.repeated++
 			return g, false
 		}
@@ -77,7 +94,7 @@ func (t *keyTable) enlarge() {
 		for t.index[at] != 0 {
 			at = (at + 1) & mask
 		}
-		t.index[at] = uint32(g + 1)
+		t.index[at] = entryOf(h, g)
 	}
 }
 

@@ -92,12 +92,12 @@ func (t *table) flush() error {
 	if len(t.hashes) == 0 {
 		return nil
 	}
-	repeated := t.repeated // a kernel adds most records whose keys are not new without find
+	repeated := -len(t.plains) // a kernel adds most records whose keys are not new without find
 	for group := range t.plains {
-		repeated += int(t.plains[group].count) - 1
+		repeated += int(t.plains[group].count)
 		t.settleGroup(group)
 	}
-	t.fresh = t.full() && repeated < len(t.hashes)/2
+	t.fresh = t.full() && max(repeated, t.repeated) < len(t.hashes)/2
 	t.runs = append(t.runs, t.encodeRun())
 	for _, s := range t.states {
 		s.reset()
