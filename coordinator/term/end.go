@@ -126,7 +126,9 @@ func (t *Term) cleanUpEnded(j *activeJob) {
 		return
 	}
 	if j.continued {
-		t.dropRound(j.id)
+		if !j.manifest.last.Rounds.Last { // otherwise the job ends now, and its result must not wait for the removal of many blobs
+			t.dropRound(j.id)
+		}
 		return
 	}
 	// Workers may have written blobs that they have never reported, unless the job completed.

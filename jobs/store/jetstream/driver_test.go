@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -694,5 +695,28 @@ func eventually(t testing.TB, do func() error) error {
 			return err
 		}
 		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestDeletePrefixOfManyKeys removes more messages than one request does, and none below another prefix.
+func TestDeletePrefixOfManyKeys(t *testing.T) {
+	d := opener(t)(t)
+	for i := range 330 {
+		if _, err := d.Put(t.Context(), fmt.Sprintf("a/b/%d", i), []byte("value"), store.IfAbsent); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Put(t.Context(), fmt.Sprintf("a/bc/%d", i), []byte("value"), store.IfAbsent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.DeletePrefix(t.Context(), "a/b/"); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := d.List(t.Context(), "a/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(keys) != 330 || slices.ContainsFunc(keys, func(key string) bool { return !strings.HasPrefix(key, "a/bc/") }) {
+		t.Errorf("got %d keys, want the 330 below a/bc/: %q", len(keys), keys)
 	}
 }
