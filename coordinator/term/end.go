@@ -126,7 +126,7 @@ func (t *Term) cleanUpEnded(j *activeJob) {
 		return
 	}
 	if j.continued {
-		if !j.manifest.last.Rounds.Last { // otherwise the job ends now, and its result must not wait for the removal of many blobs
+		if !j.manifest.last.Rounds.Last { // the clean-up of the job removes the blobs of the last round, because their removal could block the write of the result
 			t.dropRound(j.id)
 		}
 		return

@@ -111,7 +111,7 @@ func (k *kernel) bind(t *table) {
 // the number of bytes and the number of rows that it has folded.
 func (k *kernel) fold(t *table, text []byte) (used int, rows uint64) {
 	k.bind(t)
-	var recent cached // takes the place of the cache if most keys are new, because the cache is seldom in the processor's caches then
+	var recent cached // used in place of the cache while most keys are new, because most lookups in the cache would miss
 	slot := &recent
 	for used+margin <= len(text) {
 		at := k.skip(text, used, k.before)

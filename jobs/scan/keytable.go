@@ -10,7 +10,7 @@ import (
 
 // keyTable is a hash table that numbers the keys of groups. The index uses open addressing and linear probing.
 // The low bits of an entry of the index are the number of a key plus 1, and the others are the highest bits of its hash, so that
-// most entries of other keys are passed without their hashes. An empty entry is 0. The zero value is empty.
+// find skips most entries of other keys without a read of their hashes. An empty entry is 0. The zero value is empty.
 type keyTable struct {
 	hashes []uint64
 	ends   []int    // end of each key in keys

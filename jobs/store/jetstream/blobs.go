@@ -263,8 +263,8 @@ func (d *Driver) DeletePrefix(ctx context.Context, prefix string) error {
 	return d.purge(ctx, d.chunks, d.names.chunksUnder(token))
 }
 
-// purgeStep is the number of messages that one request removes. A stream answers no other request meanwhile, and the removal of a
-// message of 400 KB takes about half a millisecond.
+// purgeStep is the number of messages that one request removes. The server blocks other requests to the stream during a removal,
+// which takes about half a millisecond for a message of 400 KB.
 const purgeStep = 128
 
 // purge removes the messages with the given subjects, from the oldest to the newest.
