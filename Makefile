@@ -166,17 +166,17 @@ kube-check: ## run the chart on Kubernetes with KEDA and break it; the first run
 	deploy/check/kubernetes/check
 
 .PHONY: bench
-bench: build ## renew bench/RESULTS.md except peers, in an hour on an idle machine (SECTIONS="overhead scale")
+bench: build ## renew bench/RESULTS.md except the sections of other systems, in an hour on an idle machine (SECTIONS="overhead scale")
 	bench/results/renew $(SECTIONS)
 
-PEERS = all
+PEER_SECTIONS := $(addprefix peers-,aggregate rounds scan programs throughput failover)
 
 .PHONY: bench-peers
-bench-peers: build ## renew the section peers, in half an hour, or run it with other flags (PEERS="-help"); installs Redis and PostgreSQL if missing
+bench-peers: build ## renew the sections of other systems, in an hour and a half (SECTIONS="peers-scan"), or run with flags (PEERS="-help"); installs what is missing
 	bench/peers/install
 	cd bench/peers && $(GO) build -o ../../bin/peers .
-ifeq ($(PEERS),all)
-	bench/results/renew peers
+ifndef PEERS
+	bench/results/renew $(or $(SECTIONS),$(PEER_SECTIONS))
 else
 	bin/peers -bellwether bin/bellwether $(PEERS)
 endif
