@@ -169,14 +169,12 @@ kube-check: ## run the chart on Kubernetes with KEDA and break it; the first run
 bench: build ## renew bench/RESULTS.md except the sections of other systems, in an hour on an idle machine (SECTIONS="overhead scale")
 	bench/results/renew $(SECTIONS)
 
-PEER_SECTIONS := $(addprefix peers-,aggregate rounds scan programs throughput failover)
-
 .PHONY: bench-peers
-bench-peers: build ## renew the sections of other systems, in an hour and a half (SECTIONS="peers-scan"), or run with flags (PEERS="-help"); installs what is missing
+bench-peers: build ## renew the sections of other systems, in more than an hour (SECTIONS="peers-scan"), or run with flags (PEERS="-help"); installs what is missing
 	bench/peers/install
 	cd bench/peers && $(GO) build -o ../../bin/peers .
 ifndef PEERS
-	bench/results/renew $(or $(SECTIONS),$(PEER_SECTIONS))
+	bench/results/renew $(or $(SECTIONS),peers)
 else
 	bin/peers -bellwether bin/bellwether $(PEERS)
 endif
