@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bellwether-compute/bellwether/bench/internal/manykeys"
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
@@ -52,7 +52,7 @@ func (c ScanConfig) scanGroups(ctx context.Context) (r *ScanGroupsReport, err er
 	input, folder := filepath.Join(filepath.Dir(c.File), "keys.csv"), filepath.Join(filepath.Dir(c.File), "groups")
 	defer func() { err = errors.Join(err, os.RemoveAll(input), os.RemoveAll(folder)) }()
 	r = &ScanGroupsReport{Keys: g.Keys, Workers: g.Workers}
-	if r.Bytes, err = writeKeys(input, g.Keys); err != nil {
+	if r.Bytes, err = manykeys.Write(input, g.Keys); err != nil {
 		return r, err
 	}
 	job := jobs.MustNew(scan.Definition)
@@ -65,7 +65,7 @@ func (c ScanConfig) scanGroups(ctx context.Context) (r *ScanGroupsReport, err er
 	if err != nil {
 		return r, err
 	}
-	rows, err := linesIn(folder)
+	rows, err := manykeys.Read(folder)
 	if err != nil {
 		return r, err
 	}
@@ -87,7 +87,7 @@ func (c ScanConfig) scanGroups(ctx context.Context) (r *ScanGroupsReport, err er
 				}
 			}
 			times[i] = append(times[i], run.seconds)
-			if got, err := linesIn(folder); err != nil || got != rows {
+			if got, err := manykeys.Read(folder); err != nil || got != rows {
 				return r, fmt.Errorf("the cluster has written %+v, a run in one process %+v: %w", got, rows, err)
 			}
 		}
@@ -96,7 +96,7 @@ func (c ScanConfig) scanGroups(ctx context.Context) (r *ScanGroupsReport, err er
 			return r, err
 		}
 		times[2] = append(times[2], time.Since(began).Seconds())
-		got, err := linesIn(folder + ".csv")
+		got, err := manykeys.Read(folder + ".csv")
 		if err = errors.Join(err, os.Remove(folder+".csv")); err != nil || got != rows {
 			return r, fmt.Errorf("the loop has written %+v, the job %+v: %w", got, rows, err)
 		}
@@ -105,69 +105,7 @@ func (c ScanConfig) scanGroups(ctx context.Context) (r *ScanGroupsReport, err er
 	return r, nil
 }
 
-// writeKeys writes a CSV file in which each key is in one row, in mixed order.
-func writeKeys(name string, keys uint64) (size int64, err error) {
-	f, err := os.Create(name)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	w := bufio.NewWriterSize(f, 1<<20)
-	line := []byte("key,n\n")
-	for i := uint64(0); ; i++ {
-		size += int64(len(line))
-		if _, err := w.Write(line); err != nil {
-			return size, err
-		}
-		if i == keys {
-			return size, w.Flush()
-		}
-		const prime = 1_000_000_007
-		line = strconv.AppendUint(line[:0], i*prime%keys, 10)
-		line = append(strconv.AppendUint(append(line, ','), i%1000, 10), '\n')
-	}
-}
-
-// lines describes lines in any order.
-type lines struct {
-	count uint64
-	sum   uint64 // sum of the lines' hashes
-}
-
-// linesIn describes the lines of a CSV file, or of all CSV files in a folder, without their first lines.
-func linesIn(name string) (l lines, err error) {
-	files := []string{name}
-	if info, err := os.Stat(name); err != nil {
-		return l, err
-	} else if info.IsDir() {
-		if files, err = filepath.Glob(filepath.Join(name, "*.csv")); err != nil {
-			return l, err
-		}
-	}
-	for _, file := range files {
-		f, err := os.Open(file)
-		if err != nil {
-			return l, err
-		}
-		scanner := bufio.NewScanner(f)
-		for scanner.Scan() {
-			hash := fnv.New64a()
-			_, _ = hash.Write(scanner.Bytes()) // never fails
-			l.count++
-			l.sum += hash.Sum64()
-		}
-		header := fnv.New64a()
-		_, _ = header.Write([]byte("key,count,sum(n)"))
-		l.count--
-		l.sum -= header.Sum64()
-		if err := errors.Join(scanner.Err(), f.Close()); err != nil {
-			return l, err
-		}
-	}
-	return l, nil
-}
-
-// groupByHand writes the count and the sum of each key of a file of writeKeys, as a plain loop does that has memory for all of
+// groupByHand writes the count and the sum of each key of a file of manykeys.Write, as a plain loop does that has memory for all of
 // them: each goroutine reads the file, and keeps its share of the keys in a map.
 func groupByHand(input, to string, slots int) error {
 	type total struct{ count, sum uint64 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/bellwether-compute/bellwether/bench/internal/manykeys"
 )
 
 // TestScan checks that the loop and the scan compute the same result for any number of slots.
@@ -26,16 +28,16 @@ func TestScan(t *testing.T) {
 // TestGroupByHand checks that the loop writes the same rows with any number of goroutines, and that lines differ if a row does.
 func TestGroupByHand(t *testing.T) {
 	input, output := filepath.Join(t.TempDir(), "keys.csv"), filepath.Join(t.TempDir(), "groups.csv")
-	if _, err := writeKeys(input, 3000); err != nil {
+	if _, err := manykeys.Write(input, 3000); err != nil {
 		t.Fatal(err)
 	}
-	var want lines
+	var want manykeys.Lines
 	for _, slots := range []int{1, 3} {
 		if err := groupByHand(input, output, slots); err != nil {
 			t.Fatal(err)
 		}
-		got, err := linesIn(output)
-		if err != nil || got.count != 3000 || slots > 1 && got != want {
+		got, err := manykeys.Read(output)
+		if err != nil || got.Count != 3000 || slots > 1 && got != want {
 			t.Errorf("%d goroutines: got %+v, %v, want %+v", slots, got, err, want)
 		}
 		want = got
@@ -48,7 +50,7 @@ func TestGroupByHand(t *testing.T) {
 	if err := os.WriteFile(output, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := linesIn(filepath.Dir(output)); err != nil || got == want || got.count != 3000 {
+	if got, err := manykeys.Read(filepath.Dir(output)); err != nil || got == want || got.Count != 3000 {
 		t.Errorf("another row: got %+v, %v", got, err)
 	}
 }

@@ -117,6 +117,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.Uint64Var(&cases.Columns, "predictors", 20, "rounds: columns of the regression beside the target")
 	flags.Uint64Var(&o.scan.Rows, "rows", 100_000_000, "scan: rows of the file, about 17 bytes each")
 	flags.Uint64Var(&o.scan.Hits, "hits", 2_000_000, "scan: rows of the file for the queries of ClickBench, about 680 bytes each; 0: do not run them")
+	flags.Uint64Var(&o.scan.Groups, "groups", 50_000_000, "scan: keys of the query whose result is written to files; 0: do not run it")
 	flags.Int64Var(&o.programs.Text, "text", 1_000_000_000, "programs: bytes of the text whose words are counted")
 }
 

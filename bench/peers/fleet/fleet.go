@@ -23,6 +23,7 @@ type Config struct {
 	Dir     string // folder for data
 	Workers int
 	Slots   int      // number of slots per worker
+	Memory  string   // memory of each worker, as its flag; empty: the worker's default
 	Env     []string // environment of the workers, as name=value
 	// Azure is the connection string of a storage account. If Azure is empty, storage is JetStream.
 	Azure string
@@ -53,9 +54,13 @@ func Start(ctx context.Context, cfg Config) (f *Fleet, err error) {
 	if f.server, err = natsserver.Start(natsserver.Config{Dir: filepath.Join(cfg.Dir, "nats")}); err != nil {
 		return nil, err
 	}
+	args := append([]string{"worker", "--with-parent", "--slots", fmt.Sprint(cfg.Slots), "--allow", "probe"}, f.flags...)
+	if cfg.Memory != "" {
+		args = append(args, "--memory", cfg.Memory)
+	}
 	f.workers = procs.New(procs.Config{
 		Program: cfg.Program,
-		Args:    append([]string{"worker", "--with-parent", "--slots", fmt.Sprint(cfg.Slots), "--allow", "probe"}, f.flags...),
+		Args:    args,
 		Env:     append([]string{"BELLWETHER_NATS_URL=" + f.server.URL()}, cfg.Env...),
 		Output:  &f.log,
 	})

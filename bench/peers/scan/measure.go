@@ -16,6 +16,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/bellwether-compute/bellwether/bench/internal/manykeys"
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
 )
 
@@ -25,12 +26,14 @@ type Config struct {
 	Systems []System
 	Rows    uint64 // number of rows of the CSV file, of about 17 bytes each; the Parquet file has half as many rows
 	Hits    uint64 // number of rows of the file for the queries of ClickBench, of about 680 bytes each; 0: do not run them
+	Groups  uint64 // number of keys of the query whose result is written to files, each in one row of about 13 bytes; 0: do not run it
 }
 
 // Result contains all measurements.
 type Result struct {
 	Rows    uint64 `json:"rows"`
 	Hits    uint64 `json:"hits"`
+	Groups  uint64 `json:"groups"`
 	Cores   int    `json:"cores"`
 	Rounds  int    `json:"rounds"`
 	Systems []Runs `json:"systems"`
@@ -44,6 +47,7 @@ type Runs struct {
 	Parquet  report.Figures `json:"parquet_seconds"`
 
 	Queries []report.Figures `json:"clickbench_seconds"` // of each query of ClickBench
+	Groups  report.Figures   `json:"groups_seconds"`
 }
 
 // keys is the number of different keys in the file.
@@ -52,9 +56,9 @@ const keys = 413
 // Run measures all systems in several rounds. The order of the systems differs between rounds.
 func Run(ctx context.Context, cfg Config) (r Result, err error) {
 	p := &place{
-		dir: filepath.Join(cfg.Dir, "scan"), program: cfg.Program, threads: strconv.Itoa(runtime.GOMAXPROCS(0)),
+		dir: filepath.Join(cfg.Dir, "scan"), program: cfg.Program, threads: runtime.GOMAXPROCS(0),
 	}
-	r = Result{Rows: cfg.Rows, Hits: cfg.Hits, Cores: runtime.GOMAXPROCS(0), Rounds: cfg.Rounds}
+	r = Result{Rows: cfg.Rows, Hits: cfg.Hits, Groups: cfg.Groups, Cores: runtime.GOMAXPROCS(0), Rounds: cfg.Rounds}
 	if err := os.Mkdir(p.dir, 0o700); err != nil {
 		return r, err
 	}
@@ -69,7 +73,10 @@ func Run(ctx context.Context, cfg Config) (r Result, err error) {
 	if err := r.measureKeys(ctx, cfg, p); err != nil {
 		return r, err
 	}
-	return r, r.measureHits(ctx, cfg, p)
+	if err := r.measureHits(ctx, cfg, p); err != nil {
+		return r, err
+	}
+	return r, r.measureGroups(ctx, cfg, p)
 }
 
 // measureKeys measures the minimum, mean and maximum by keys of a CSV file and of a Parquet file.
@@ -122,6 +129,21 @@ func (r *Result) measureHits(ctx context.Context, cfg Config, p *place) error {
 	return nil
 }
 
+// measureGroups measures the count and the sum by many keys.
+func (r *Result) measureGroups(ctx context.Context, cfg Config, p *place) error {
+	if cfg.Groups == 0 {
+		return nil
+	}
+	file := filepath.Join(p.dir, "keys.csv")
+	cfg.Progress("writing %s keys", humanize.Comma(int64(cfg.Groups)))
+	if _, err := manykeys.Write(file, cfg.Groups); err != nil {
+		return err
+	}
+	return measure(ctx, cfg, p, groupQuery(file, filepath.Join(p.dir, "groups")), func(system int, seconds float64) {
+		r.Systems[system].Groups = append(r.Systems[system].Groups, seconds)
+	})
+}
+
 // measure measures a query in all systems, and compares their results.
 func measure(ctx context.Context, cfg Config, p *place, q query, add func(system int, seconds float64)) error {
 	var want answer
@@ -169,7 +191,7 @@ func (r Result) Tables() []report.Table {
 	}
 	about := report.Table{
 		Title: "systems that scan", Head: []string{"system", "versions"},
-		Notes: []string{fmt.Sprintf("one process, %d threads, %d rounds; medians. A ratio is the median of the rounds' ratios.", r.Cores, r.Rounds)},
+		Notes: []string{fmt.Sprintf("%d threads, %d rounds; medians. A ratio is the median of the rounds' ratios.", r.Cores, r.Rounds)},
 	}
 	var own Runs
 	for _, runs := range r.Systems {
@@ -182,10 +204,27 @@ func (r Result) Tables() []report.Table {
 			report.Number(runs.Parquet.Median()), report.Number(report.Ratios(runs.Parquet, own.Parquet).Median()))
 		about.Add(runs.System, runs.Versions)
 	}
-	if r.Hits == 0 {
-		return []report.Table{times, about}
+	tables := []report.Table{times}
+	if r.Hits > 0 {
+		tables = append(tables, r.queries(own))
 	}
-	return []report.Table{times, r.queries(own), about}
+	if r.Groups > 0 {
+		tables = append(tables, r.groups(own))
+	}
+	return append(tables, about)
+}
+
+// groups returns a table of the times of the query by many keys.
+func (r Result) groups(own Runs) report.Table {
+	t := report.Table{
+		Title: fmt.Sprintf("count and sum by %s keys, each in one row, to CSV files", humanize.Comma(int64(r.Groups))),
+		Head:  []string{"system", "seconds", "seconds / Bellwether's"},
+		Notes: []string{fmt.Sprintf("Target: Bellwether takes at most 1.2 × DuckDB's time. A cluster with %d workers of one slot and 1 GiB each; DuckDB has %d threads and 2 GB.", r.Cores, r.Cores)},
+	}
+	for _, runs := range r.Systems {
+		t.Add(runs.System, report.Number(runs.Groups.Median()), report.Number(report.Ratios(runs.Groups, own.Groups).Median()))
+	}
+	return t
 }
 
 // queries returns a table of the times of the queries of ClickBench.

@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bellwether-compute/bellwether/bench/internal/manykeys"
 )
 
 // query is a query that both systems answer.
@@ -18,6 +22,7 @@ type query struct {
 	parameters []string // other parameters of the job
 	view, sql  string   // statements for DuckDB; the time of the first one is not measured
 	compared   []int    // columns, from 1 on, that must have the same values
+	folder     string   // folder with the CSV files to which both systems write the result; empty: they print it
 }
 
 func (q query) String() string { return q.name }
@@ -60,11 +65,33 @@ func keyQuery(name, file, read string) query {
 	}
 }
 
+// groupQuery returns the count and the sum by key of a file of manykeys.Write, which are written to CSV files in a folder.
+func groupQuery(input, folder string) query {
+	return query{
+		name: filepath.Base(input), input: input, folder: folder, parameters: []string{"by=key", "aggregate=count,sum(n)"},
+		view: fmt.Sprintf("SET memory_limit = '2GB'; SET temp_directory = '%s.tmp'", folder),
+		sql: fmt.Sprintf("COPY (SELECT key, count(*) AS count, sum(n) FROM read_csv('%s') GROUP BY key) TO '%s' (HEADER)",
+			input, filepath.Join(folder, "groups.csv")),
+	}
+}
+
+// begin makes an empty folder for the result.
+func (q query) begin() error {
+	if q.folder == "" {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(q.folder), os.Mkdir(q.folder, 0o700))
+}
+
 // answer is the compared columns of each row of a result, sorted, because the order of equal rows may differ.
 type answer [][]string
 
-// answerOf returns the answer of a query whose result has these rows.
+// answerOf returns the answer of a query whose result has these rows. If the result is in files, the answer describes their lines.
 func (q query) answerOf(rows [][]any) (a answer, err error) {
+	if q.folder != "" {
+		lines, err := manykeys.Read(q.folder)
+		return answer{{fmt.Sprintf("%+v", lines)}}, err
+	}
 	for _, row := range rows {
 		var fields []string
 		for _, column := range q.compared {

@@ -14,9 +14,9 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestTables(t *testing.T) {
-	r := Result{Rows: 1000, Hits: 500, Cores: 2, Rounds: 2, Systems: []Runs{
-		{Bellwether, "Bellwether 1", report.Figures{1, 2}, report.Figures{2, 2}, []report.Figures{{1, 3}}},
-		{"DuckDB", "DuckDB v1", report.Figures{3, 3}, report.Figures{1, 1}, []report.Figures{{2, 6}}},
+	r := Result{Rows: 1000, Hits: 500, Groups: 70_000, Cores: 2, Rounds: 2, Systems: []Runs{
+		{Bellwether, "Bellwether 1", report.Figures{1, 2}, report.Figures{2, 2}, []report.Figures{{1, 3}}, report.Figures{4, 5}},
+		{"DuckDB", "DuckDB v1", report.Figures{3, 3}, report.Figures{1, 1}, []report.Figures{{2, 6}}, report.Figures{2, 10}},
 	}}
 	var text strings.Builder
 	for _, table := range r.Tables() {
@@ -24,7 +24,10 @@ func TestTables(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{"1,000 rows of CSV, 500 of Parquet", "DuckDB            3                2.25                    1                    0.5\n", "DuckDB v1", "2 threads, 2 rounds", "1 queries: 500 rows of 105 columns", "0      2                          4                2\n"} {
+	for _, want := range []string{
+		"1,000 rows of CSV, 500 of Parquet", "DuckDB            3                2.25                    1                    0.5\n", "DuckDB v1", "2 threads, 2 rounds", "1 queries: 500 rows of 105 columns", "0      2                          4                2\n",
+		"by 70,000 keys", "DuckDB            6        1.25\n",
+	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, text.String())
 		}

@@ -3,9 +3,11 @@ package scan
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/bench/peers/fleet"
@@ -41,12 +43,16 @@ func Systems() []System {
 }
 
 type place struct {
-	dir, program, threads string
+	dir, program string
+	threads      int
 }
 
 func runBellwether(ctx context.Context, p *place, q query) (s scanned, err error) {
+	if q.folder != "" {
+		return runFleet(ctx, p, q)
+	}
 	var printed struct{ Result struct{ Rows [][]any } }
-	args := []string{"run", "scan", "-o", "json", "--slots", p.threads, "-p", "input=" + q.input}
+	args := []string{"run", "scan", "-o", "json", "--slots", strconv.Itoa(p.threads), "-p", "input=" + q.input}
 	for _, parameter := range q.parameters {
 		args = append(args, "-p", parameter)
 	}
@@ -56,6 +62,30 @@ func runBellwether(ctx context.Context, p *place, q query) (s scanned, err error
 	}
 	s.seconds = time.Since(began).Seconds()
 	s.answer, err = q.answerOf(printed.Result.Rows)
+	return s, err
+}
+
+// runFleet runs a query in a new cluster that has a worker for each thread.
+func runFleet(ctx context.Context, p *place, q query) (s scanned, err error) {
+	dir, err := os.MkdirTemp(p.dir, "fleet")
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	f, err := fleet.Start(ctx, fleet.Config{Program: p.program, Dir: dir, Workers: p.threads, Slots: 1, Memory: "1GiB", Env: []string{"BELLWETHER_FILES=" + p.dir}})
+	if err != nil {
+		return s, err
+	}
+	defer f.Stop()
+	if err := q.begin(); err != nil {
+		return s, err
+	}
+	o, err := f.Run(ctx, "scan", append([]string{"input=" + q.input, "output=" + q.folder}, q.parameters...)...)
+	if err != nil {
+		return s, err
+	}
+	s.seconds = o.Finished.Sub(o.Submitted).Seconds()
+	s.answer, err = q.answerOf(nil)
 	return s, err
 }
 
@@ -80,6 +110,9 @@ func duckDBVersion(ctx context.Context, p *place) (string, error) {
 }
 
 func runDuckDB(ctx context.Context, p *place, q query) (s scanned, err error) {
+	if err := q.begin(); err != nil {
+		return s, err
+	}
 	seconds, rows, err := askDuckDB(ctx, p, q.sql, q.view)
 	if err != nil {
 		return s, err
@@ -99,7 +132,7 @@ func askDuckDB(ctx context.Context, p *place, sql, before string) (seconds float
 		Seconds float64
 		Rows    [][]any
 	}
-	err = processes.Ask(ctx, &printed, p.dir, "node", script, p.threads, sql, before)
+	err = processes.Ask(ctx, &printed, p.dir, "node", script, strconv.Itoa(p.threads), sql, before)
 	return printed.Seconds, printed.Rows, err
 }
 

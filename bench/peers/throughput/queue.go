@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
@@ -96,25 +97,30 @@ func (q *queueSession) run(ctx context.Context, n uint64) (time.Duration, work.S
 	return at.Sub(began), sum, nil
 }
 
-// acknowledgeWithin is the time in which the last tasks must be acknowledged.
+// acknowledgeWithin is the time within which the queue must count more tasks as done. A queue that syncs each of them may need
+// minutes for all.
 const acknowledgeWithin = 30 * time.Second
 
 // awaitEmpty waits, outside the measured time, until the queue counts all tasks as done.
 func (q *queueSession) awaitEmpty(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, acknowledgeWithin)
-	defer cancel()
+	least, since := uint64(math.MaxUint64), time.Now()
 	for {
 		left, err := q.broker.left(ctx)
 		if err != nil {
 			return fmt.Errorf("ask what is left: %w", err)
 		}
-		if left == 0 {
+		switch {
+		case left == 0:
 			return nil
+		case left < least:
+			least, since = left, time.Now()
+		case time.Since(since) > acknowledgeWithin:
+			return fmt.Errorf("all is done, but the queue has %d tasks left, as many as %v before", left, acknowledgeWithin)
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("all is done, but the queue has %d tasks left", left)
+			return ctx.Err()
 		}
 	}
 }
