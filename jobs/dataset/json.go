@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/member"
+	"github.com/bellwether-compute/bellwether/jobs/internal/surrogate"
 )
 
 // parseJSON sets the record's fields to the wanted members of the record's JSON object.
@@ -48,7 +49,11 @@ func (r *Record) parseMembers(s *jsonScanner, of *member.Member) error {
 		s.space()
 		s.at++ // skips the colon
 		s.space()
-		m, i := of.Find(memberName(r.text[name.lo:name.hi], escaped)), -1
+		plain, err := memberName(r.text[name.lo:name.hi], escaped)
+		if err != nil {
+			return err
+		}
+		m, i := of.Find(plain), -1
 		if m != nil {
 			i = m.Index
 		}
@@ -77,8 +82,12 @@ func (r *Record) parseMembers(s *jsonScanner, of *member.Member) error {
 			if len(r.buffer) == 0 { // the buffer begins with a copy of the text
 				r.buffer = append(r.buffer, r.text...)
 			}
+			text, err := unescape(r.text[value.lo-1 : value.hi+1])
+			if err != nil {
+				return fmt.Errorf("member %.80q is %w", r.layout.wanted[i], err)
+			}
 			lo := len(r.buffer)
-			r.buffer = append(r.buffer, unescape(r.text[value.lo-1:value.hi+1])...)
+			r.buffer = append(r.buffer, text...)
 			r.fields[i] = bound{lo, len(r.buffer)}
 		default:
 			r.fields[i] = value
@@ -124,18 +133,22 @@ func (m *JSONMember) Find(text []byte) ([]byte, error) {
 }
 
 // memberName returns the name of a member.
-func memberName(name []byte, escaped bool) string {
-	text := view(name)
-	if escaped {
-		text = unescape([]byte(`"` + text + `"`))
+func memberName(name []byte, escaped bool) (text string, err error) {
+	if text = view(name); !escaped {
+		return text, nil
 	}
-	return text
+	if text, err = unescape([]byte(`"` + text + `"`)); err != nil {
+		err = fmt.Errorf("the name of a member is %w", err)
+	}
+	return text, err
 }
 
 // unescape returns the content of a valid JSON string.
-func unescape(quoted []byte) (text string) {
-	_ = json.Unmarshal(quoted, &text) // Unmarshal cannot fail, because the string is valid
-	return text
+func unescape(quoted []byte) (text string, err error) {
+	if err := surrogate.Check(quoted); err != nil {
+		return "", err
+	}
+	return text, json.Unmarshal(quoted, &text)
 }
 
 func (r *Record) badJSON() error {

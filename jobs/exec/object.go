@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/cockroachdb/apd/v3"
+
+	"github.com/bellwether-compute/bellwether/jobs/internal/surrogate"
 )
 
 // object is the merge of JSON objects. If both objects contain a key, the two values of the key are
@@ -53,8 +53,8 @@ func parseObject(text []byte, limit int) (map[string]any, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("want one JSON object, got text that is not UTF-8")
 	}
-	if at := loneSurrogate(text); at >= 0 {
-		return nil, fmt.Errorf("want one JSON object, got %.12q: half of a surrogate pair is no character, so different texts would become the same", text[at:])
+	if err := surrogate.Check(text); err != nil {
+		return nil, fmt.Errorf("want one JSON object, got %w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	var object json.RawMessage
@@ -74,43 +74,6 @@ func parseObject(text []byte, limit int) (map[string]any, error) {
 }
 
 var errNoObject = errors.New("it is another value")
-
-// loneSurrogate returns the position of the first escape sequence that is half of a surrogate pair,
-// without the other half, or -1. Package json replaces all of them by the same character.
-func loneSurrogate(text []byte) int {
-	for at := 0; ; {
-		next := bytes.IndexByte(text[at:], '\\')
-		if next < 0 {
-			return -1
-		}
-		at += next
-		switch r := surrogate(text[at:]); {
-		case r == 0:
-			at += 2 // an escape sequence has at least two bytes, and the second one may be a backslash
-		case utf16.DecodeRune(r, surrogate(text[at+escapeSize:])) == utf8.RuneError:
-			return at
-		default:
-			at += 2 * escapeSize
-		}
-		if at >= len(text) {
-			return -1
-		}
-	}
-}
-
-const escapeSize = len(`\u0000`)
-
-// surrogate returns the half of a surrogate pair whose escape sequence begins the text, or 0.
-func surrogate(text []byte) rune {
-	if len(text) < escapeSize || text[1] != 'u' {
-		return 0
-	}
-	n, err := strconv.ParseUint(string(text[2:escapeSize]), 16, 16)
-	if err != nil || text[0] != '\\' || !utf16.IsSurrogate(rune(n)) {
-		return 0
-	}
-	return rune(n)
-}
 
 // parseMembers decodes the members of an object whose beginning was read. An object with two members
 // of one name is an error, because one of them would be lost.
