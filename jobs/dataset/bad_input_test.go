@@ -70,6 +70,8 @@ func TestBadInput(t *testing.T) {
 		"invalid UTF-8, header":       {[]string{"a.csv", "x,\xff\n1,2\n"}, nil, []string{"mem://a.csv", "byte 0", "iconv"}},
 		"other header":                {[]string{"a.csv", "x,y\n1,2\n", "b.csv", "y,x\n1,2\n"}, nil, []string{"mem://b.csv", "got y, x, want x, y"}},
 		"empty first line":            {[]string{"a.csv", "\nx,y\n"}, nil, []string{"mem://a.csv", "header=false"}},
+		"delimiter for Excel":         {[]string{"a.csv", "sep=;\nx;y\n1;2\n"}, nil, []string{"mem://a.csv", "byte 0", "remove the line", "delimiter=;"}},
+		"delimiter for Excel, given":  {[]string{"a.csv", "\"sep=;\"\r\nx;y\n1;2\n"}, func(in *Input) { in.Delimiter = ";" }, []string{"remove the line", "delimiter=;"}},
 		"truncated gzip":              {[]string{"a.csv.gz", gzipped(long)[:40]}, nil, []string{"mem://a.csv.gz", "truncated", "write the object again"}},
 		"damaged gzip":                {[]string{"a.csv.gz", gzipped(long)[:10] + "\xff\xff\xff\xff\xff"}, nil, []string{"mem://a.csv.gz", "damaged"}},
 		"no gzip":                     {[]string{"a.csv.gz", "no gzip at all, whatever the name says"}, nil, []string{"mem://a.csv.gz", "not gzip"}},

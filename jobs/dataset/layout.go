@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/dataset/member"
 	"github.com/bellwether-compute/bellwether/jobs/internal/names"
@@ -299,11 +300,20 @@ func (r *Record) checkHeader(text []byte) error {
 	return fmt.Errorf("%w; the parameter union=%s reads objects whose columns differ", err, byName)
 }
 
+// delimiterForExcel returns the delimiter in a first line such as sep=; which programs write for Excel.
+func delimiterForExcel(text []byte) (delimiter string, ok bool) {
+	delimiter, ok = strings.CutPrefix(strings.Trim(string(text), `"`), "sep=")
+	return delimiter, ok && len(delimiter) == 1 && strings.ContainsAny(delimiter, ",;|\t:")
+}
+
 // headerOf returns the fields of a header. It is for the first header of a dataset, which
 // determines the number of columns.
 func headerOf(l *layout, text []byte) ([]string, error) {
 	if len(text) == 0 {
 		return nil, errors.New("the first line is empty: want the names of the columns, or the parameter header=false")
+	}
+	if d, ok := delimiterForExcel(text); ok {
+		return nil, fmt.Errorf("the first line, %q, tells Excel the delimiter and is no header: remove the line, and give the parameter delimiter=%s", text, d)
 	}
 	open := *l
 	open.columns, open.wanted = nil, nil
