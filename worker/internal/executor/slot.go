@@ -198,7 +198,7 @@ func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan
 	if t.ctx.Err() == nil {
 		s.cfg.Logger.Error("A job's code does not return, its slot is lost until it does", "job", t.opening.Job, "partition", f.Partition, "error", f.Error)
 	} else {
-		s.cfg.Logger.Error("The code of a job that has ended does not return, its slot is lost until it does", "job", t.opening.Job)
+		s.cfg.Logger.Warn("The code of a job that has ended does not return, its slot is lost until it does", "job", t.opening.Job)
 	}
 	<-gone
 	t.stacks[s.number] = nil
