@@ -323,6 +323,10 @@ func (d Driver) create(name string, content []byte) (o source.Object, err error)
 	})
 }
 
+// writeBytes is the size of a write in bytes. For larger ones, Linux 6.18 takes larger pages for the cache of the file, which a virtual
+// machine may have to get from its host. A scan that writes objects of 40 MB took 8 % longer with one write for each object.
+const writeBytes = 1 << 20
+
 // write writes the content to a temporary file beside the file name, to which the function rename then gives this name.
 func write(name string, content []byte, rename func(temporary string) error) (o source.Object, err error) {
 	temporary := "." + filepath.Base(name) + ".new-" + rand.Text() // List ignores names that begin with a dot
@@ -330,7 +334,11 @@ func write(name string, content []byte, rename func(temporary string) error) (o 
 	if err != nil {
 		return o, err
 	}
-	_, err = f.Write(content)
+	for part := range slices.Chunk(content, writeBytes) {
+		if _, err = f.Write(part); err != nil {
+			break
+		}
+	}
 	if err == nil {
 		err = f.Sync()
 	}
