@@ -87,9 +87,9 @@ func TestLeaderOfTheOldProgram(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = next.Process.Kill(); _ = next.Wait() })
 	c.finish(waiting, jobParams...)
-	for jobs := 1; c.leader().PID == next.Process.Pid; jobs++ { // the old leader was silent, as on a machine that stalls
-		if jobs == 3 {
-			t.Fatalf("the new program leads at the end of each of %d jobs", jobs)
+	for tries := 1; c.leader().PID == next.Process.Pid; tries++ { // the old leader was silent, as on a machine that stalls
+		if tries == 3 {
+			t.Fatalf("the new program leads at the end of each of %d jobs", tries)
 		}
 		var after leaderAnswer
 		c.do(&after, "leader", "step-down")
