@@ -323,8 +323,8 @@ func (d Driver) create(name string, content []byte) (o source.Object, err error)
 	})
 }
 
-// writeBytes is the size of a write in bytes. For larger ones, Linux 6.18 takes larger pages for the cache of the file, which a virtual
-// machine may have to get from its host. A scan that writes objects of 40 MB took 8 % longer with one write for each object.
+// writeBytes is the size of a write in bytes. On a virtual machine with Linux 6.18, a scan that writes objects of 40 MB took 8 % longer
+// with one write for each object, probably because the kernel takes larger pages for larger writes, and gets them from the host first.
 const writeBytes = 1 << 20
 
 // write writes the content to a temporary file beside the file name, to which the function rename then gives this name.
